@@ -1,0 +1,67 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine with Python 3.11 or later:
+#
+#   make up      set up .venv and start Runlore with its embedded store
+#   make test    set up everything, a PostgreSQL server included, and run every test
+#
+# The others, for those who change it, are described in CONTRIBUTING.md.
+
+.DEFAULT_GOAL := help
+# Set-up and checks share .venv and its caches.
+.NOTPARALLEL:
+.PHONY: help up test check lint format bench soak docs requirements setup-run setup-dev setup-test clean
+
+PYTHON ?=
+export PYTHON
+
+in_venv := .venv/bin/python -m
+# Each worker starts a PostgreSQL server of its own, so more workers than this make nothing faster.
+WORKERS_MAX ?= 4
+pytest := $(in_venv) pytest --numprocesses auto --maxprocesses $(WORKERS_MAX) --dist worksteal
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+up: setup-run ## set everything up and take the guided tour
+	@$(in_venv) runlore.cli.tour
+
+test: setup-test lint ## set everything up and run every check and every test
+	$(pytest)
+
+check: setup-dev lint ## the quick checks, before every commit
+	$(pytest) tests/architecture tests/domain
+
+lint: setup-dev
+	$(in_venv) ruff format --check .
+	$(in_venv) ruff check .
+	$(in_venv) mypy
+	.venv/bin/lint-imports --no-logo
+
+format: setup-dev ## format the code and mend what ruff can mend
+	$(in_venv) ruff format .
+	$(in_venv) ruff check --fix .
+
+bench: setup-test ## measure; `make bench ONLY=name` for one of them
+	$(in_venv) bench $(ONLY)
+
+soak: setup-test ## the long rings of tests, and every property with many more examples
+	$(pytest) -m soak --hypothesis-profile soak
+
+docs: setup-dev ## write the generated pages of docs/ again
+	$(in_venv) scripts.requirements_page
+	$(in_venv) scripts.reference_pages
+
+requirements: setup-dev ## pin what pyproject.toml asks for; UPGRADE=1 takes newer releases
+	scripts/pin_requirements.sh $(if $(UPGRADE),--upgrade)
+
+setup-run:
+	@scripts/setup.sh run
+
+setup-dev:
+	@scripts/setup.sh dev
+
+setup-test:
+	@scripts/setup.sh test
+
+clean: ## remove everything that make made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

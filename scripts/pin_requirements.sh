@@ -1,0 +1,16 @@
+#!/bin/sh
+# Pins what pyproject.toml asks for into requirements/*.txt, for every platform at once and without
+# naming a package host. Arguments go to `uv pip compile`: --upgrade takes newer releases.
+set -eu
+cd "$(dirname "$0")/.."
+
+pin() {
+    file=$1
+    shift
+    .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+        --no-emit-index-url --no-annotate --no-header --output-file "requirements/$file" "$@"
+}
+
+# The build backend is pinned with the rest, so that the editable install fetches nothing unpinned.
+pin run.txt --group build "$@"
+pin dev.txt --group build --group dev --all-extras --constraint requirements/run.txt "$@"

@@ -1,0 +1,216 @@
+"""Writes the reference pages of docs/ from the code: moves, commands, error codes and settings.
+
+python -m scripts.reference_pages           write them
+python -m scripts.reference_pages --check   say which are stale, and fail
+"""
+
+import ast
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer.main
+from typer._click.core import Command, Parameter
+from typer.core import TyperArgument, TyperGroup
+
+from runlore.cli.failures import CODES
+from runlore.cli.main import app
+from runlore.config.file import config_schema
+from runlore.config.settings import CONFIG_NAME, DATABASE_VARIABLE, HOME_VARIABLE
+from runlore.domain import errors
+from runlore.domain.contracts import contract_fields
+from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page with its text."""
+    return {
+        REFERENCE / "records.md": records_page(),
+        REFERENCE / "commands.md": commands_page(),
+        REFERENCE / "errors.md": errors_page(),
+        ROOT / "docs" / "settings.md": settings_page(),
+        REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
+    }
+
+
+def records_page() -> str:
+    """Layers, kinds, metadata contracts and the table of moves with its diagram."""
+    lines = [
+        "# Records",
+        "",
+        GENERATED,
+        "## Layers and kinds",
+        "",
+        "| layer | kinds | metadata that it needs | optional |",
+        "|---|---|---|---|",
+    ]
+    for layer in Layer:
+        kinds = ", ".join(f"`{kind}`" for kind in Kind if kind.layer is layer)
+        fields = contract_fields(layer)
+        needed = ", ".join(f"`{name}`" for name, required in fields if required) or "nothing"
+        optional = ", ".join(f"`{name}`" for name, required in fields if not required) or "-"
+        lines.append(f"| `{layer}` | {kinds} | {needed} | {optional} |")
+    extra = [name for name, _ in contract_fields(Layer.SEMANTIC, radar=True)]
+    plain = [name for name, _ in contract_fields(Layer.SEMANTIC)]
+    radar = ", ".join(f"`{name}`" for name in extra if name not in plain)
+    lines += ["", f"A semantic record with `origin` `radar` also needs {radar}.", ""]
+    lines += [
+        "## Moves",
+        "",
+        "`runlore memory states` prints this table. Every other move is a conflict.",
+        "",
+    ]
+    lines += ["| from | move | to | layers | guard |", "|---|---|---|---|---|"]
+    for row in TRANSITIONS:
+        end = f"`{row.end}` ({row.reason})" if row.reason else f"`{row.end}`"
+        layers = "all" if row.layers == frozenset(Layer) else ", ".join(sorted(row.layers))
+        lines.append(
+            f"| {f'`{row.start}`' if row.start else '-'} | `{row.move}` | {end} | {layers} | {row.guard} |"
+        )
+    lines += ["", "```mermaid", "stateDiagram-v2"]
+    lines += [f"    {row.start or '[*]'} --> {row.end}: {row.move}" for row in TRANSITIONS]
+    return "\n".join([*lines, "```", ""])
+
+
+def commands_page() -> str:
+    """Every command with its arguments and options."""
+    lines = ["# Commands", "", GENERATED]
+    for path, command in _commands(typer.main.get_command(app), "runlore"):
+        lines += [f"## `{path}`", "", inspect.cleandoc(command.help or ""), ""]
+        lines += ["| argument or option | meaning | default |", "|---|---|---|"]
+        lines += [_parameter_row(parameter) for parameter in command.params if not _is_help(parameter)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def errors_page() -> str:
+    """Every error code with its class, exit code and HTTP status."""
+    lines = [
+        "# Errors",
+        "",
+        GENERATED,
+        "An error says what and why in a sentence, gives a hint, and carries a stable code. With `--json` it",
+        "is the problem document (RFC 9457) on standard error.",
+        "",
+        "| class | meaning | exit code | HTTP status |",
+        "|---|---|---|---|",
+    ]
+    for kind, exit_code, status in CODES:
+        if kind is not errors.RunloreError:
+            lines.append(f"| {kind.__name__} | {inspect.getdoc(kind)} | {exit_code} | {status} |")
+    lines += ["", "| code | class |", "|---|---|"]
+    lines += [f"| `{code}` | {', '.join(sorted(names))} |" for code, names in sorted(error_codes().items())]
+    return "\n".join([*lines, ""])
+
+
+def settings_page() -> str:
+    """Every setting: environment, flag and file."""
+    lines = [
+        "# Settings",
+        "",
+        GENERATED,
+        "Flags win over environment variables, those over the file, the file over the defaults.",
+        "",
+        "| setting | environment | flag | meaning | default |",
+        "|---|---|---|---|---|",
+        f"| state root | `{HOME_VARIABLE}` | `--home` | The folder that holds everything; private (0700)."
+        " | `~/.runlore` |",
+    ]
+    schema = config_schema()
+    definitions = schema["$defs"]
+    assert isinstance(definitions, dict)
+    for table, reference in _properties(schema):
+        definition = definitions[str(reference["$ref"]).rpartition("/")[2]]
+        for name, field in _properties(definition):
+            variable = DATABASE_VARIABLE if (table, name) == ("database", "url") else ""
+            lines.append(
+                f"| `[{table}] {name}` | {f'`{variable}`' if variable else '-'} | - | {field['description']}"
+                f" | {field['default'] or 'empty'} |"
+            )
+    lines += [
+        "",
+        f"The file is `{CONFIG_NAME}` in the state root; unknown keys are errors. Its JSON schema is",
+    ]
+    return "\n".join([*lines, "[config.schema.json](reference/config.schema.json).", ""])
+
+
+def error_codes() -> dict[str, set[str]]:
+    """The codes that the sources name, with the classes that carry them."""
+    found = {machine.code: {"Conflict"} for machine in (RECORD,)}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        makers = {
+            node.name: ast.unparse(node.returns)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.returns
+        }
+        for call, code in _coded_calls(tree):
+            name = ast.unparse(call.func).rpartition(".")[2]
+            kind = makers.get(name, name)
+            # An obstacle is what a confirmation or a restoration raises as a conflict.
+            found.setdefault(code, set()).add("Conflict" if kind == "Obstacle" else kind)
+    return found
+
+
+def _coded_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+    for node in ast.walk(tree):
+        for keyword in node.keywords if isinstance(node, ast.Call) else ():
+            if (
+                keyword.arg == "code"
+                and isinstance(keyword.value, ast.Constant)
+                and isinstance(node, ast.Call)
+            ):
+                yield node, str(keyword.value.value)
+
+
+def _commands(command: Command, path: str) -> Iterator[tuple[str, Command]]:
+    if isinstance(command, TyperGroup):
+        for name in sorted(command.commands):
+            yield from _commands(command.commands[name], f"{path} {name}")
+    else:
+        yield path, command
+
+
+def _parameter_row(parameter: Parameter) -> str:
+    meaning = str(getattr(parameter, "help", None) or "")
+    if isinstance(parameter, TyperArgument):
+        return f"| `{parameter.metavar or str(parameter.name).upper()}` | {meaning} | |"
+    flag = getattr(parameter, "is_flag", False)
+    default = "" if flag or parameter.default in (None, "", [], ()) else str(parameter.default)
+    return f"| {', '.join(f'`{name}`' for name in parameter.opts)} | {meaning} | {default} |"
+
+
+def _is_help(parameter: Parameter) -> bool:
+    return "--help" in parameter.opts
+
+
+def _properties(schema: dict[str, object]) -> list[tuple[str, dict[str, object]]]:
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    return list(properties.items())
+
+
+def main() -> None:
+    """Write or check the pages."""
+    stale = [
+        path
+        for path, text in pages().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"stale: {path.relative_to(ROOT)} (run `make docs`)")
+        sys.exit(1 if stale else 0)
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

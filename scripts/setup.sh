@@ -1,0 +1,143 @@
+#!/bin/sh
+# Makes what the targets of the Makefile need, and makes nothing twice.
+#
+#   scripts/setup.sh run     .venv with what Runlore needs to run
+#   scripts/setup.sh dev     .venv with what its tests and tools need too
+#   scripts/setup.sh test    the same, and a PostgreSQL server for the tests to start
+#
+# What only root can install is installed when we are root; else the line to run is printed and we stop.
+# PYTHON=/path/to/python chooses the interpreter.
+set -eu
+
+cd "$(dirname "$0")/.."
+here=$(pwd -P)
+venv=$here/.venv
+unfinished=$venv/.unfinished
+identity='import sys; print(sys.version, sys.base_prefix)'
+unset PYTHONHOME PYTHONPATH
+
+main() {
+    case "${1:-}" in
+        run) install run ;;
+        dev) install dev ;;
+        test)
+            install dev
+            need_postgres
+            ;;
+        *) stop "usage: scripts/setup.sh run|dev|test" ;;
+    esac
+}
+
+say() { printf 'runlore: %s\n' "$*"; }
+
+stop() {
+    printf 'runlore: %s\n' "$*" >&2
+    exit 1
+}
+
+# The stamp of an installation is what it was made from. What the tests need contains what running needs.
+install() {
+    python=$(find_python)
+    venv_is_healthy || make_venv
+    if is_installed "$1" || is_installed dev; then return; fi
+    say "installing requirements/$1.txt into .venv"
+    : >"$unfinished"
+    pip install --no-deps --requirement "requirements/$1.txt"
+    pip install --no-deps --no-build-isolation --editable .
+    pip check
+    stamp_of "$1" >"$venv/.installed-$1"
+    rm -f "$unfinished"
+}
+
+is_installed() {
+    [ "$(cat "$venv/.installed-$1" 2>/dev/null)" = "$(stamp_of "$1")" ]
+}
+
+stamp_of() {
+    cat pyproject.toml "requirements/$1.txt" | cksum
+}
+
+pip() {
+    PIP_USER=0 "$venv/bin/python" -m pip --quiet --disable-pip-version-check --no-input "$@" </dev/null
+}
+
+# Our own .venv may be the active one and may have to be made anew, so a virtual environment's
+# interpreter stands for the Python that it was made from.
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        base_of "$PYTHON" || stop "PYTHON=$PYTHON is not a Python 3.11 or later"
+        return
+    fi
+    for name in python3.14 python3.13 python3.12 python3.11 python3; do
+        if base_of "$name"; then return; fi
+    done
+    stop "no Python 3.11 or later was found. Install one, or name it:  make PYTHON=/path/to/python up"
+}
+
+# A version manager's stand-in can be on PATH without working, so the candidate is run.
+base_of() {
+    "$1" -c '
+import sys
+if sys.version_info < (3, 11):
+    sys.exit(1)
+print(getattr(sys, "_base_executable", None) or sys.executable)
+' 2>/dev/null
+}
+
+# Healthy: no set-up was broken off in it, it comes from the Python we would use, and it was made in
+# this folder (its scripts name their interpreter by its path).
+venv_is_healthy() {
+    [ ! -e "$unfinished" ] &&
+        [ "$("$venv/bin/python" -c "$identity" 2>/dev/null)" = "$("$python" -c "$identity")" ] &&
+        grep -q -F "$venv/bin/python" "$venv/bin/pip" 2>/dev/null &&
+        "$venv/bin/python" -m pip --version >/dev/null 2>&1
+}
+
+make_venv() {
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || install_package "$(venv_package)"
+    say "making .venv with $("$python" --version)"
+    rm -rf "$venv"
+    mkdir "$venv"
+    : >"$unfinished"
+    "$python" -m venv "$venv"
+}
+
+# Debian calls it python3-venv for its own Python, and names it after the version for any other.
+venv_package() {
+    own=$(/usr/bin/python3 -c "$identity" 2>/dev/null || true)
+    if [ "$("$python" -c "$identity")" = "$own" ]; then
+        echo python3-venv
+    else
+        "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+    fi
+}
+
+# The tests know where servers live; asking them keeps that knowledge in one place.
+need_postgres() {
+    if "$venv/bin/python" -m tests.postgres_server >/dev/null 2>&1; then return; fi
+    install_package postgresql
+    "$venv/bin/python" -m tests.postgres_server >/dev/null
+}
+
+install_package() {
+    if ! command -v apt-get >/dev/null; then
+        stop "$1 is missing, and there is no apt-get to install it with. Install it and run make again."
+    fi
+    if [ "$(id -u)" -ne 0 ]; then
+        stop "$1 is missing. Run this, then make again:  sudo apt-get update && sudo apt-get install --yes $1"
+    fi
+    say "installing $1 with apt-get"
+    # One list that cannot be refreshed is no reason to stop: the package may be in another.
+    apt_get update || say "apt-get update failed; going on with the lists there are"
+    apt_get install --yes --no-install-recommends "$1" || stop "apt-get could not install $1"
+}
+
+# Says nothing unless it fails. Another apt-get may hold the lock for a while on a machine that just started.
+apt_get() {
+    told=$(DEBIAN_FRONTEND=noninteractive apt-get --quiet -o DPkg::Lock::Timeout=300 "$@" 2>&1 </dev/null) || {
+        printf '%s\n' "$told" >&2
+        return 1
+    }
+}
+
+main "$@"

@@ -1,0 +1,6 @@
+"""`python -m runlore`: the same command line as `runlore`."""
+
+from runlore.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The agent loop, its tools, and readers of other agents' transcripts. Filled by the skills issues."""

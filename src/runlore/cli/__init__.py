@@ -1,0 +1,1 @@
+"""The command line for people: translates arguments to operations and prints their answers."""

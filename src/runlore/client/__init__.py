@@ -1,0 +1,1 @@
+"""The Python SDK, embedded or remote. Filled after the HTTP surface."""

@@ -1,0 +1,1 @@
+"""The browser console for operators. Filled after the HTTP surface."""

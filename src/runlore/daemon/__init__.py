@@ -1,0 +1,1 @@
+"""The operations, the wiring that alone picks implementations, and what happens at start-up."""

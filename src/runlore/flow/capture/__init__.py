@@ -1,0 +1,1 @@
+"""Capture: what a finished run left becomes candidates. Filled by the learning plane."""

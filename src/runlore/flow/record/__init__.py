@@ -1,0 +1,1 @@
+"""Record: what enters the store, as candidates or as append-only episodes, guarded and keyed."""

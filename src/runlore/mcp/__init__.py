@@ -1,0 +1,1 @@
+"""The MCP surface for agents. Filled after the HTTP surface."""

@@ -1,0 +1,1 @@
+"""The databases: SQL written once, thin dialects for SQLite and PostgreSQL, migrations."""

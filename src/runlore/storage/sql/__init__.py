@@ -1,0 +1,1 @@
+"""The SQL of every collection, written once for both databases, with `?` as the placeholder."""

@@ -1,0 +1,1 @@
+"""SQLite: one file in the state root, one writer with group commit, readers beside it."""

@@ -1,0 +1,102 @@
+"""What every test stands on: a clean environment, a real PostgreSQL, and reproducible random examples."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.postgres_server import PostgresMissing, PostgresServer
+
+# The benchmarks' data folder is the one thing a caller may hand to the long rings.
+KEPT_VARIABLES = {"RUNLORE_DATA"}
+# Whatever of these a contributor or a CI has set would change what a command prints or connects to.
+CLEARED_PREFIXES = ("RUNLORE_", "XDG_", "PG")
+CLEARED_VARIABLES = (
+    "FORCE_COLOR",
+    "CLICOLOR_FORCE",
+    "PY_COLORS",
+    "GITHUB_ACTIONS",
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+)
+
+# The same examples on every run and every machine: what is red in CI is red at home. Machines are
+# noisy, so a slow example is no failure.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("soak", settings.get_profile("default"), derandomize=False, max_examples=2_000)
+settings.load_profile("default")
+
+_numbers = itertools.count()
+
+
+def pytest_configure() -> None:
+    """Forget what the caller's environment says about us, our databases and our output."""
+    for name in list(os.environ):
+        is_ours = name.startswith(CLEARED_PREFIXES) or name in CLEARED_VARIABLES
+        if is_ours and name not in KEPT_VARIABLES:
+            del os.environ[name]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long rings run every property again, with the examples of the `soak` profile."""
+    if config.getoption("hypothesis_profile") != "soak":
+        return
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            item.add_marker(pytest.mark.soak)
+
+
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
+@pytest.fixture(autouse=True)
+def clean_home(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home for this test alone; RUNLORE_HOME below it is named but not made."""
+    folder = _homes / str(next(_numbers))
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("RUNLORE_HOME", str(folder / "runlore"))
+    for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(folder / f".{kind.lower()}"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The server of this test process. Without PostgreSQL these tests fail; they are never skipped."""
+    try:
+        server = PostgresServer()
+    except PostgresMissing as missing:
+        pytest.fail(str(missing), pytrace=False)
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """The address of the server's own database, for what needs a server and no tables."""
+    return postgres_server.url()
+
+
+@pytest.fixture
+def postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database for this test alone."""
+    with postgres_server.database() as url:
+        yield url
