@@ -1,0 +1,22 @@
+"""What the guard says about a text: which rule spoke and where, never what was found there."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One secret or redaction marker, as a span of the text that was scanned.
+
+    It holds no part of the text, so it can be logged, stored and shown in an error.
+    """
+
+    rule: str
+    start: int
+    end: int
+
+
+REDACTION_MARKER = "redaction-marker"
+"""The one rule that reports something already removed; `redact` leaves its findings alone."""
+
+ASSIGNMENT = "assignment"
+"""A credential's name with a value: the rule that gives way to any that knows the value's form."""

@@ -1,0 +1,108 @@
+"""The guard itself: find every secret in a text, find one quickly, or replace them all."""
+
+from collections.abc import Iterable, Iterator
+
+from runlore.domain.guard.assignment import find_assignment, identifier_end
+from runlore.domain.guard.decoding import decoded_texts, unescaped
+from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, Finding
+from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard.prefilter import hits
+from runlore.domain.guard.providers import OPAQUE_SHAPES
+from runlore.domain.guard.shapes import find_opaque
+from runlore.domain.guard.view import View, view_of
+
+OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
+REDACT_ROUNDS_MAX = 8
+SPECIFICITY = {REDACTION_MARKER: 0, ASSIGNMENT: 1}
+"""The rules that give way to others where findings overlap, least specific first."""
+
+
+def find_secrets(text: str) -> tuple[Finding, ...]:
+    """Every secret and redaction marker in a text, in order and without overlap."""
+    return tuple(_merged(_findings(text)))
+
+
+def first_secret(text: str) -> Finding | None:
+    """One finding, when there is any: the first that the scan meets."""
+    return next(_findings(text), None)
+
+
+def redact(text: str) -> tuple[str, int]:
+    """The text with every secret replaced by `<redacted:RULE>`, and how many were replaced.
+
+    Markers that are in the text already stay as they are, so doing it twice changes nothing more.
+    """
+    count = 0
+    for _ in range(REDACT_ROUNDS_MAX):
+        secrets = list(_merged(found for found in _findings(text) if found.rule != REDACTION_MARKER))
+        if not secrets:
+            return text, count
+        text = _replaced(text, secrets)
+        count += len(secrets)
+    # What keeps turning into a secret while it is being redacted is not worth keeping.
+    return "<redacted:unstable>", count
+
+
+def _replaced(text: str, findings: Iterable[Finding]) -> str:
+    parts: list[str] = []
+    done = 0
+    for finding in findings:
+        parts += text[done : finding.start], f"<redacted:{finding.rule}>"
+        done = finding.end
+    return "".join([*parts, text[done:]])
+
+
+def _findings(text: str) -> Iterator[Finding]:
+    view = view_of(text)
+    yield from _mapped(view, _findings_in(view))
+    decoded = unescaped(view)
+    if decoded is not None:
+        yield from _mapped(view, _mapped(decoded, _findings_in(decoded)))
+    yield from _mapped(view, _findings_in_opaque(view))
+
+
+def _findings_in(view: View) -> Iterator[Finding]:
+    named = 0
+    for detector, start, end in hits(view.lower):
+        if detector is find_assignment:
+            # One name may have several known words in it, as in `auth_token_key`.
+            if start < named:
+                continue
+            named = identifier_end(view.data, end)
+        finding = detector(view, start, end)
+        if finding is not None:
+            yield finding
+
+
+def _findings_in_opaque(view: View) -> Iterator[Finding]:
+    """What stands in long runs of token characters: shapes without an anchor, and encoded secrets."""
+    for run in compiled(OPAQUE).finditer(view.data):
+        for shape in OPAQUE_SHAPES:
+            yield from find_opaque(shape, view, run.start(), run.end())
+        for text, start, end in decoded_texts(view.data, run.start(), run.end()):
+            for inner in _findings_in(view_of(text)):
+                yield Finding(inner.rule, start, end)
+
+
+def _mapped(view: View, findings: Iterable[Finding]) -> Iterator[Finding]:
+    for finding in findings:
+        start, end = view.original_span(finding.start, finding.end)
+        yield Finding(finding.rule, start, end)
+
+
+def _merged(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Overlapping findings become one, named after the most specific and covering them all."""
+    current: Finding | None = None
+    for finding in sorted(findings, key=lambda finding: (finding.start, -finding.end)):
+        if current is None or finding.start >= current.end:
+            if current is not None:
+                yield current
+            current = finding
+        else:
+            current = Finding(_more_specific(current, finding), current.start, max(current.end, finding.end))
+    if current is not None:
+        yield current
+
+
+def _more_specific(one: Finding, other: Finding) -> str:
+    return max(one.rule, other.rule, key=lambda rule: SPECIFICITY.get(rule, len(SPECIFICITY)))

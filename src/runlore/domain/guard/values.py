@@ -1,0 +1,189 @@
+"""What is given to a name, and whether that may be a secret."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from runlore.domain.guard.names import Promise
+from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard.placeholders import (
+    is_code,
+    is_dotted,
+    is_interpolated,
+    is_placeholder,
+    is_plain,
+    is_technical,
+    is_type_name,
+)
+from runlore.domain.guard.randomness import looks_random
+from runlore.domain.guard.view import View
+
+VALUE_CHARS_MAX = 512
+WHOLE_CHARS_MAX = 16_384
+QUOTES = b"\"'`"
+UNQUOTED = rb"[^\s\"'`<;]{1,512}"
+UNQUOTED_REST = rb"[^\s\"'`<;]+"
+# A literal line end inside a string, the next query parameter, the next pair of a list.
+CUT = rb"\\[nrt]|&(?:[\w.-]+=|$)|,[\w.-]+="
+# Not a value at all, but the next name.
+NEXT_NAME = rb"[A-Za-z_]{2,40}=[\w\"']"
+ENDING = b".,;:!?)]}*_\\"
+ENDS_LINE = frozenset(b"\r\n#;|<>=&\\/\"'`)]}-")
+
+SIGNS = frozenset("!#$%^&*+?~")
+"""Signs of passwords that are not signs of paths, addresses and slugs."""
+
+RANDOM_CHARS_MIN = {
+    Promise.SERVICE: 16,
+    Promise.KEY: 20,
+    Promise.CREDENTIAL: 10,
+    Promise.EXPLICIT: 10,
+    Promise.PASSWORD: 10,
+}
+"""How many random characters a value has to have to be a secret by itself."""
+BELOW_CHARS_MIN = 16
+MIXED_CHARS_MIN = 8
+EXPLICIT_CHARS_MIN = 3
+PROSE_CHARS_MIN = 6
+
+
+class Join(Enum):
+    """What stands between a name and its value."""
+
+    ASSIGN = auto()
+    ATTRIBUTE = auto()
+    COLON = auto()
+    BELOW = auto()
+    ELEMENT = auto()
+    ARGUMENT = auto()
+    CELL = auto()
+    PROSE = auto()
+    SPACE = auto()
+
+
+FIRM = frozenset({Join.ASSIGN, Join.ATTRIBUTE, Join.ELEMENT})
+"""Joins that give a value to a name and do nothing else."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """A value as it stands in the view.
+
+    `alone` says that no further word follows it in its line, `tight` that a bare `=` stands before it.
+    """
+
+    text: str
+    data: bytes
+    start: int
+    end: int
+    join: Join
+    quoted: bool
+    alone: bool
+    tight: bool
+
+
+def take_value(view: View, opener: tuple[int, int], join: Join, *, tight: bool = False) -> Value | None:
+    """The value behind `opener`: up to the closing quote, or up to a space when there is none."""
+    start = opener[1]
+    quote = next((byte for byte in view.data[slice(*opener)] if byte in QUOTES), None)
+    end = _closing_quote(view.data, start, quote) if quote is not None else None
+    quoted = end is not None
+    if end is None:
+        end = _unquoted_end(view.data, start)
+    if end <= start or (not quoted and _is_type_argument(view.data, end)):
+        return None
+    return Value(
+        text=view.text[start:end],
+        data=view.data[start:end],
+        start=start,
+        end=end,
+        join=join,
+        quoted=quoted,
+        alone=not _line_goes_on(view.data[end : end + 16]),
+        tight=tight,
+    )
+
+
+def whole_end(data: bytes, value: Value) -> int:
+    """Where a value really ends: one that is longer than what was judged is a secret to its end."""
+    if value.end - value.start < VALUE_CHARS_MAX - len(ENDING):
+        return value.end
+    rest = compiled(UNQUOTED_REST).match(data, value.end, value.end + WHOLE_CHARS_MAX)
+    return rest.end() if rest else value.end
+
+
+def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
+    """Whether a value may be what its name promises."""
+    if " " in value.text or "\t" in value.text or is_placeholder(value.text, value.data):
+        return False
+    if not value.quoted and _is_expression(value):
+        return False
+    if value.join is Join.BELOW:
+        return looks_random(value.text, BELOW_CHARS_MIN)
+    if looks_random(value.text, RANDOM_CHARS_MIN[promise]):
+        return (
+            promise is not Promise.SERVICE or value.join in FIRM or value.join in {Join.COLON, Join.ARGUMENT}
+        )
+    if promise is Promise.CREDENTIAL:
+        return len(value.text) >= MIXED_CHARS_MIN and (
+            _has_signs(value) or (value.join in FIRM and _is_mixed(value))
+        )
+    return promise > Promise.CREDENTIAL and _is_plausible(value, promise, prose_name=prose_name)
+
+
+def _is_plausible(value: Value, promise: Promise, *, prose_name: bool) -> bool:
+    """Whether a value that does not look random may be a password or a key somebody made up."""
+    if len(value.text) < EXPLICIT_CHARS_MIN or is_plain(value.text, value.data):
+        return False
+    if value.join in FIRM:
+        return value.quoted or value.alone or value.tight or _is_mixed(value)
+    if value.join is Join.COLON and not (value.text.isalpha() and prose_name and promise is Promise.EXPLICIT):
+        return value.quoted or (value.alone and not is_type_name(value.data)) or _is_mixed(value)
+    if len(value.text) < PROSE_CHARS_MIN or not (value.quoted or value.alone or promise is Promise.PASSWORD):
+        return False
+    return _is_mixed(value) or (value.quoted and value.join is Join.PROSE)
+
+
+def _is_expression(value: Value) -> bool:
+    if is_code(value.data) or (value.join is Join.ASSIGN and is_interpolated(value.data)):
+        return True
+    return is_dotted(value.data) and not looks_random(value.text, RANDOM_CHARS_MIN[Promise.KEY])
+
+
+def _is_mixed(value: Value) -> bool:
+    """Whether letters stand together with digits or signs, as they do in made-up passwords only."""
+    text = value.text
+    if is_technical(text) or not any(char.isalpha() for char in text):
+        return False
+    return any(char.isdigit() for char in text) or not SIGNS.isdisjoint(text)
+
+
+def _has_signs(value: Value) -> bool:
+    return value.join is not Join.PROSE and not SIGNS.isdisjoint(value.text)
+
+
+def _line_goes_on(after: bytes) -> bool:
+    """Whether another word follows, as it does in a sentence."""
+    rest = after.lstrip(b" \t")
+    return len(rest) < len(after) and bool(rest) and rest[0] not in ENDS_LINE
+
+
+def _is_type_argument(data: bytes, end: int) -> bool:
+    """Whether the value is followed by `<`, and not by a closing tag."""
+    return data[end : end + 1] == b"<" and data[end + 1 : end + 2] != b"/"
+
+
+def _closing_quote(data: bytes, start: int, quote: int) -> int | None:
+    end = data.find(quote, start, start + VALUE_CHARS_MAX)
+    if end < 0 or data.find(b"\n", start, end) >= 0:
+        return None
+    return start + len(data[start:end].rstrip(b"\\"))
+
+
+def _unquoted_end(data: bytes, start: int) -> int:
+    run = compiled(UNQUOTED).match(data, start, start + VALUE_CHARS_MAX)
+    if run is None or compiled(NEXT_NAME).match(data, start, run.end()):
+        return start
+    cut = compiled(CUT).search(data, start, run.end())
+    end = cut.start() if cut else run.end()
+    # A value cut short with dots keeps them, so that it is seen as cut.
+    return end if data[start:end].endswith(b"...") else start + len(data[start:end].rstrip(ENDING))

@@ -1,0 +1,83 @@
+"""The text as the rules see it: one character, one byte, and the way back to the original.
+
+Full-width and other compatibility letters become plain ones, and characters that show nothing
+are dropped, so that neither hides a secret. Characters outside Latin-1 stay what they are in
+`text` and become one filler byte in `data`: positions agree in both, and RE2 reads plain bytes.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+FILLER = "\xff"
+LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+
+# Characters of other categories than "format" that are drawn as nothing at all.
+INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+LINE_ENDS = frozenset("\x85\u2028\u2029")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """A folded text. `origin` holds where each character began in the original, and the end."""
+
+    text: str
+    lower: str
+    data: bytes
+    origin: Sequence[int] | None = None
+
+    def continues_word(self, at: int) -> bool:
+        """Whether what begins here is the end of a longer word."""
+        return at > 0 and self.data[at - 1] in LETTERS_AND_DIGITS and self.data[at] in LETTERS_AND_DIGITS
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a span of the view stands in the original, with anything dropped at its end."""
+        if self.origin is None or start >= end:
+            return start, end
+        return self.origin[start], max(self.origin[end - 1] + 1, self.origin[end])
+
+
+def view_of(text: str) -> View:
+    """The folded view of a text; plain ASCII is taken as it is."""
+    if text.isascii():
+        return View(text=text, lower=text.lower(), data=text.encode("ascii"))
+    changed = {char: new for char in set(text) if (new := folded(char)) != char}
+    folded_text = text.translate({ord(char): new for char, new in changed.items()})
+    if all(len(new) == 1 for new in changed.values()):
+        return view_from(folded_text)
+    origin = [at for at, char in enumerate(text) for _ in changed.get(char, char)]
+    return view_from(folded_text, [*origin, len(text)])
+
+
+def view_from(text: str, origin: Sequence[int] | None = None) -> View:
+    """A view of a text that is folded already; `origin` says where its characters came from."""
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    return View(text=text, lower=lower, data=_one_byte_each(text), origin=origin)
+
+
+def _one_byte_each(text: str) -> bytes:
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.translate({ord(char): FILLER for char in set(text) if char > FILLER}).encode("latin-1")
+
+
+@lru_cache(maxsize=4096)
+def folded(char: str) -> str:
+    """The plain form of one character; empty when the character shows nothing."""
+    if char <= "\x7f":
+        return char
+    if char in LINE_ENDS:
+        return "\n"
+    if unicodedata.category(char) == "Cf" or char in INVISIBLE or _is_variation_selector(char):
+        return ""
+    plain = unicodedata.normalize("NFKC", char)
+    # A spacing accent becomes a space and a mark: that would break a word in two.
+    return char if " " in plain and plain != " " else plain
+
+
+def _is_variation_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"

@@ -1,0 +1,151 @@
+"""The words the guard knows: names of credentials, of services, and of what is no secret.
+
+Only data. How names are judged is in `names.py`, how values are in `placeholders.py`.
+"""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+PASSWORDS = _words("""
+    password passwd passwrd passphrase passcode pwd pass pw passw userpass dbpass mypwd
+    passe passwort kennwort contraseña contrasena senha wachtwoord hasło haslo heslo salasana
+    lösenord losenord adgangskode passord parola parole jelszó şifre пароль
+    密码 密碼 口令 パスワード 비밀번호
+""")
+SECRETS = _words("secret secrets secrete credential credentials cred creds")
+TOKENS = _words("token tokens pat jwt bearer")
+AUTHS = _words("auth authorization")
+KEYS = _words("key keys")
+EXPLICITS = _words("""
+    apikey apitoken apisecret accesskey accesstoken authtoken authkey secretkey secrettoken privatekey
+    clientsecret appsecret appkey accountkey sharedaccesskey signingkey encryptionkey masterkey
+    refreshtoken bearertoken idtoken sessiontoken usertoken bottoken deploykey licensekey storagekey
+    webhooksecret consumersecret connectionstring xapikey phpsessid jsessionid
+""")
+"""Names of two words that are often written as one, as in .npmrc files and query parameters."""
+PASSWORD_ENDINGS = ("password", "passwd", "passphrase")
+EXPLICIT_ENDINGS = ("apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "clientsecret")
+CREDENTIAL_ENDINGS = ("token", "secret")
+
+KEY_QUALIFIERS = _words("""
+    api access secret private signing encryption master account shared deploy license licence
+    subscription auth oauth jwt hmac aes ssh gpg pgp tls ssl rsa iam host authorization
+""")
+"""Words directly in front of "key" that make it a credential."""
+QUALIFIERS = KEY_QUALIFIERS | _words("""
+    client personal refresh bearer signature service deployment storage session webhook consumer app
+    application bot user admin root ingest integration upload publish registry robot runner machine vault
+""")
+"""Words directly in front of "token" or "secret" that make it a credential."""
+
+UNREAL = _words("no not non without fake dummy example sample mock placeholder")
+"""Words in front of a noun that say it is none."""
+PLACES = _words("to from")
+"""Words in an identifier that say it is about where a credential goes."""
+PUBLIC = _words("""
+    public pub publishable csrf xsrf primary foreign partition sort cache hot natural sequence schema
+    bucket unique row object routing idempotency dictionary index idx next page continuation cursor
+    pagination stop eos bos pad unk mask max min num total input output prompt completion design cancel
+    cancellation known idle ha accelerator answer authenticity verification valid map shortcut hash
+""")
+"""Words in front of "key" or "token" that make it something anybody may see."""
+ABOUT = _words("""
+    id ids name names file files filename path paths dir url uri urls endpoint host length len size type
+    types count counts counter limit limits budget budgets expiry expires expired expiration expire ttl
+    lifetime usage policy rotation reset field fields format hash hashed algorithm alg manager provider
+    header headers extra options config settings prefix suffix regex pattern min max days hours at on by
+    enabled disabled required optional hint label description class version env var variable ref arn
+    alias location store storage ring tab board code codes frame frames pair pairs press pressed
+    signature signatures signing stone word words up down left right event events selector mesh meshing
+    chars char vault results result source sources status state strategy scheme method methods mode flow
+    flows guard service middleware handler kind issuer error errors message prompt placeholder input
+    title exchange validation validator strength protection management rate price cost costs window per
+    s space map list set level bits bit index idx accessor visibility visible toggle scanning scan
+    detection distance changed updated created test tests spec
+    go py ts tsx js jsx md json yaml yml toml rs java rb sh txt html css lock
+""")
+"""Words after a noun that make it something about the credential, or a file."""
+
+SERVICES = _words("""
+    adafruit adobe airtable algolia alibaba aliyun anthropic artifactory asana atlassian authress azure
+    beamer bitbucket bittrex bundle clickhouse clojars cloudant cloudflare codecov cohere coinbase
+    confluence confluent contentful contribsys databricks datadog deepseek digitalocean discord docker
+    dockerhub doppler droneci dropbox duffel dynatrace easypost elastic elevenlabs etsy facebook fastly
+    finicity finnhub firebase flickr flutterwave flyio frameio freshbooks gcp gemini github gitlab gitter
+    gocardless grafana groq harness heroku hubspot huggingface ibm infracost intercom jenkins jfrog jira
+    kraken kucoin langfuse langsmith launchdarkly linkedin lob looker mailchimp mailgun mapbox mattermost
+    maxmind meraki messagebird mistral mongodb netlify newrelic npm nuget nytimes octopus okta openai
+    openrouter openshift pagerduty paypal perplexity pinecone plaid planetscale postman prefect privateai
+    pulumi pypi rapidapi readme replicate rubygems scalingo segment sendbird sendgrid sendinblue sentry
+    settlemint shippo shopify sidekiq slack snowflake snyk softlayer sonar sonarqube sourcegraph splunk
+    spotify squarespace stripe sumo sumologic supabase tavily telegram terraform travis travisci trello
+    twilio twitch twitter typeform vercel yandex zendesk zoom sl clou cos
+""")
+SERVICES_OF_TWO_WORDS = frozenset(
+    {("new", "relic"), ("message", "bird"), ("linked", "in"), ("private", "ai")}
+)
+ONLY_FORMS = {"telegram": rb"^\d{5,16}:A[\w-]{34}$", "meraki": rb"^[0-9a-f]{40}$"}
+"""Services whose tokens have one form only: anything else given to their name is not their token."""
+
+NAME_ANCHORS = (
+    _words("pass pw secret cred token pat jwt bearer auth key sessid connectionstring")
+    | {word for word in PASSWORDS if not word.startswith(("pass", "pw"))}
+    | {word for word in SERVICES if len(word) >= 5}
+)
+"""What the prefilter looks for: every name that promises something has one of these in it."""
+
+PLACEHOLDERS = _words("""
+    your yours example examples placeholder changeme change changeit dummy fake sample insert replace
+    todo redacted hidden masked here tbd fixme foo foobar lorem notset somevalue whatever put enter not yyy
+""")
+PLACEHOLDER_PARTS = (
+    "fake",
+    "dummy",
+    "example",
+    "placeholder",
+    "changeme",
+    "yourpass",
+    "yourkey",
+    "yourtoken",
+)
+CREDENTIAL_NOUNS = _words("""
+    key keys apikey token tokens secret secrets password passwd passphrase pwd pass pw credential
+    credentials creds auth jwt bearer authorization clientsecret accesstoken authtoken accesskey secretkey
+""")
+"""What the name of a secret ends with, where the secret itself should stand."""
+METHODS = _words("""
+    base64 base32 sha sha1 sha256 sha512 md5 bcrypt scrypt argon2 argon2id pbkdf2 hs256 rs256 es256 oauth2
+    ed25519 aes aes128 aes256 aes256gcm 3des 128bit 256bit rsa2048 rsa4096 p12 pkcs8 pkcs12 x509 2fa utf
+    utf8 utf16 ipv4 ipv6 http2 es6 python3 k8s s3 ec2 gpt4
+""")
+"""Technical words with digits in them, which are no passwords."""
+PLAIN_WORDS = _words("""
+    test anything true false yes no none null nil undefined nan on off ok string str text int integer
+    number bool boolean bytes byte char varchar object array list dict any unknown void type required
+    optional mandatory missing invalid valid expired empty blank default auto automatic manual enabled
+    disabled supported unsupported encrypted hashed plain plaintext cleartext hidden private public
+    protected internal external local global set unset needed never always sometimes same changed rotated
+    reset stored basic bearer digest oauth oauth2 jwt saml ldap oidc sso mfa totp rsa aes hmac ed25519
+    base64 hex uuid env environment vault keychain keyring the a an this that these those it its is are
+    was be been being has have had will would can could should may must to for from with without and or of
+    in at by as if when where how what which who via use uses used using see get gets store stores enter
+    ask provide provided per not only also your my our their his her user users admin username email name
+    value values field prompt input generate generated create update delete server client application
+    service issuer owner free paid low medium high critical strong weak short long min max one two three
+    first second both each every all some most more less other another new old current const let var
+    function return import export class def self pending active inactive revoked compromised leaked stolen
+    forgotten lost wrong correct incorrect safe secure insecure important sensitive confidential
+""")
+"""What people and types say after a name instead of a secret."""
+
+COMMON_PAIRS = _words("""
+    ab ac ad ag ai al am an ap ar as at ay ba be bi bl bu ca ce ch ci ck cl co cr ct cu da dd de di do
+    ds du ea ec ed ee ef eg el em en ep er es et ev ew ex fa fe ff fi fo fr fu ge gi gn gs ha he hi ho
+    ia ib ic id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma mb me mi mo
+    mp ms na nc nd ne nf ng ni no ns nt nu nv ob oc od og ol om on oo op or os ot ou ov ow pa pe pi pl
+    po pp pr pt pu qu ra rc rd re rg ri rm rn ro rr rs rt ru ry sa sc se sh si sl so sp ss st su ta tc
+    te th ti tl to tr ts tt tu ty ub ue ul um un up ur us ut va ve vi wa wi xp xt ze
+""")
+"""Nine tenths of the letter pairs in English words and identifiers; of random pairs, three in ten."""

@@ -1,0 +1,39 @@
+"""The one shape of a state machine: a table of legal moves, walked by tests and printed by docs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from runlore.domain.errors import Conflict
+
+StateT = TypeVar("StateT", bound=StrEnum)
+MoveT = TypeVar("MoveT", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Lifecycle(Generic[StateT, MoveT]):
+    """A thing's legal moves. Every pair that is not in the table is a typed conflict."""
+
+    thing: str
+    table: Mapping[tuple[StateT, MoveT], StateT]
+
+    @property
+    def code(self) -> str:
+        """The code of the conflict that an illegal move is."""
+        return f"{self.thing.rsplit(' ', maxsplit=1)[-1]}.move"
+
+    def allows(self, state: StateT, move: MoveT) -> bool:
+        """Whether the table has this move."""
+        return (state, move) in self.table
+
+    def after(self, state: StateT, move: MoveT, *, name: str) -> StateT:
+        """The state that the move leads to; a conflict that names thing, state and move otherwise."""
+        if not self.allows(state, move):
+            legal = ", ".join(m for (s, m) in self.table if s == state) or "nothing"
+            raise Conflict(
+                f"{self.thing} {name} is {state}; {move} is not possible from there",
+                code=self.code,
+                hint=f"from {state} these moves are possible: {legal}",
+            )
+        return self.table[(state, move)]

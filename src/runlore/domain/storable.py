@@ -1,0 +1,8 @@
+"""Which texts can be kept at all: no database holds a NUL character or half of a surrogate pair."""
+
+
+def is_storable(text: str) -> bool:
+    """Whether every character can be written as UTF-8, and none ends a text."""
+    if "\0" in text:
+        return False
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

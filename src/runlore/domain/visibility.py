@@ -1,0 +1,76 @@
+"""May a record enter a prompt? One function decides, and says why not."""
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+
+from runlore.domain.record import (
+    PROMPT_KINDS,
+    PolicyDecision,
+    PublishTier,
+    Record,
+    RecordId,
+    Sensitivity,
+    State,
+    VerificationStatus,
+)
+
+
+class Hidden(StrEnum):
+    """Why a record stays out of prompts, in the order in which the reasons are asked."""
+
+    CONSTRAINED = "waiting for review"
+    SUPERSEDED = "superseded"
+    TOMBSTONED = "tombstoned"
+    SHADOWED = "being superseded"
+    EXPIRED = "expired"
+    KIND = "not a kind that prompts get"
+    SENSITIVE = "sensitive"
+    PROVISIONAL = "provisional tier"
+    FAILED = "verification failed"
+    ESCALATED = "escalated to an operator"
+    UNVERIFIED = "published automatically and not verified"
+    TAINTED = "from an untrusted source and not yet accepted"
+
+
+def hidden_because(record: Record, now: datetime, *, shadowed: Collection[RecordId] = ()) -> Hidden | None:
+    """The first reason that keeps a record out of prompts, or None when it is visible.
+
+    `shadowed` names the records that a live record already says it supersedes, while the link back is
+    still being written.
+    """
+    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record)
+
+
+def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordId]) -> Hidden | None:
+    if record.state is not State.ACTIVE:
+        return _STALE[record.state]
+    if record.superseded_by is not None or record.record_id in shadowed:
+        return Hidden.SHADOWED
+    if record.is_expired(now):
+        return Hidden.EXPIRED
+    return None
+
+
+def _hidden_by_review(record: Record) -> Hidden | None:
+    decision, status = record.policy_decision, record.verification_status
+    reasons = (
+        (record.kind not in PROMPT_KINDS, Hidden.KIND),
+        (record.sensitivity is Sensitivity.SENSITIVE, Hidden.SENSITIVE),
+        (record.publish_tier is not PublishTier.ACTIVE, Hidden.PROVISIONAL),
+        (status is VerificationStatus.FAILED, Hidden.FAILED),
+        (decision is PolicyDecision.ESCALATED, Hidden.ESCALATED),
+        (
+            decision is PolicyDecision.AUTOMATIC and status is not VerificationStatus.VERIFIED,
+            Hidden.UNVERIFIED,
+        ),
+        (record.provenance.tainted, Hidden.TAINTED),
+    )
+    return next((reason for hidden, reason in reasons if hidden), None)
+
+
+_STALE = {
+    State.CONSTRAINED: Hidden.CONSTRAINED,
+    State.SUPERSEDED: Hidden.SUPERSEDED,
+    State.TOMBSTONED: Hidden.TOMBSTONED,
+}
