@@ -1,0 +1,60 @@
+"""The ranking index: derived from the records, exact, and rebuilt by its owner whenever in doubt."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from runlore.domain.ranking import Collection, RankFilter
+from runlore.domain.record import Record, RecordId
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlay:
+    """Another time's versions: the hidden ids are left out, and these records take part instead."""
+
+    hidden: frozenset[RecordId] = frozenset()
+    records: tuple[Record, ...] = ()
+
+
+NO_OVERLAY = Overlay()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A record that matches. `total` equals `Score.total` of `score_of` on that record, exactly."""
+
+    record_id: RecordId
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The best hits first, and the filtered set that their scores are relative to."""
+
+    hits: tuple[Hit, ...]
+    collection: Collection
+
+
+class Index(Protocol):
+    """Finds the best records for a query. Many threads may search beside one that applies changes."""
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Insert the records, each in place of the version held. An older revision than that is ignored."""
+        ...
+
+    def search(self, query: str, *, where: RankFilter, limit: int, overlay: Overlay = NO_OVERLAY) -> Ranking:
+        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id."""
+        ...
+
+    def erase(self, record_ids: Iterable[RecordId]) -> None:
+        """Remove every version of these records and every word that only they had, in memory and from what is
+        saved afterwards. A file that was saved before still holds them until it is saved again."""
+        ...
+
+    def save(self, path: str, stamp: str) -> None:
+        """Write a snapshot aside and put it in place at once, with the owner's stamp for what it covers."""
+        ...
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        ...

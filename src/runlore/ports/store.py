@@ -1,0 +1,207 @@
+"""The store: records, their events and what must be written with them, in transactions.
+
+A function that takes a `Store` owns its transactions; one that takes a `Transaction` takes part in the
+caller's. Records and events are canonical; everything else can be rebuilt from them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
+from runlore.domain.scope import Scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFilter:
+    """Which records a list asks for; None asks for all. Live ones that have expired at `now` are left out."""
+
+    layers: frozenset[Layer] | None = None
+    kinds: frozenset[Kind] | None = None
+    states: frozenset[State] | None = None
+    scopes: frozenset[Scope] | None = None
+    proposals: frozenset[Proposal] | None = None
+    now: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """How far a follower has come. Records may be told again, and none is left out.
+
+    The witness names the latest record and revision seen, so that a database that was put back to an
+    earlier copy, and has moved on since, is not mistaken for the one that was followed.
+    """
+
+    store_id: str
+    cursor: int
+    witness: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a keyed call answered the first time: the records at their revisions, to be told again."""
+
+    request_digest: str
+    records: tuple[tuple[RecordId, int], ...]
+
+
+class Records(Protocol):
+    """The records and their histories, inside one transaction or snapshot."""
+
+    def get(self, record_id: RecordId) -> Record:
+        """One record; NotFound when the id names nothing."""
+        ...
+
+    def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
+        """Those of the ids that exist."""
+        ...
+
+    def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
+        """A record's history, oldest first; NotFound when the id names nothing."""
+        ...
+
+    def page(
+        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
+    ) -> tuple[Record, ...]:
+        """The newest first (`created_at`, then `record_id`, both descending), after a place in that order."""
+        ...
+
+    def page_as_of(
+        self,
+        where: RecordFilter,
+        moment: datetime,
+        *,
+        limit: int,
+        before: tuple[datetime, RecordId] | None = None,
+    ) -> tuple[Record, ...]:
+        """The same as it would have answered at a past moment, from the events."""
+        ...
+
+    def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
+        """The records with an event later than a moment."""
+        ...
+
+    def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
+        """The histories of those of the ids that exist."""
+        ...
+
+    def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
+        """The active records of a scope and kind whose semantic key has this subject."""
+        ...
+
+    def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
+        """The active profile records of a scope with this key, ignoring case."""
+        ...
+
+    def active_workflow(self, scope: Scope, workflow: str) -> tuple[Record, ...]:
+        """The active procedural records of a scope with this workflow."""
+        ...
+
+    def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
+        """The superseded records that name this one as their replacement."""
+        ...
+
+    def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
+        """The records made from this one (`source.record_ids`), whatever their state."""
+        ...
+
+    def proposals_for(self, digest: str) -> tuple[Record, ...]:
+        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
+        ...
+
+    def imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
+        """Which of these origins were imported already, and as what."""
+        ...
+
+    def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
+        """Live records whose `expires_at` has come, the earliest first."""
+        ...
+
+    def count(self) -> dict[tuple[Layer, State], int]:
+        """How many records there are, by layer and state."""
+        ...
+
+    def changed_since(self, position: Position) -> Iterator[Record]:
+        """Every record that changed after a position (all of them from cursor 0), streamed."""
+        ...
+
+    def position(self) -> Position:
+        """Where a follower stands that has seen everything in this snapshot."""
+        ...
+
+    def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
+        """All records with their histories, by `record_id`, streamed."""
+        ...
+
+
+class Transaction(Protocol):
+    """A write transaction: all of it is durable when the context ends, or nothing is."""
+
+    @property
+    def records(self) -> Records:
+        """The records, this transaction's own writes included."""
+        ...
+
+    def lock(self, scopes: Iterable[Scope]) -> None:
+        """Keep others' review acts out of these scopes until the end, so that checks still hold."""
+        ...
+
+    def write(self, changes: Iterable[Change]) -> None:
+        """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
+        ...
+
+    def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
+        """Write whole records with their histories as they are, for an import; Conflict where one exists."""
+        ...
+
+    def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
+        """Replace the stored events of a forgotten record by their contentless versions (LRN-12 alone)."""
+        ...
+
+    def answer(self, key: str) -> Answer | None:
+        """What a call with this idempotency key answered, if there was one."""
+        ...
+
+    def keep_answer(self, key: str, answer: Answer, at: datetime) -> None:
+        """Remember a keyed call's answer with its effect."""
+        ...
+
+
+class Snapshot(Protocol):
+    """A consistent view for reading."""
+
+    @property
+    def records(self) -> Records:
+        """The records as they stood when the snapshot was taken."""
+        ...
+
+
+class Store(Protocol):
+    """One database."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A write transaction; concurrent ones may share one commit."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """A read transaction that sees all that was acknowledged before."""
+        ...
+
+    def is_current(self, position: Position) -> bool:
+        """Whether a follower's position belongs to this database as it is: it may go on from there."""
+        ...
+
+    def scrub(self) -> None:
+        """Overwrite what erased content has left in free pages and the log, as far as the engine can."""
+        ...
+
+    def description(self) -> dict[str, str | int]:
+        """What `status` shows: engine, version, schema, where it lies, its size."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and locks."""
+        ...

@@ -1,0 +1,158 @@
+"""The ranking index in memory: immutable segments and a small tail, replaced as one when something changes.
+
+A search works on the view it found when it began and takes no lock; changes take turns under one lock and end
+with one assignment. So a search sees all of a change or nothing of it, and never waits for a merge.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+
+import numpy as np
+
+from runlore.domain.analysis import forget_words
+from runlore.domain.ranking import RankFilter, analysed
+from runlore.domain.record import Record, RecordId
+from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
+from runlore.recall import snapshot
+from runlore.recall.keys import digest, keys_of, order_of, term_digest
+from runlore.recall.merging import merged
+from runlore.recall.sealing import Document, document_of, seal
+from runlore.recall.search import View, ranked
+from runlore.recall.visibility import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """When documents become a segment, and segments one. Small numbers let small tests meet every case."""
+
+    tail_documents_max: int = 128
+    batch_documents_max: int = 16_384
+    # A segment is merged into when those after it have grown to this share of it.
+    merge_share: int = 8
+
+
+DEFAULT_SIZES = Sizes()
+
+
+class RankingIndex:
+    """Implements `ports.index.Index`."""
+
+    def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[Part] = ()) -> None:
+        self._sizes = sizes
+        self._view = View(parts=tuple(parts))
+        self._changing = threading.Lock()
+        self._saving = threading.Lock()
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Insert or replace. Many records at once are sealed in batches and merged at the end."""
+        remaining = iter(records)
+        with self._changing:
+            while batch := list(islice(remaining, self._sizes.batch_documents_max)):
+                self._view = self._with(batch)
+            self._view = View(parts=_settled(self._view.parts, self._sizes), tail=self._view.tail)
+
+    def search(self, query: str, *, where: RankFilter, limit: int, overlay: Overlay = NO_OVERLAY) -> Ranking:
+        """The best records of the filtered set that match."""
+        return ranked(self._view, analysed(query), where=where, limit=limit, overlay=overlay)
+
+    def erase(self, record_ids: Iterable[RecordId]) -> None:
+        """Rebuild what holds any version of these records without them, replaced versions included."""
+        gone = set(record_ids)
+        keys = keys_of(map(digest, gone))
+        with self._changing:
+            parts = []
+            for part in self._view.parts:
+                rows = part.segment.rows_of(keys)
+                rows = rows[rows >= 0]
+                kept = part.without(rows) if rows.size else part
+                if kept.live_size:
+                    parts.append(_compacted(kept) if rows.size else part)
+            tail = {key: document for key, document in self._view.tail.items() if key not in gone}
+            self._view = View(parts=tuple(parts), tail=tail)
+            forget_words()
+            term_digest.cache_clear()
+
+    def save(self, path: str, stamp: str) -> None:
+        """Write a snapshot aside and put it in place at once."""
+        with self._saving:
+            with self._changing:
+                if self._view.tail:
+                    sealed = Part.whole(seal(list(self._view.tail.values())))
+                    self._view = View(parts=(*self._view.parts, sealed))
+                view = self._view
+            snapshot.save(path, view.parts, stamp)
+
+    def __len__(self) -> int:
+        view = self._view
+        return sum(part.live_size for part in view.parts) + len(view.tail)
+
+    def _with(self, batch: Sequence[Record]) -> View:
+        """The view after a batch: what it replaces is gone, what it holds is there."""
+        newest: dict[RecordId, Record] = {}
+        for record in batch:
+            in_tail = self._view.tail.get(record.record_id)
+            held = newest.get(record.record_id, in_tail.record if in_tail else None)
+            if held is None or record.revision >= held.revision:
+                newest[record.record_id] = record
+        parts = _replaced(self._view.parts, newest)
+        documents = {record_id: document_of(record) for record_id, record in newest.items()}
+        tail: dict[RecordId, Document] = {**self._view.tail, **documents}
+        if len(tail) <= self._sizes.tail_documents_max:
+            return View(parts=parts, tail=tail)
+        return View(parts=(*parts, Part.whole(seal(list(tail.values())))))
+
+
+def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, str] | None:
+    """An index from its snapshot, with the stamp it was saved under. None when it has to be rebuilt."""
+    loaded = snapshot.load(path)
+    if loaded is None:
+        return None
+    parts, stamp = loaded
+    return RankingIndex(sizes, parts=parts), stamp
+
+
+def _replaced(parts: Sequence[Part], newest: dict[RecordId, Record]) -> tuple[Part, ...]:
+    """The parts without what `newest` replaces; a record that is older than what is held leaves `newest`."""
+    ids = list(newest)
+    keys = keys_of(map(digest, ids))
+    # Sorted keys are found several times faster.
+    order = order_of(keys)
+    keys, ids = keys[:, order], [ids[at] for at in order.tolist()]
+    revisions = np.array([newest[record_id].revision for record_id in ids], dtype=np.int64)
+    kept = []
+    for part in parts:
+        rows = part.segment.rows_of(keys)
+        here = np.flatnonzero(rows >= 0)
+        here = here[part.live[rows[here]]]
+        is_older = revisions[here] < part.segment.revision[rows[here]]
+        for at in here[is_older].tolist():
+            del newest[ids[at]]
+        replaced = rows[here[~is_older]]
+        kept.append(part.without(replaced) if replaced.size else part)
+    return tuple(kept)
+
+
+def _settled(parts: Sequence[Part], sizes: Sizes) -> tuple[Part, ...]:
+    """The parts without those that are empty, with the small ones merged and the half-dead ones made anew."""
+    living = [part for part in parts if part.live_size]
+    first = _first_to_merge([part.live_size for part in living], sizes.merge_share)
+    kept = [_compacted(part) if part.live_size * 2 < len(part.segment) else part for part in living[:first]]
+    last = living[first:]
+    if not last:
+        return tuple(kept)
+    return (*kept, Part.whole(merged([part.segment for part in last], [part.live for part in last])))
+
+
+def _first_to_merge(sizes: Sequence[int], share: int) -> int:
+    """The first of the parts that those after it have grown up to; it is merged with all of them."""
+    following = list(accumulate(reversed(sizes), initial=0))[-2::-1]
+    grown = (
+        at for at, (size, after) in enumerate(zip(sizes, following, strict=True)) if size < after * share
+    )
+    return next(grown, len(sizes))
+
+
+def _compacted(part: Part) -> Part:
+    return Part.whole(merged([part.segment], [part.live]))

@@ -1,0 +1,84 @@
+-- Where the database came from, and what a follower recognises it by.
+CREATE TABLE store_meta (
+    name TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) /* clustered */;
+
+-- One line per record: what queries look for. It holds no content, which stands in the events alone, and it
+-- can be rebuilt from them. `subject`, `profile_key`, `workflow`, `sources_digest` and `imported_from` are
+-- digests. `due_at_ms` is when a live record expires, `moved_at_ms` the latest time of any of its events.
+-- Reading starts at the event of `base_revision`. `change` is the number of the transaction that wrote it last.
+CREATE TABLE records (
+    record_id TEXT NOT NULL PRIMARY KEY,
+    layer TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    scope_kind TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    proposal TEXT,
+    subject TEXT,
+    profile_key TEXT,
+    workflow TEXT,
+    sources_digest TEXT,
+    imported_from TEXT,
+    superseded_by TEXT,
+    created_at_ms BIGINT NOT NULL,
+    due_at_ms BIGINT,
+    moved_at_ms BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    base_revision BIGINT NOT NULL,
+    change BIGINT NOT NULL
+) /* clustered */;
+
+-- Lists walk these in their order; the columns after `record_id` spare a look at the row.
+CREATE INDEX records_by_time ON records (created_at_ms, record_id);
+CREATE INDEX records_by_state
+    ON records (state, layer, created_at_ms, record_id, kind, proposal, due_at_ms);
+CREATE INDEX records_by_scope
+    ON records (scope_kind, scope_id, created_at_ms, record_id, state, layer, kind, proposal, due_at_ms);
+
+CREATE INDEX records_by_change ON records (change, record_id);
+CREATE INDEX records_by_move ON records (moved_at_ms, record_id);
+CREATE INDEX records_by_expiry ON records (due_at_ms, record_id) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX records_by_subject ON records (scope_kind, scope_id, kind, subject)
+    WHERE subject IS NOT NULL AND state = 'active';
+CREATE INDEX records_by_profile_key ON records (scope_kind, scope_id, profile_key)
+    WHERE profile_key IS NOT NULL AND state = 'active';
+CREATE INDEX records_by_workflow ON records (scope_kind, scope_id, workflow)
+    WHERE workflow IS NOT NULL AND state = 'active';
+CREATE INDEX records_by_replacement ON records (superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX records_by_sources ON records (sources_digest) WHERE sources_digest IS NOT NULL;
+CREATE INDEX records_by_import ON records (imported_from) WHERE imported_from IS NOT NULL;
+
+-- The history, which is what a record is. Rows are appended and never grow, so that SQLite keeps no stale
+-- copy of a text when it is erased. `checksum` is of all other columns. `body` is now and then the whole
+-- record, so that reading one that moved a thousand times does not replay a thousand events.
+CREATE TABLE record_events (
+    record_id TEXT NOT NULL REFERENCES records (record_id) DEFERRABLE INITIALLY DEFERRED,
+    revision BIGINT NOT NULL,
+    move TEXT NOT NULL,
+    from_state TEXT,
+    to_state TEXT NOT NULL,
+    at_ms BIGINT NOT NULL,
+    checksum TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    changes TEXT NOT NULL,
+    body TEXT,
+    PRIMARY KEY (record_id, revision)
+);
+
+-- Which records were made from which (`source.record_ids`).
+CREATE TABLE record_sources (
+    source_id TEXT NOT NULL,
+    record_id TEXT NOT NULL REFERENCES records (record_id) DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (source_id, record_id)
+) /* clustered */;
+
+-- What keyed calls answered, written with their effects.
+CREATE TABLE answers (
+    idempotency_key TEXT NOT NULL PRIMARY KEY,
+    request_digest TEXT NOT NULL,
+    records TEXT NOT NULL,
+    at_ms BIGINT NOT NULL
+) /* clustered */;

@@ -1,0 +1,28 @@
+"""Opening the store that the settings name: SQLite in the state root, or PostgreSQL by its URL."""
+
+from runlore.domain.errors import Invalid, Unavailable
+from runlore.ports.store import Store
+from runlore.storage.sqlite.store import SqliteStore
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def open_store(*, database_url: str | None, state_root: str) -> Store:
+    """Open the database, brought to the present schema; it is made where there is none."""
+    if not database_url:
+        return SqliteStore.open(state_root)
+    if not database_url.startswith(_SCHEMES):
+        raise Invalid(
+            "the database URL is not one of PostgreSQL",
+            code="store.url",
+            hint="write it as postgresql://USER@HOST/DATABASE, or leave it out for SQLite",
+        )
+    try:
+        from runlore.storage.postgres.store import PostgresStore
+    except ImportError as error:
+        raise Unavailable(
+            f"the PostgreSQL driver is not installed: {error}",
+            code="store.driver",
+            hint="install it with: pip install 'runlore[postgres]'",
+        ) from None
+    return PostgresStore.open(database_url)

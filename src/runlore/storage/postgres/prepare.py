@@ -1,0 +1,90 @@
+"""Bringing a PostgreSQL database to the present schema, and finding out whether it was restored elsewhere."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from runlore.storage import migrate
+from runlore.storage.postgres.connections import Connection
+from runlore.storage.postgres.session import placed
+from runlore.storage.sql.session import Dialect, Row
+
+MIGRATION_WAIT_MS = 60_000
+# Any number that no scope is likely to hash to; locks are per database.
+_MIGRATION_LOCK = 0x52554E4C4F5245
+_TEXT = re.compile(r"\bTEXT\b")
+
+# Transactions that started earlier may commit later, so the cursor is the oldest that was still running.
+_CHANGE = "pg_current_xact_id()::text::bigint"
+_CURSOR = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_STORE_ID = (
+    "(SELECT value FROM store_meta WHERE name = 'store_id')"
+    " || '-' || (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+# A restored or promoted server is another one, even where all else looks the same.
+_CLUSTER = (
+    " || '-' || (SELECT system_identifier FROM pg_control_system())"
+    " || '-' || (SELECT timeline_id FROM pg_control_checkpoint())"
+)
+_MAY_SEE_CLUSTER = (
+    "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+    " AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')"
+)
+_FROM_THE_FUTURE = (
+    "SELECT COALESCE(max(change), 0) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM records"
+)
+
+
+def prepare(connection: Connection) -> Dialect:
+    """Migrate under a lock; the expressions to use with this server."""
+    connection.execute(f"SET lock_timeout = {MIGRATION_WAIT_MS}")
+    connection.execute("SET statement_timeout = 0")
+    connection.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+    try:
+        target = PostgresTarget(connection)
+        migrate.migrate(target, store_id=secrets.token_hex(16))
+        _renumber_if_restored(target)
+    finally:
+        if not connection.broken:
+            connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
+    may_see_cluster = connection.execute(_MAY_SEE_CLUSTER).fetchall()[0][0]
+    store_id = _STORE_ID + (_CLUSTER if may_see_cluster else "")
+    return Dialect(change=_CHANGE, position=f"SELECT {store_id}, {_CURSOR}")
+
+
+def _renumber_if_restored(target: "PostgresTarget") -> None:
+    """Numbers of another server's transactions mean nothing here: a dump that was restored starts over."""
+    if not target.rows(_FROM_THE_FUTURE)[0][0]:
+        return
+    with target.transaction():
+        target.rows("UPDATE records SET change = 0")
+        target.rows("UPDATE store_meta SET value = ? WHERE name = 'store_id'", secrets.token_hex(16))
+
+
+class PostgresTarget:
+    """`migrate.Target` on a PostgreSQL connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing."""
+        with self._connection.transaction():
+            yield
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there."""
+        return bool(
+            self.rows("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?", name)
+        )
+
+    def rows(self, sql: str, *parameters: str | int) -> list[Row]:
+        """All rows of a query."""
+        cursor = self._connection.execute(placed(sql), parameters)
+        return cursor.fetchall() if cursor.description else []
+
+    def run(self, sql: str) -> None:
+        """Text is compared byte by byte, as in SQLite, whatever the server's locale."""
+        self._connection.execute(placed(_TEXT.sub('TEXT COLLATE "C"', sql)))

@@ -1,0 +1,73 @@
+"""One PostgreSQL transaction as the shared SQL sees it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import count
+
+import psycopg
+
+from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
+from runlore.storage.sql.session import Dialect, Parameters, Row, Statement
+
+STREAM_ROWS = 1_000
+_names = count()
+
+
+@cache
+def placed(sql: str) -> bytes:
+    """The statement with the driver's placeholders. It is ours: values are always parameters."""
+    return sql.replace("%", "%%").replace("?", "%s").encode()
+
+
+class PostgresSession:
+    """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
+
+    def __init__(self, connection: psycopg.Connection, server: Server, dialect: Dialect) -> None:
+        self._connection = connection
+        self._server = server
+        self.dialect = dialect
+        self.rows_written = 0
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows of a query."""
+        try:
+            return self._connection.execute(placed(sql), parameters).fetchall()
+        except DRIVER_ERRORS as error:
+            raise self._server.translated(error) from error
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """The rows of a query, from a cursor that lives in the server and ends with the transaction."""
+        try:
+            with self._connection.cursor(name=f"stream_{next(_names)}") as cursor:
+                cursor.itersize = STREAM_ROWS
+                cursor.execute(placed(sql), parameters)
+                yield from cursor
+        except DRIVER_ERRORS as error:
+            raise self._server.translated(error) from error
+
+    def run(self, statements: Sequence[Statement]) -> list[int]:
+        """Run statements in order, in one round trip: how many rows each has changed."""
+        cursors: list[psycopg.Cursor[Row] | None] = []
+        try:
+            with self._connection.pipeline():
+                for statement in statements:
+                    self.rows_written += len(statement.rows)
+                    cursors.append(self._started(statement) if statement.rows else None)
+        except DRIVER_ERRORS as error:
+            raise self._server.translated(error) from error
+        return [0 if cursor is None else cursor.rowcount for cursor in cursors]
+
+    def _started(self, statement: Statement) -> psycopg.Cursor[Row]:
+        if len(statement.rows) == 1:
+            return self._connection.execute(placed(statement.sql), statement.rows[0], prepare=True)
+        cursor = self._connection.cursor()
+        cursor.executemany(placed(statement.sql), statement.rows)
+        return cursor
+
+    def lock(self, numbers: Iterable[int]) -> None:
+        """Advisory locks, which the server lets go of at the end of the transaction."""
+        for number in numbers:
+            self.rows("SELECT pg_advisory_xact_lock(?)", (number,))
+
+    def make_room(self, *, freeing: bool) -> None:
+        """The server looks after its own disk."""

@@ -1,0 +1,152 @@
+"""The store on PostgreSQL, which several daemons may share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from psycopg import IsolationLevel
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from runlore.domain.errors import Unavailable
+from runlore.ports.store import Position, Snapshot, Transaction
+from runlore.storage import migrate
+from runlore.storage.postgres.connections import CONNECTIONS_MAX, Connection, connect, make_pool
+from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
+from runlore.storage.postgres.prepare import prepare
+from runlore.storage.postgres.session import PostgresSession
+from runlore.storage.sql import positions
+from runlore.storage.sql.session import Dialect
+from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
+
+_CLOSE_WAIT_S = 5.0
+# After an import the server would plan for empty tables until its own housekeeping comes by.
+ANALYZE_AFTER_ROWS = 10_000
+_ERASED_FROM = ("record_events", "records", "record_sources")
+
+
+class PostgresStore:
+    """One database of a server."""
+
+    def __init__(self, url: str, server: Server, dialect: Dialect) -> None:
+        self._url = url
+        self._server = server
+        self._dialect = dialect
+        self._pool: ConnectionPool[Connection] = make_pool(url)
+        self._is_open = True
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Reach the server and bring the database to the present schema."""
+        server = Server(url)
+        connection = connect(url, server)
+        try:
+            dialect = prepare(connection)
+        except DRIVER_ERRORS as error:
+            raise server.translated(error) from error
+        finally:
+            connection.close()
+        return cls(url, server, dialect)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """A write transaction. What it read is checked again by revisions and by `lock`."""
+        with self._connection() as connection:
+            connection.isolation_level = IsolationLevel.READ_COMMITTED
+            connection.read_only = False
+            session = PostgresSession(connection, self._server, self._dialect)
+            transaction = SqlTransaction(session)
+            yield transaction
+            transaction.check()
+            try:
+                if session.rows_written >= ANALYZE_AFTER_ROWS:
+                    connection.execute("ANALYZE records, record_events")
+                connection.commit()
+            except DRIVER_ERRORS as error:
+                raise self._server.translated(error) from error
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """A read transaction that sees all that was acknowledged before."""
+        with self._reading() as session:
+            yield SqlSnapshot(session)
+
+    def is_current(self, position: Position) -> bool:
+        """Whether a follower's position belongs to this database as it is."""
+        with self._reading() as session:
+            return positions.is_current(session, position)
+
+    def scrub(self) -> None:
+        """Give the space of erased rows back for new ones; the docs say what the server still holds."""
+        self._check_open()
+        connection = connect(self._url, self._server)
+        try:
+            connection.execute("SET statement_timeout = 0")
+            for table in _ERASED_FROM:
+                connection.execute(f"VACUUM {table}")
+        except DRIVER_ERRORS as error:
+            raise self._server.translated(error) from error
+        finally:
+            connection.close()
+
+    def description(self) -> dict[str, str | int]:
+        """What `status` shows."""
+        with self._reading() as session:
+            version, size, fsync = session.rows(
+                "SELECT current_setting('server_version'), pg_database_size(current_database()),"
+                " current_setting('fsync')"
+            )[0]
+        return {
+            "engine": "postgresql",
+            "version": version,
+            "schema": migrate.known()[-1].number,
+            "location": self._server.name,
+            "bytes": size,
+            "writes": "ready" if fsync == "on" else "ready, but the server does not sync them (fsync is off)",
+        }
+
+    def close(self) -> None:
+        """Let go of the connections; a second time does nothing."""
+        self._is_open = False
+        self._pool.close(timeout=_CLOSE_WAIT_S)
+
+    @contextmanager
+    def _reading(self) -> Iterator[PostgresSession]:
+        with self._connection() as connection:
+            connection.isolation_level = IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            session = PostgresSession(connection, self._server, self._dialect)
+            # The first statement is what fixes the snapshot.
+            session.rows("SELECT 1")
+            yield session
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """A connection whose transaction is rolled back when nobody has committed it."""
+        self._check_open()
+        try:
+            connection = self._pool.getconn()
+        except PoolTimeout as error:
+            raise self._no_connection(error) from error
+        except DRIVER_ERRORS as error:
+            raise self._server.translated(error) from error
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        try:
+            connection.rollback()
+        except DRIVER_ERRORS:
+            # A lost connection has no transaction left; the pool replaces it.
+            connection.close()
+        self._pool.putconn(connection)
+
+    def _no_connection(self, error: PoolTimeout) -> Unavailable:
+        if self._pool.get_stats().get("pool_size", 0) >= CONNECTIONS_MAX:
+            return self._server.busy(f"all {CONNECTIONS_MAX} connections are in use")
+        return self._server.unreachable(error)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise Unavailable("the store is closed", code="store.closed", hint="open it again")

@@ -1,0 +1,112 @@
+"""A list's filter as SQL, and the same filter on a record that was replayed from its events."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from runlore.domain.record import Layer, Record, State
+from runlore.domain.scope import Scope
+from runlore.domain.timestamps import to_milliseconds
+from runlore.ports.store import RecordFilter
+from runlore.storage.sql.rows import LIVE
+from runlore.storage.sql.session import SqlValue, in_list
+
+# Each scope is a walk of its own in the index; many more than this read the list by time instead.
+SCOPE_WALKS_MAX = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """Terms of a WHERE clause, joined by AND, with their parameters."""
+
+    terms: tuple[str, ...] = ()
+    parameters: tuple[SqlValue, ...] = ()
+
+    def also(self, term: str, *parameters: SqlValue) -> "Condition":
+        """This condition with one more term."""
+        return Condition(terms=(*self.terms, term), parameters=(*self.parameters, *parameters))
+
+    def and_also(self, other: "Condition") -> "Condition":
+        """Both conditions."""
+        return Condition(terms=(*self.terms, *other.terms), parameters=(*self.parameters, *other.parameters))
+
+    @property
+    def sql(self) -> str:
+        """The terms as one expression."""
+        return " AND ".join(self.terms) or "1 = 1"
+
+
+def asks_for_nothing(where: RecordFilter) -> bool:
+    """Whether some part of the filter is an empty set."""
+    parts = (where.layers, where.kinds, where.states, where.scopes, where.proposals)
+    return any(part is not None and not part for part in parts)
+
+
+def walks(where: RecordFilter) -> tuple[RecordFilter, ...]:
+    """The filter as parts that each walk one index in the order of the list, and overlap nowhere."""
+    if where.scopes is not None:
+        if len(where.scopes) > SCOPE_WALKS_MAX:
+            return (where,)
+        return tuple(replace(where, scopes=frozenset({scope})) for scope in sorted(where.scopes))
+    if where.states is None and where.layers is None and where.kinds is None:
+        return (where,)
+    return tuple(
+        replace(where, states=frozenset({state}), layers=frozenset({layer}))
+        for state in sorted(where.states or State)
+        for layer in sorted(_layers(where))
+    )
+
+
+def condition(where: RecordFilter) -> Condition:
+    """The filter on the columns of `records`."""
+    result = Condition()
+    enums: tuple[tuple[str, Iterable[StrEnum] | None], ...] = (
+        ("layer", where.layers),
+        ("kind", where.kinds),
+        ("state", where.states),
+        ("proposal", where.proposals),
+    )
+    for column, members in enums:
+        if members is not None:
+            # Written out, since the members are ours and a partial index needs to see them.
+            values = [f"'{member.value}'" for member in sorted(members)]
+            is_one_of = f"= {values[0]}" if len(values) == 1 else f"IN ({', '.join(values)})"
+            result = result.also(f"{column} {is_one_of}")
+    if where.scopes is not None:
+        result = result.also(*_scope_term(where.scopes))
+    if where.now is not None:
+        result = result.also("(due_at_ms IS NULL OR due_at_ms > ?)", to_milliseconds(where.now))
+    return result
+
+
+def admits(where: RecordFilter, record: Record) -> bool:
+    """Whether a record passes the filter: what `condition` says, on a value."""
+    sets: tuple[tuple[object, frozenset[object] | None], ...] = (
+        (record.layer, where.layers),
+        (record.kind, where.kinds),
+        (record.state, where.states),
+        (record.scope, where.scopes),
+        (record.proposal, where.proposals),
+    )
+    if any(members is not None and value not in members for value, members in sets):
+        return False
+    return not (where.now is not None and record.state in LIVE and record.is_expired(where.now))
+
+
+def _layers(where: RecordFilter) -> frozenset[Layer]:
+    layers = frozenset(Layer) if where.layers is None else where.layers
+    return layers if where.kinds is None else layers & {kind.layer for kind in where.kinds}
+
+
+def _scope_term(scopes: frozenset[Scope]) -> tuple[str, *tuple[SqlValue, ...]]:
+    by_kind: dict[str, list[str]] = {}
+    for scope in sorted(scopes):
+        by_kind.setdefault(scope.kind.value, []).append(scope.id)
+    terms = [
+        f"(scope_kind = '{kind}' AND scope_id = ?)"
+        if len(ids) == 1
+        else f"(scope_kind = '{kind}' AND scope_id IN ({in_list(ids)}))"
+        for kind, ids in by_kind.items()
+    ]
+    term = terms[0] if len(terms) == 1 else f"({' OR '.join(terms)})"
+    return (term, *(identifier for ids in by_kind.values() for identifier in ids))

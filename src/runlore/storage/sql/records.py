@@ -1,0 +1,153 @@
+"""The records, as the port asks for them, in SQL that both databases run."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from runlore.domain.audit import RecordEvent, replay
+from runlore.domain.errors import NotFound
+from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.scope import Scope
+from runlore.domain.timestamps import to_milliseconds
+from runlore.ports.store import Position, RecordFilter
+from runlore.storage.sql import as_of, filters, listing, positions, reading
+from runlore.storage.sql.rows import digest
+from runlore.storage.sql.session import IN_LIST_MAX, Session, SqlValue, chunks, in_list
+
+_IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
+
+
+class SqlRecords:
+    """`ports.store.Records` on one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, record_id: RecordId) -> Record:
+        """One record; NotFound when the id names nothing."""
+        found = reading.records_by_id(self._session, (record_id,))
+        if record_id not in found:
+            raise _not_found(record_id)
+        return found[record_id]
+
+    def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
+        """Those of the ids that exist, in the order of the ids."""
+        return reading.records_by_id(self._session, record_ids)
+
+    def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
+        """A record's history, oldest first; NotFound when the id names nothing."""
+        found = reading.histories_by_id(self._session, (record_id,))
+        if record_id not in found:
+            raise _not_found(record_id)
+        return found[record_id]
+
+    def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
+        """The histories of those of the ids that exist."""
+        return reading.histories_by_id(self._session, record_ids)
+
+    def page(
+        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
+    ) -> tuple[Record, ...]:
+        """The newest first, after a place in that order."""
+        if limit <= 0 or filters.asks_for_nothing(where):
+            return ()
+        walks = [listing.walk(part, before=before, limit=limit) for part in filters.walks(where)]
+        if not walks:
+            return ()
+        merged = listing.merged(walks, limit=limit)
+        order = "f.created_at_ms DESC, f.record_id DESC"
+        return reading.records_of(self._session, merged.sql, merged.parameters, order=order)
+
+    def page_as_of(
+        self,
+        where: RecordFilter,
+        moment: datetime,
+        *,
+        limit: int,
+        before: tuple[datetime, RecordId] | None = None,
+    ) -> tuple[Record, ...]:
+        """The same as it would have answered at a past moment, from the events."""
+        if limit <= 0 or filters.asks_for_nothing(where):
+            return ()
+        return as_of.page_as_of(self._session, where, moment, limit=limit, before=before)
+
+    def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
+        """The records with an event later than a moment."""
+        sql = "SELECT record_id FROM records WHERE moved_at_ms > ? ORDER BY record_id"
+        return tuple(RecordId(row[0]) for row in self._session.rows(sql, (to_milliseconds(moment),)))
+
+    def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
+        """The active records of a scope and kind whose semantic key has this subject."""
+        condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
+        return self._where(condition, scope.kind.value, scope.id, kind.value, digest(subject))
+
+    def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
+        """The active profile records of a scope with this key, ignoring case."""
+        condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
+        return self._where(condition, scope.kind.value, scope.id, digest(profile_key.casefold()))
+
+    def active_workflow(self, scope: Scope, workflow: str) -> tuple[Record, ...]:
+        """The active procedural records of a scope with this workflow."""
+        condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.workflow = ?"
+        return self._where(condition, scope.kind.value, scope.id, digest(workflow))
+
+    def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
+        """The superseded records that name this one as their replacement."""
+        return self._where("r.state = 'superseded' AND r.superseded_by = ?", record_id)
+
+    def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
+        """The records made from this one (`source.record_ids`), whatever their state."""
+        derived = "SELECT s.record_id FROM record_sources s WHERE s.source_id = ?"
+        return self._where(f"r.record_id IN ({derived})", record_id)
+
+    def proposals_for(self, digest_of_sources: str) -> tuple[Record, ...]:
+        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
+        return self._where("r.sources_digest = ?", digest(digest_of_sources))
+
+    def imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
+        """Which of these origins were imported already, and as what (the first, where there are several)."""
+        origins = {digest(origin): origin for origin in imported_from}
+        found: dict[str, RecordId] = {}
+        for chunk in chunks(origins, IN_LIST_MAX):
+            condition = f"imported_from IN ({in_list(chunk)})"
+            sql = (
+                f"SELECT imported_from, min(record_id) FROM records WHERE {condition} GROUP BY imported_from"
+            )
+            found.update((origins[row[0]], RecordId(row[1])) for row in self._session.rows(sql, chunk))
+        return found
+
+    def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
+        """Live records whose `expires_at` has come, the earliest first."""
+        due = (
+            "SELECT record_id, due_at_ms FROM records WHERE due_at_ms IS NOT NULL AND due_at_ms <= ?"
+            " ORDER BY due_at_ms, record_id LIMIT ?"
+        )
+        order = "f.due_at_ms, f.record_id"
+        return reading.records_of(self._session, due, (to_milliseconds(now), limit), order=order)
+
+    def count(self) -> dict[tuple[Layer, State], int]:
+        """How many records there are, by layer and state."""
+        rows = self._session.rows("SELECT state, layer, count(*) FROM records GROUP BY state, layer")
+        return {(Layer(layer), State(state)): number for state, layer, number in rows}
+
+    def changed_since(self, position: Position) -> Iterator[Record]:
+        """Every record that changed after a position (all of them from cursor 0), streamed."""
+        return reading.records_changed(self._session, position.cursor)
+
+    def position(self) -> Position:
+        """Where a follower stands that has seen everything in this snapshot."""
+        return positions.position(self._session)
+
+    def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
+        """All records with their histories, by `record_id`, streamed."""
+        return ((replay(history), history) for history in reading.all_histories(self._session))
+
+    def _where(self, condition: str, *parameters: SqlValue) -> tuple[Record, ...]:
+        return reading.records_where(self._session, condition, parameters)
+
+
+def _not_found(record_id: RecordId) -> NotFound:
+    return NotFound(
+        f"there is no record {record_id!r}",
+        code="record.not-found",
+        hint="`runlore memory list` shows the ids",
+    )

@@ -1,0 +1,263 @@
+"""Records and events as rows, and back: the one edge between domain values and SQL.
+
+An event's row carries a checksum of all its other columns, so that damage which the database itself cannot
+see is found when it is read.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from typing import cast
+
+import orjson
+
+from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
+from runlore.domain.representation import Plain, record_from_plain, record_to_plain
+from runlore.domain.subject import SemanticKey
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql.session import Row, SqlValue
+
+EVENT_COLUMNS = (
+    "record_id",
+    "revision",
+    "move",
+    "from_state",
+    "to_state",
+    "at_ms",
+    "checksum",
+    "actor",
+    "reason",
+    "changes",
+    "body",
+)
+CHECKSUM, _CHANGES, BODY = (EVENT_COLUMNS.index(name) for name in ("checksum", "changes", "body"))
+# A query that reads records answers these two after the event's columns.
+_RECORD_ID, _REVISION = len(EVENT_COLUMNS), len(EVENT_COLUMNS) + 1
+# What a record keeps from its beginning, as a rule.
+STEADY_COLUMNS = (
+    "layer",
+    "kind",
+    "scope_kind",
+    "scope_id",
+    "proposal",
+    "subject",
+    "profile_key",
+    "workflow",
+    "sources_digest",
+    "imported_from",
+    "created_at_ms",
+)
+MOVING_COLUMNS = ("state", "superseded_by", "due_at_ms", "revision")
+LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
+BASE_EVERY_REVISIONS = 16
+
+
+def steady_values(record: Record) -> tuple[SqlValue, ...]:
+    """The values of `STEADY_COLUMNS`."""
+    metadata = record.metadata
+    return (
+        record.layer.value,
+        record.kind.value,
+        record.scope.kind.value,
+        record.scope.id,
+        None if record.proposal is None else record.proposal.value,
+        _subject(record.semantic_key),
+        _profile_key(record.layer, metadata),
+        _text_digest(metadata.get("workflow")) if record.layer is Layer.PROCEDURAL else None,
+        _text_digest(metadata.get("sources_digest")),
+        _text_digest(record.source.imported_from),
+        to_milliseconds(record.created_at),
+    )
+
+
+def moving_values(record: Record) -> tuple[SqlValue, ...]:
+    """The values of `MOVING_COLUMNS`."""
+    expires_at = record.expires_at if record.state in LIVE else None
+    due_at_ms = None if expires_at is None else to_milliseconds(expires_at)
+    return (record.state.value, record.superseded_by, due_at_ms, record.revision)
+
+
+def digest(text: str) -> str:
+    """A short key for a text of any length: an index has a limit, and no content belongs into one."""
+    return blake2b(_encoded(text), digest_size=16).hexdigest()
+
+
+def is_base(revision: int) -> bool:
+    """Whether the whole record is written with the event that made this revision."""
+    return revision % BASE_EVERY_REVISIONS == 0
+
+
+def base_of(revision: int) -> int:
+    """The event from which on a record at this revision is read."""
+    return max(revision - revision % BASE_EVERY_REVISIONS, 1)
+
+
+def event_values(change: Change) -> tuple[SqlValue, ...]:
+    """The values of `EVENT_COLUMNS` for a change."""
+    body = to_json(record_to_plain(change.record)) if is_base(change.record.revision) else None
+    return event_row(change.event, to_json(change.event.changes), body)
+
+
+def event_row(event: RecordEvent, changes: str, body: str | None) -> tuple[SqlValue, ...]:
+    """The values of `EVENT_COLUMNS`, with the two JSON texts as they are to be stored."""
+    if "\0" in event.actor or "\0" in event.reason:
+        raise unstorable()
+    start = None if event.from_state is None else event.from_state.value
+    head = (
+        event.record_id,
+        event.revision,
+        event.move.value,
+        start,
+        event.to_state.value,
+        to_milliseconds(event.at),
+    )
+    tail = (event.actor, event.reason, changes, body)
+    return (*head, _checksum(head, tail), *tail)
+
+
+def read_event(row: Row) -> RecordEvent:
+    """The event of a row of `EVENT_COLUMNS`."""
+    verify(row)
+    record_id, revision, move, start, end, at_ms, _, actor, reason, changes, _ = row
+    try:
+        return RecordEvent(
+            record_id=RecordId(record_id),
+            revision=revision,
+            move=Move(move),
+            from_state=None if start is None else State(start),
+            to_state=State(end),
+            actor=actor,
+            reason=reason,
+            at=from_milliseconds(at_ms),
+            changes=_from_json(changes),
+        )
+    except (TypeError, ValueError) as error:
+        raise damaged(f"{record_id} at revision {revision}") from error
+
+
+def read_histories(rows: Iterable[Row]) -> Iterator[tuple[RecordEvent, ...]]:
+    """Histories from rows of `EVENT_COLUMNS` in which a record's events follow each other."""
+    for _, group in groupby(rows, key=itemgetter(0)):
+        yield tuple(read_event(row) for row in group)
+
+
+def read_full_histories(rows: Iterable[Row]) -> Iterator[tuple[RecordEvent, ...]]:
+    """Histories from rows of `EVENT_COLUMNS`, record id and revision, which must be complete."""
+    for record_id, group in groupby(rows, key=itemgetter(_RECORD_ID)):
+        history: list[RecordEvent] = []
+        current = 0
+        for row in group:
+            current = row[_REVISION]
+            history.append(read_event(row[:_RECORD_ID]))
+        if history[-1].revision != current or len(history) != current:
+            raise damaged(f"{record_id} at revision {current}")
+        yield tuple(history)
+
+
+def read_records(rows: Iterable[Row]) -> Iterator[Record]:
+    """Records from rows of `EVENT_COLUMNS`, record id and revision, each from its base on."""
+    for record_id, group in groupby(rows, key=itemgetter(_RECORD_ID)):
+        plain: Plain = {}
+        current = 0
+        for row in group:
+            verify(row)
+            plain.update(_from_json(row[_CHANGES] if row[BODY] is None else row[BODY]))
+            current = row[_REVISION]
+        if plain.get("revision") != current:
+            raise damaged(f"{record_id} at revision {current}")
+        yield record_from_plain(plain)
+
+
+def verify(row: Row) -> None:
+    """Raise Corrupt when a row of `EVENT_COLUMNS` is not as it was written."""
+    if row[CHECKSUM] != _checksum(row[:CHECKSUM], row[CHECKSUM + 1 : _RECORD_ID]):
+        raise damaged(f"{row[0]} at revision {row[1]}")
+
+
+def to_json(value: JsonObject) -> str:
+    """The JSON text of a value; Invalid when it holds what cannot be stored."""
+    try:
+        text = orjson.dumps(value, default=_plain_mapping).decode()
+    except TypeError as error:
+        if "surrogates" in str(error):
+            raise unstorable() from None
+        raise Invalid(
+            f"a value cannot be stored as JSON: {error}",
+            code="record.json",
+            hint="use texts, numbers up to 64 bits, lists and objects",
+        ) from None
+    if "\\u0000" in text and "\0" in _texts(value):
+        raise unstorable()
+    return text
+
+
+def unstorable() -> Invalid:
+    """The error for characters that no database holds."""
+    return Invalid(
+        "a text holds a NUL character or half of a surrogate pair",
+        code="text.characters",
+        hint="remove it: it cannot be stored or shown",
+    )
+
+
+def damaged(what: str) -> Corrupt:
+    """The error for a row that is not as it was written."""
+    return Corrupt(
+        f"the stored history of record {what} is damaged",
+        code="store.damaged",
+        hint="restore the store from a backup or an export",
+    )
+
+
+def _subject(semantic_key: str) -> str | None:
+    if not semantic_key:
+        return None
+    return digest(SemanticKey.parse(semantic_key).subject)
+
+
+def _profile_key(layer: Layer, metadata: JsonObject) -> str | None:
+    key = metadata.get("profile_key")
+    return digest(key.casefold()) if layer is Layer.PROFILE and isinstance(key, str) else None
+
+
+def _text_digest(text: JsonValue) -> str | None:
+    return digest(text) if isinstance(text, str) and text else None
+
+
+def _checksum(head: tuple[SqlValue, ...], tail: tuple[SqlValue, ...]) -> str:
+    text = f"{head}{tail[0]}\x1f{tail[1]}\x1f{tail[2]}\x1f{tail[3]}"
+    return f"{zlib.crc32(_encoded(text)):08x}"
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise unstorable() from None
+
+
+def _from_json(text: str) -> Plain:
+    try:
+        return cast("Plain", orjson.loads(text))
+    except orjson.JSONDecodeError as error:
+        raise damaged("(its JSON cannot be read)") from error
+
+
+def _plain_mapping(value: object) -> JsonValue:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def _texts(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "".join(key + _texts(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "".join(_texts(item) for item in value)
+    return ""

@@ -1,0 +1,249 @@
+"""Writing changes with their events, and whole histories.
+
+Nothing here commits. An error leaves the transaction unfit to be committed, which its owner sees to.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeAlias
+
+from runlore.domain import contracts
+from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.errors import Invalid
+from runlore.domain.record import Record, RecordId, State
+from runlore.domain.representation import Plain
+from runlore.domain.timestamps import to_milliseconds
+from runlore.storage.sql.conflicts import Wanted, conflict, moved
+from runlore.storage.sql.rows import (
+    CHECKSUM,
+    EVENT_COLUMNS,
+    MOVING_COLUMNS,
+    STEADY_COLUMNS,
+    base_of,
+    event_row,
+    event_values,
+    is_base,
+    moving_values,
+    steady_values,
+    to_json,
+)
+from runlore.storage.sql.session import Parameters, Session, Statement, chunks, in_list
+
+History: TypeAlias = tuple[Record, Sequence[RecordEvent]]
+
+# Changes are written in pieces, so that any number of them needs little memory and notices a full disk.
+PIECE_CHANGES = 1_000
+
+_INSERT_COLUMNS = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
+_INSERT = (
+    f"INSERT INTO records ({', '.join(_INSERT_COLUMNS)}, change)"
+    f" VALUES ({in_list(_INSERT_COLUMNS)}, {{change}}) ON CONFLICT DO NOTHING"
+)
+_MOVE = (
+    f"{', '.join(f'{column} = ?' for column in MOVING_COLUMNS)},"
+    " moved_at_ms = CASE WHEN moved_at_ms > ? THEN moved_at_ms ELSE ? END,"
+    " base_revision = COALESCE(?, base_revision), change = {change}"
+    " WHERE record_id = ? AND revision = ?"
+)
+_UPDATE = f"UPDATE records SET {_MOVE}"
+_UPDATE_ALL = f"UPDATE records SET {', '.join(f'{column} = ?' for column in STEADY_COLUMNS)}, {_MOVE}"
+# A conflict here comes with one on the record, which is the one that is told.
+_INSERT_EVENT = (
+    f"INSERT INTO record_events ({', '.join(EVENT_COLUMNS)}) VALUES ({in_list(EVENT_COLUMNS)})"
+    " ON CONFLICT DO NOTHING"
+)
+_INSERT_SOURCE = "INSERT INTO record_sources (source_id, record_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_DELETE_SOURCE = "DELETE FROM record_sources WHERE source_id = ? AND record_id = ?"
+
+
+def write(session: Session, changes: Iterable[Change]) -> None:
+    """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
+    for piece in chunks(changes, PIECE_CHANGES):
+        for change in piece:
+            contracts.check_record(change.record)
+        session.make_room(freeing=all(change.record.state is State.TOMBSTONED for change in piece))
+        _write_piece(session, piece)
+
+
+def load(session: Session, histories: Iterable[History]) -> None:
+    """Write whole records with their histories as they are; Conflict where one exists."""
+    for piece in chunks(histories, PIECE_CHANGES):
+        for history in piece:
+            _check_history(*history)
+        session.make_room(freeing=False)
+        _load_piece(session, piece)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Step:
+    """What a piece does to one record: all its changes in their order, told by the first and the last."""
+
+    first: Change
+    last: Change
+    moved_at_ms: int
+    base_revision: int | None
+
+    def then(self, change: Change) -> "_Step":
+        """This step with one more change of the same record."""
+        record = change.record
+        if record.revision != self.last.record.revision + 1:
+            raise moved(record.record_id, expected=record.revision - 1, found=self.last.record.revision)
+        return _Step(
+            first=self.first,
+            last=change,
+            moved_at_ms=max(self.moved_at_ms, to_milliseconds(change.event.at)),
+            base_revision=record.revision if is_base(record.revision) else self.base_revision,
+        )
+
+    @property
+    def expected(self) -> int:
+        """What the record's revision has to be; 0 when there must be no such record."""
+        return self.first.record.revision - 1
+
+    def inserted(self) -> Parameters:
+        """The values of `_INSERT`."""
+        return _inserted(self.last.record, self.moved_at_ms)
+
+    def updated(self) -> Parameters:
+        """The values of `_UPDATE`."""
+        record = self.last.record
+        moved = (self.moved_at_ms, self.moved_at_ms, self.base_revision)
+        return (*moving_values(record), *moved, record.record_id, self.expected)
+
+    def updated_all(self) -> Parameters:
+        """The values of `_UPDATE_ALL`."""
+        return (*steady_values(self.last.record), *self.updated())
+
+    def is_steady(self) -> bool:
+        """Whether all that `STEADY_COLUMNS` are made from is as it was."""
+        before, after = self.first.before, self.last.record
+        return before is not None and _steady(before) == _steady(after)
+
+    def wanted(self) -> Wanted:
+        """What to compare with what is stored when not all went through."""
+        return Wanted(
+            record_id=self.last.record.record_id,
+            expected=self.expected,
+            revision=self.last.record.revision,
+            checksum=str(event_values(self.last)[CHECKSUM]),
+        )
+
+
+def _write_piece(session: Session, piece: Sequence[Change]) -> None:
+    steps = _steps(piece)
+    old = [step for step in steps if step.expected]
+    number = session.dialect.change
+    statements = (
+        Statement(
+            sql=_numbered(_INSERT, number), rows=[step.inserted() for step in steps if not step.expected]
+        ),
+        Statement(sql=_numbered(_UPDATE, number), rows=[step.updated() for step in old if step.is_steady()]),
+        Statement(
+            sql=_numbered(_UPDATE_ALL, number),
+            rows=[step.updated_all() for step in old if not step.is_steady()],
+        ),
+        Statement(sql=_INSERT_EVENT, rows=[event_values(change) for change in piece]),
+        *_source_statements(steps),
+    )
+    counts = session.run(statements)
+    if sum(counts[:3]) != len(steps) or counts[3] != len(piece):
+        raise conflict(session, [step.wanted() for step in steps])
+
+
+@cache
+def _numbered(sql: str, change: str) -> str:
+    return sql.format(change=change)
+
+
+def _steps(piece: Sequence[Change]) -> list[_Step]:
+    steps: dict[RecordId, _Step] = {}
+    for change in piece:
+        step = steps.get(change.record.record_id)
+        steps[change.record.record_id] = _first_step(change) if step is None else step.then(change)
+    return list(steps.values())
+
+
+def _first_step(change: Change) -> _Step:
+    revision = change.record.revision
+    return _Step(
+        first=change,
+        last=change,
+        moved_at_ms=to_milliseconds(change.event.at),
+        base_revision=revision if is_base(revision) else None,
+    )
+
+
+def _steady(record: Record) -> tuple[object, ...]:
+    identity = (record.kind, record.scope, record.proposal, record.semantic_key, record.source.imported_from)
+    return (*identity, record.created_at, record.metadata)
+
+
+def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:
+    """Which records were made from which: as a rule known at the beginning and never changed."""
+    gone: list[Parameters] = []
+    added: list[Parameters] = []
+    for step in steps:
+        record_id = step.last.record.record_id
+        old = set(step.first.before.source.record_ids) if step.first.before else set()
+        new = set(step.last.record.source.record_ids)
+        gone.extend((source_id, record_id) for source_id in sorted(old - new))
+        added.extend((source_id, record_id) for source_id in sorted(new - old))
+    return Statement(sql=_DELETE_SOURCE, rows=gone), Statement(sql=_INSERT_SOURCE, rows=added)
+
+
+def _inserted(record: Record, moved_at_ms: int) -> Parameters:
+    moved = (moved_at_ms, base_of(record.revision))
+    return (record.record_id, *moving_values(record), *moved, *steady_values(record))
+
+
+def _load_piece(session: Session, piece: Sequence[History]) -> None:
+    events = [list(_event_rows(history)) for _, history in piece]
+    statements = (
+        Statement(
+            sql=_numbered(_INSERT, session.dialect.change),
+            rows=[_inserted(record, _latest_ms(history)) for record, history in piece],
+        ),
+        Statement(sql=_INSERT_EVENT, rows=[row for rows in events for row in rows]),
+        Statement(
+            sql=_INSERT_SOURCE,
+            rows=[
+                (source_id, record.record_id)
+                for record, _ in piece
+                for source_id in dict.fromkeys(record.source.record_ids)
+            ],
+        ),
+    )
+    if session.run(statements)[0] != len(piece):
+        wanted = [
+            Wanted(
+                record_id=record.record_id,
+                expected=0,
+                revision=record.revision,
+                checksum=str(rows[-1][CHECKSUM]),
+            )
+            for (record, _), rows in zip(piece, events, strict=True)
+        ]
+        raise conflict(session, wanted)
+
+
+def _event_rows(events: Sequence[RecordEvent]) -> Iterator[Parameters]:
+    plain: Plain = {}
+    for event in events:
+        plain.update(event.changes)
+        body = to_json(plain) if is_base(event.revision) else None
+        yield event_row(event, to_json(event.changes), body)
+
+
+def _latest_ms(events: Sequence[RecordEvent]) -> int:
+    return max(to_milliseconds(event.at) for event in events)
+
+
+def _check_history(record: Record, events: Sequence[RecordEvent]) -> None:
+    contracts.check_record(record)
+    if [event.revision for event in events] != list(range(1, record.revision + 1)):
+        raise Invalid(
+            f"record {record.record_id} comes without all of its events",
+            code="record.events",
+            hint="load a record with its whole history",
+        )

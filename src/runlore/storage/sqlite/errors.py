@@ -1,0 +1,104 @@
+"""SQLite's errors as ours, and whether the store may still acknowledge writes after them."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import apsw
+
+from runlore.domain.errors import Corrupt, Invalid, RunloreError, Unavailable
+from runlore.storage.sql.rows import unstorable
+
+DriverError: TypeAlias = apsw.Error | UnicodeError | OverflowError
+DRIVER_ERRORS = (apsw.Error, UnicodeError, OverflowError)
+
+
+class Health:
+    """Whether writes may be acknowledged. After an I/O error nobody knows what has reached the disk."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.stopped: RunloreError | None = None
+
+    def check(self) -> None:
+        """Raise what stopped the writes, if something did."""
+        if self.stopped is not None:
+            raise copied(self.stopped)
+
+    def translated(self, error: DriverError) -> RunloreError:
+        """The error to raise. An I/O error or damage also stops all further writes."""
+        result = _translated(error, self._path)
+        if result.code in ("store.io", "store.damaged", "store.disk-full"):
+            self.stopped = self.stopped or result
+        return result
+
+
+def copied(error: RunloreError) -> RunloreError:
+    """An error to raise once more: each thread that is told gets its own, with its own traceback."""
+    return type(error)(error.sentence, code=error.code, hint=error.hint)
+
+
+def _translated(error: DriverError, path: str) -> RunloreError:
+    for kinds, make in _KINDS:
+        if isinstance(error, kinds):
+            return make(error, path)
+    return Unavailable(
+        f"{path} could not be used: {error} ({type(error).__name__})",
+        code="store.failed",
+        hint="try again; when it happens again, report it with this text",
+    )
+
+
+def _io(error: DriverError, path: str) -> RunloreError:
+    return Unavailable(
+        f"{path} cannot be read or written: {error}",
+        code="store.io",
+        hint="look at the disk and the system log, then start again; what was acknowledged is on the disk",
+    )
+
+
+def _damaged(error: DriverError, path: str) -> RunloreError:
+    return Corrupt(
+        f"{path} is damaged: {error}",
+        code="store.damaged",
+        hint="nothing was written; restore the store from a backup or an export",
+    )
+
+
+def _too_large(error: DriverError, _path: str) -> RunloreError:
+    return Invalid(f"a value is too large: {error}", code="record.json", hint="use smaller numbers and texts")
+
+
+def _locked(error: DriverError, path: str) -> RunloreError:
+    return Unavailable(
+        f"another program holds {path}: {error}",
+        code="store.locked",
+        hint="close the other program that has the file open, then try again",
+    )
+
+
+def _read_only(error: DriverError, path: str) -> RunloreError:
+    return Unavailable(
+        f"{path} cannot be written: {error}",
+        code="store.read-only",
+        hint="make the state root and its files writable for this user",
+    )
+
+
+def disk_full(path: str) -> Unavailable:
+    """The error for a disk that is full, or nearly."""
+    return Unavailable(
+        f"the disk that holds {path} is full, or nearly; nothing was written",
+        code="store.disk-full",
+        hint="free some space; forgetting and revoking still work, from a reserve",
+    )
+
+
+_KINDS: tuple[tuple[tuple[type[Exception], ...], Callable[[DriverError, str], RunloreError]], ...] = (
+    ((UnicodeEncodeError,), lambda _error, _path: unstorable()),
+    ((apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError), _damaged),
+    ((apsw.IOError, apsw.CantOpenError), _io),
+    ((OverflowError, apsw.TooBigError), _too_large),
+    ((apsw.BusyError, apsw.LockedError), _locked),
+    ((apsw.FullError,), lambda _error, path: disk_full(path)),
+    ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError), _read_only),
+)

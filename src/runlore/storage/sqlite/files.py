@@ -1,0 +1,100 @@
+"""The state root's folder and files: there, ours and private, or an error that says what is wrong."""
+
+import os
+import stat
+import struct
+
+from runlore.domain.errors import Corrupt, Invalid, Unavailable
+
+DATABASE_FILE = "runlore.db"
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_OTHERS = 0o077
+# What tells a folder of ours from one that merely was named.
+_OURS = (DATABASE_FILE, "config.toml", "lock")
+_HEADER = struct.Struct(">16sH10xI")
+_MAGIC = b"SQLite format 3\0"
+_LARGEST_PAGE = 65_536
+
+
+def prepare_state_root(state_root: str) -> str:
+    """Make the folder where it is missing, make it private, and return its absolute path."""
+    if not state_root or "\0" in state_root:
+        raise Invalid(
+            f"the state root {state_root!r} is not a path",
+            code="store.root",
+            hint="name a folder with --home or RUNLORE_HOME",
+        )
+    path = os.path.abspath(state_root)
+    try:
+        if os.path.isdir(path):
+            _make_private(path)
+        else:
+            os.makedirs(path, mode=_PRIVATE_FOLDER, exist_ok=True)
+            os.chmod(path, _PRIVATE_FOLDER)
+    except (OSError, ValueError) as error:
+        raise unusable(path, error) from None
+    return path
+
+
+def prepare_database_file(path: str) -> None:
+    """Make the file private before SQLite sees it (its log takes over the mode), and look at its header."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE_FILE)
+    except OSError as error:
+        raise unusable(path, error) from None
+    try:
+        if stat.S_IMODE(os.fstat(file).st_mode) != _PRIVATE_FILE:
+            os.fchmod(file, _PRIVATE_FILE)
+        _check_header(path, file)
+    except OSError as error:
+        raise unusable(path, error) from None
+    finally:
+        os.close(file)
+
+
+def unusable(path: str, error: Exception) -> Unavailable:
+    """The error for a folder or file that the system refuses."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Unavailable(
+        f"the state root cannot be used: {path}: {reason}",
+        code="store.root",
+        hint="choose a folder that this user can write, with --home or RUNLORE_HOME",
+    )
+
+
+def _make_private(path: str) -> None:
+    status = os.stat(path)
+    if not stat.S_IMODE(status.st_mode) & _OTHERS:
+        return
+    names = os.listdir(path)
+    if names and not any(name in names for name in _OURS):
+        raise Invalid(
+            f"{path} is open to others and holds files that are not Runlore's",
+            code="store.root",
+            hint=f"name a folder of its own, or make this one private: chmod 700 {path}",
+        )
+    os.chmod(path, _PRIVATE_FOLDER)
+
+
+def _check_header(path: str, file: int) -> None:
+    """A file that is cut off or something else is told before SQLite writes into it."""
+    size = os.fstat(file).st_size
+    if size == 0:
+        return
+    header = os.pread(file, _HEADER.size, 0)
+    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
+        raise _damaged(path, "it is not a database")
+    _, page_size, pages = _HEADER.unpack(header)
+    wal = f"{path}-wal"
+    # With a log beside it the file may rightly be shorter: the missing pages stand in the log.
+    is_alone = not os.path.exists(wal) or os.path.getsize(wal) == 0
+    if is_alone and pages * (page_size if page_size > 1 else _LARGEST_PAGE) > size:
+        raise _damaged(path, "its end is missing")
+
+
+def _damaged(path: str, what: str) -> Corrupt:
+    return Corrupt(
+        f"{path} is damaged: {what}",
+        code="store.damaged",
+        hint="nothing was written; restore the store from a backup or an export",
+    )

@@ -1,0 +1,78 @@
+"""Room on the disk: new writes are refused before it is full, so that forgetting still works.
+
+A full disk stops deletes and checkpoints too. A ballast file holds some space that is let go for them.
+"""
+
+import os
+from contextlib import suppress
+
+from runlore.storage.sqlite.errors import disk_full
+
+BALLAST_FILE = "ballast"
+# More than the log holds before it is copied into the database, which is what a full disk must still allow.
+BALLAST_BYTES = 12 * 1024**2
+RESERVE_BYTES = 16 * 1024**2
+
+
+class Room:
+    """The free space around one database file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._folder = os.path.dirname(path)
+        self._wal = f"{path}-wal"
+        self._ballast = os.path.join(self._folder, BALLAST_FILE)
+        self._has_ballast = os.path.exists(self._ballast)
+        if self._free() < RESERVE_BYTES:
+            self._let_go()
+
+    def make(self, *, freeing: bool) -> None:
+        """Refuse when there is little left; what takes something away gets the ballast's space instead."""
+        # A checkpoint copies the log into the database, which then needs as much again.
+        needed = RESERVE_BYTES + self._log_bytes() + (0 if self._has_ballast else BALLAST_BYTES)
+        if self._free() >= needed:
+            if not self._has_ballast:
+                self._lay_ballast()
+        elif freeing:
+            self._let_go()
+        else:
+            raise disk_full(self._path)
+
+    def _free(self) -> int:
+        try:
+            status = os.statvfs(self._folder)
+        except OSError:
+            # Without an answer the database's own errors have to do.
+            return 2**63
+        return status.f_bavail * status.f_frsize
+
+    def _log_bytes(self) -> int:
+        try:
+            return os.stat(self._wal).st_size
+        except FileNotFoundError:
+            return 0
+
+    def _let_go(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._ballast)
+        self._has_ballast = False
+
+    def _lay_ballast(self) -> None:
+        """Take the space; where that fails there is no ballast, and the next write tries again."""
+        try:
+            file = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                _fill(file)
+            finally:
+                os.close(file)
+            self._has_ballast = True
+        except OSError:
+            self._let_go()
+
+
+def _fill(file: int) -> None:
+    os.fchmod(file, 0o600)
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, BALLAST_BYTES)
+    else:
+        os.write(file, bytes(BALLAST_BYTES))

@@ -1,0 +1,103 @@
+"""One SQLite connection as the shared SQL sees it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import apsw
+
+from runlore.storage.sql.session import Dialect, Parameters, Row, Statement
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
+from runlore.storage.sqlite.room import Room
+
+DIALECT = Dialect(
+    change="current_change()",
+    position=(
+        "SELECT (SELECT value FROM store_meta WHERE name = 'store_id'),"
+        " (SELECT COALESCE(max(change), 0) + 1 FROM records)"
+    ),
+)
+_CONNECTION_PRAGMAS = (
+    "foreign_keys = ON",
+    "secure_delete = ON",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "checkpoint_fullfsync = ON",
+    "wal_autocheckpoint = 0",
+    # What a sort or a rolled-back step holds would otherwise reach a file in a shared folder.
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "cache_size = -8192",
+)
+BUSY_TIMEOUT_MS = 5_000
+
+
+def connect(path: str, *, writing: bool) -> apsw.Connection:
+    """A connection with our settings; the file has to exist."""
+    flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
+    connection = apsw.Connection(path, flags=flags)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        for pragma in _CONNECTION_PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class SqliteSession:
+    """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
+
+    dialect = DIALECT
+
+    def __init__(self, connection: apsw.Connection, health: Health, room: Room | None = None) -> None:
+        self._connection = connection
+        self._health = health
+        self._room = room
+        self._streams: set[apsw.Cursor] = set()
+
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """All rows of a query."""
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except DRIVER_ERRORS as error:
+            raise self._health.translated(error) from error
+
+    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+        """The rows of a query, read while they are asked for; it ends with the session."""
+        cursor = self._connection.cursor()
+        self._streams.add(cursor)
+        try:
+            yield from cursor.execute(sql, parameters)
+        except DRIVER_ERRORS as error:
+            raise self._health.translated(error) from error
+        finally:
+            self._streams.discard(cursor)
+            cursor.close()
+
+    def run(self, statements: Sequence[Statement]) -> list[int]:
+        """Run statements in order: how many rows each has changed."""
+        counts = []
+        try:
+            for statement in statements:
+                before = self._connection.total_changes()
+                if statement.rows:
+                    self._connection.executemany(statement.sql, statement.rows)
+                counts.append(self._connection.total_changes() - before)
+        except DRIVER_ERRORS as error:
+            raise self._health.translated(error) from error
+        return counts
+
+    def lock(self, numbers: Iterable[int]) -> None:
+        """Nothing to do: whoever writes to SQLite is alone."""
+
+    def make_room(self, *, freeing: bool) -> None:
+        """Refuse when the disk is nearly full."""
+        if self._room is not None:
+            self._room.make(freeing=freeing)
+
+    def end(self) -> None:
+        """Close what is still being read, so that the connection can be used for something else."""
+        for cursor in tuple(self._streams):
+            cursor.close()
+        self._streams.clear()

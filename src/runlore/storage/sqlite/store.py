@@ -1,0 +1,119 @@
+"""The store on SQLite: `runlore.db` in the state root."""
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Self
+
+import apsw
+
+from runlore.domain.errors import Unavailable
+from runlore.ports.store import Position, Snapshot, Transaction
+from runlore.storage import migrate
+from runlore.storage.sql import positions
+from runlore.storage.sql.transaction import SqlSnapshot
+from runlore.storage.sqlite import files
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
+from runlore.storage.sqlite.lock import StateLock
+from runlore.storage.sqlite.prepare import prepare
+from runlore.storage.sqlite.readers import Readers
+from runlore.storage.sqlite.room import Room
+from runlore.storage.sqlite.session import connect
+from runlore.storage.sqlite.writer import Writer
+
+
+class SqliteStore:
+    """One database file, open for this process alone."""
+
+    def __init__(self, path: str, writer: Writer, health: Health, lock: StateLock) -> None:
+        self._path = path
+        self._health = health
+        self._lock = lock
+        self._writer = writer
+        self._readers = Readers(path, health)
+        self._is_open = True
+
+    @classmethod
+    def open(cls, state_root: str) -> Self:
+        """Open the state root's database, and make it where there is none."""
+        root = files.prepare_state_root(state_root)
+        path = os.path.join(root, files.DATABASE_FILE)
+        health = Health(path)
+        with ExitStack() as undo:
+            try:
+                lock = StateLock(root)
+            except OSError as error:
+                raise files.unusable(os.path.join(root, "lock"), error) from None
+            undo.callback(lock.release)
+            files.prepare_database_file(path)
+            room = Room(path)
+            try:
+                connection = connect(path, writing=True)
+                undo.callback(connection.close)
+                prepare(path, connection)
+                writer = Writer(connection, health, room)
+            except DRIVER_ERRORS as error:
+                raise health.translated(error) from error
+            undo.pop_all()
+        return cls(path, writer, health, lock)
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A write transaction; concurrent ones may share one commit."""
+        self._check_open()
+        return self._writer.transaction()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """A read transaction that sees all that was acknowledged before."""
+        self._check_open()
+        with self._readers.session() as session:
+            yield SqlSnapshot(session)
+
+    def is_current(self, position: Position) -> bool:
+        """Whether a follower's position belongs to this database as it is."""
+        self._check_open()
+        with self._readers.session() as session:
+            return positions.is_current(session, position)
+
+    def scrub(self) -> None:
+        """Cut the log to nothing: in the database itself what was erased is overwritten already."""
+        self._check_open()
+        self._writer.truncate_log()
+
+    def description(self) -> dict[str, str | int]:
+        """What `status` shows."""
+        self._check_open()
+        stopped = self._health.stopped
+        return {
+            "engine": "sqlite",
+            "version": apsw.sqlite_lib_version(),
+            "schema": migrate.known()[-1].number,
+            "location": self._path,
+            "bytes": sum(_size(self._path + suffix) for suffix in ("", "-wal")),
+            "writes": "ready" if stopped is None else f"stopped: {stopped.sentence}",
+            "transactions": self._writer.transactions,
+            "commits": self._writer.commits,
+            "waiting": self._writer.waiting,
+        }
+
+    def close(self) -> None:
+        """Let go of connections and the lock; a second time does nothing."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._readers.close()
+        try:
+            self._writer.close()
+        finally:
+            self._lock.release()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise Unavailable("the store is closed", code="store.closed", hint="open it again")
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

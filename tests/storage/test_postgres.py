@@ -1,0 +1,253 @@
+"""PostgreSQL in trouble: away, back again, restarted, or not what it should be."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from runlore.domain.errors import Invalid, RunloreError, Unavailable
+from runlore.ports.store import Store
+from runlore.storage.open import open_store
+from runlore.storage.postgres.connections import connect
+from runlore.storage.postgres.errors import Server
+from tests.builders import ACME, fact, proposed
+from tests.postgres_server import PostgresServer
+from tests.storage.places import PostgresPlace, stored, write
+
+PASSWORD = "sw0rdfish"
+
+
+def _open(url: str) -> Store:
+    return open_store(database_url=url, state_root="/nonexistent")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.mark.req("OPS-4")
+def test_a_server_that_is_not_there_is_told_soon_and_without_the_password(closed_port: int) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(Unavailable) as caught:
+        _open(f"postgresql://ann:{PASSWORD}@127.0.0.1:{closed_port}/lore")
+
+    assert caught.value.code == "store.unreachable"
+    assert f"lore on 127.0.0.1:{closed_port}" in caught.value.sentence
+    assert PASSWORD not in f"{caught.value.sentence}{caught.value.hint}"
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.req("OPS-4")
+def test_a_server_that_never_answers_is_given_up_on(silent_port: int) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(Unavailable) as caught:
+        _open(f"postgresql://ann@127.0.0.1:{silent_port}/lore")
+
+    assert caught.value.code == "store.unreachable"
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.req("OPS-4")
+def test_a_wrong_password_is_not_repeated(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        host, port = connection.info.hostaddr, connection.info.port
+
+    with pytest.raises(Unavailable) as caught:
+        _open(f"postgresql://runlore:{PASSWORD}@{host}:{port}/postgres")
+
+    assert caught.value.code == "store.unreachable"
+    assert PASSWORD not in str(caught.value)
+
+
+@pytest.mark.req("OPS-4")
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ann:{PASSWORD}@host:notaport/lore",
+        f"postgresql://ann:{PASSWORD}@host/lore?{PASSWORD}=1",
+        f"postgresql://[{PASSWORD}",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_invalid_and_not_repeated(url: str) -> None:
+    with pytest.raises((Invalid, Unavailable)) as caught:
+        _open(url)
+
+    assert caught.value.code in ("store.url", "store.unreachable")
+    assert PASSWORD not in f"{caught.value.sentence}{caught.value.hint}"
+
+
+@pytest.mark.req("OPS-4")
+@pytest.mark.parametrize("url", ["mysql://localhost/lore", "runlore.db", "sqlite:///x"])
+def test_an_address_of_another_database_is_invalid(url: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        _open(url)
+
+    assert caught.value.code == "store.url"
+    assert "postgresql://" in caught.value.hint
+
+
+@pytest.mark.req("OPS-4")
+def test_a_crash_and_restart_of_the_server_is_survived() -> None:
+    with PostgresServer(durable=True) as server, server.database() as url:
+        place = PostgresPlace(url)
+        store = place.open()
+        changes = [proposed(fact()) for _ in range(3)]
+        write(store, changes[0])
+
+        server.kill()
+        with pytest.raises(Unavailable) as caught:
+            write(store, changes[1])
+        server.start()
+        _in_the_end(lambda: write(store, changes[1]))
+        server.kill()
+        server.start()
+        _in_the_end(lambda: stored(store))
+        write(store, changes[2])
+
+        assert caught.value.code == "store.unreachable"
+        assert stored(store) == [change.record for change in changes]
+        place.close()
+
+
+@pytest.mark.req("OPS-4")
+def test_a_connection_lost_in_the_middle_leaves_nothing_half_written(postgres_place: PostgresPlace) -> None:
+    store = postgres_place.open()
+
+    def lose_it() -> None:
+        with store.transaction() as tx:
+            tx.write([proposed(fact()) for _ in range(10)])
+            _end_other_connections(postgres_place)
+            tx.write([proposed(fact())])
+
+    with pytest.raises(Unavailable) as caught:
+        lose_it()
+
+    assert caught.value.code == "store.unreachable"
+    assert stored(store) == []
+    write(store, proposed(fact()))
+    assert len(stored(store)) == 1
+
+
+@pytest.mark.req("OPS-4")
+def test_a_connection_lost_at_the_commit_is_not_acknowledged(postgres_place: PostgresPlace) -> None:
+    store = postgres_place.open()
+
+    def lose_it() -> None:
+        with store.transaction() as tx:
+            tx.write([proposed(fact())])
+            _end_other_connections(postgres_place)
+
+    with pytest.raises(Unavailable) as caught:
+        lose_it()
+
+    assert caught.value.code == "store.unreachable"
+    assert stored(store) == []
+
+
+@pytest.mark.req("OPS-4")
+def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace) -> None:
+    store = postgres_place.open()
+
+    def wait_for_the_lock() -> RunloreError | None:
+        try:
+            with store.transaction() as tx:
+                tx.lock([ACME])
+        except RunloreError as error:
+            return error
+        return None
+
+    errors: list[RunloreError | None] = []
+    with store.transaction() as tx:
+        tx.lock([ACME])
+        second = threading.Thread(target=lambda: errors.append(wait_for_the_lock()))
+        second.start()
+        second.join()
+
+    assert [error.code if error else None for error in errors] == ["store.busy"]
+
+
+@pytest.mark.req("OPS-4")
+def test_text_is_ordered_by_its_bytes_whatever_the_servers_locale(postgres_place: PostgresPlace) -> None:
+    collations = postgres_place.sql(
+        "SELECT DISTINCT collation_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND data_type = 'text'"
+    )
+
+    postgres_place.open()
+    made = postgres_place.sql(
+        "SELECT DISTINCT collation_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND data_type = 'text'"
+    )
+
+    assert collations == []
+    assert made == [("C",)]
+
+
+@pytest.mark.req("OPS-4")
+def test_a_database_that_does_not_store_unicode_is_refused(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS latin")
+        connection.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+        url = f"{postgres_url.rpartition('/')[0]}/latin"
+        try:
+            with pytest.raises(Unavailable) as caught:
+                _open(url)
+        finally:
+            connection.execute("DROP DATABASE latin")
+
+    assert caught.value.code == "store.unsupported"
+
+
+@pytest.mark.req("OPS-4")
+def test_commits_are_synced_even_where_the_database_says_otherwise(postgres_place: PostgresPlace) -> None:
+    name = postgres_place.sql("SELECT current_database()")[0][0]
+    postgres_place.sql(f"ALTER DATABASE \"{name}\" SET synchronous_commit = 'off'")
+    assert postgres_place.sql("SHOW synchronous_commit") == [("off",)]
+
+    connection = connect(postgres_place.url, Server(postgres_place.url))
+    setting = connection.execute("SHOW synchronous_commit").fetchall()
+    connection.close()
+
+    assert setting == [("on",)]
+
+
+@pytest.mark.req("OPS-4")
+def test_a_server_that_syncs_nothing_is_told_in_the_status(postgres_place: PostgresPlace) -> None:
+    assert postgres_place.sql("SHOW fsync") == [("off",)]
+
+    assert "fsync is off" in str(postgres_place.open().description()["writes"])
+
+
+def _end_other_connections(place: PostgresPlace) -> None:
+    place.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    )
+
+
+def _in_the_end(act: Callable[[], object]) -> None:
+    """The first attempts after a restart may meet connections that were lost; then it has to work."""
+    for _ in range(10):
+        try:
+            act()
+        except Unavailable:
+            continue
+        return
+    raise AssertionError("the store did not come back")

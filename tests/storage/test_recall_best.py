@@ -1,0 +1,144 @@
+"""Skipping most postings loses no row: many rows, long lists and dense terms, against plain sums."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runlore.recall.arrays import Keys
+from runlore.recall.best import Wanted, best_rows, points_at
+from runlore.recall.keys import digest, find, find_all, keys_of, order_of, united
+from runlore.recall.sealing import grouped, impact_maxima
+from runlore.recall.segment import Segment
+
+pytestmark = pytest.mark.req("RET-1", "RET-3")
+
+ROWS = 12_000
+IMPACTS = (50, 66, 99, 100, 101, 112, 133, 150, 249)
+IMPACT_SHARES = (0.1, 0.1, 0.2, 0.2, 0.2, 0.15, 0.03, 0.01, 0.01)
+SHARES = (0.0001, 0.001, 0.01, 0.02, 0.04, 0.1, 0.3, 0.5, 0.9)
+
+
+def segment_with(shares: list[float], seed: int) -> Segment:
+    """A segment whose terms stand in about these shares of its rows, with the impacts of short texts."""
+    random = np.random.default_rng(seed)
+    term, row, impact = [], [], []
+    for number, share in enumerate(shares):
+        rows = np.flatnonzero(random.random(ROWS) < share)
+        rows = rows if rows.size else np.array([number])
+        term.append(np.full(rows.size, number))
+        row.append(rows)
+        impact.append(random.choice(IMPACTS, rows.size, p=IMPACT_SHARES).astype(np.uint8))
+    start, posting_row, posting_impact = grouped(
+        np.concatenate(term), np.concatenate(row), np.concatenate(impact), terms=len(shares)
+    )
+    nothing, no_keys = np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.uint64)
+    no_rows = np.zeros(0, dtype=np.uint32)
+    return Segment(
+        id_text=np.zeros(0, dtype=np.uint8),
+        id_start=nothing,
+        id_key=no_keys,
+        id_row=no_rows,
+        summary_key=no_keys,
+        summary_row=no_rows,
+        scope_key=no_keys,
+        scope=no_rows,
+        category=np.zeros(ROWS, dtype=np.uint16),
+        created_at_us=nothing,
+        revision=nothing,
+        expiry_at_us=nothing,
+        expiry_row=no_rows,
+        term_key=no_keys,
+        term_start=start,
+        term_impact_max=impact_maxima(start, posting_impact),
+        posting_row=posting_row,
+        posting_impact=posting_impact,
+    )
+
+
+@settings(max_examples=150)
+@given(
+    shares=st.lists(st.sampled_from(SHARES), min_size=1, max_size=12),
+    weights=st.lists(st.integers(1, 320), min_size=12, max_size=12),
+    visible=st.sampled_from([0.0, 0.001, 0.1, 0.7, 1.0]),
+    limit=st.sampled_from([1, 12, 50]),
+    floor=st.sampled_from([0, 1, 20_000]),
+    seed=st.integers(0, 10**6),
+)
+def test_the_best_rows_are_those_of_a_sum_over_all_postings(
+    shares: list[float], weights: list[int], *, visible: float, limit: int, floor: int, seed: int
+) -> None:
+    by_rarity = sorted(weights[: len(shares)], reverse=True)
+    segment = segment_with(sorted(shares), seed)
+    mask = np.random.default_rng(seed + 1).random(ROWS) < visible
+    wanted = [
+        Wanted.of(postings, weight)
+        for term, weight in enumerate(by_rarity)
+        for postings in segment.lists(term)
+    ]
+
+    rows, points = best_rows(mask, wanted, limit=limit, floor=floor)
+
+    sums = np.zeros(ROWS, dtype=np.int64)
+    for term, weight in enumerate(by_rarity):
+        whole = segment.postings(term)
+        sums[whole.rows] += weight * whole.impacts.astype(np.int64)
+    sums[~mask] = 0
+    last = np.sort(sums)[-limit]
+    expected = np.flatnonzero(sums >= max(last, floor, 1))
+    assert sorted(rows.tolist()) == expected.tolist()
+    assert points.tolist() == sums[rows].tolist()
+    assert points_at(rows, wanted).tolist() == points.tolist()
+
+
+def test_long_lists_are_split_and_common_terms_have_a_column() -> None:
+    segment = segment_with([0.001, 0.2, 0.5, 0.9], seed=1)
+
+    assert [len(segment.lists(term)) for term in range(4)] == [1, 1, 2, 2]
+    assert [segment.column(term) is not None for term in range(4)] == [False, False, True, True]
+    for term in range(4):
+        rows = np.arange(ROWS)
+        parts = [each.at(rows) for each in segment.lists(term)]
+        assert np.sum(parts, axis=0).tolist() == segment.postings(term).at(rows).tolist()
+
+
+def collide(high: int, low: int) -> bytes:
+    """A digest made of two halves."""
+    return high.to_bytes(8, "little") + low.to_bytes(8, "little")
+
+
+@given(
+    held=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12, unique=True),
+    wanted=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6),
+)
+def test_keys_that_share_half_of_their_digest_are_told_apart(
+    held: list[tuple[int, int]], wanted: list[tuple[int, int]]
+) -> None:
+    keys = _sorted(held)
+
+    found = find(keys, keys_of(collide(*each) for each in wanted))
+
+    ordered = sorted(held)
+    assert found.tolist() == [ordered.index(each) if each in held else -1 for each in wanted]
+    for each in wanted:
+        assert find_all(keys, collide(*each)).tolist() == ([ordered.index(each)] if each in held else [])
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6, unique=True), min_size=1, max_size=4))
+def test_united_keys_are_distinct_and_sorted_and_every_key_finds_its_place(groups: list[list[int]]) -> None:
+    columns = [_sorted([(number % 3, number) for number in group]) for group in groups]
+
+    keys, places = united(columns)
+
+    assert keys.shape[1] == len({number for group in groups for number in group})
+    assert order_of(keys).tolist() == list(range(keys.shape[1]))
+    for column, place in zip(columns, places, strict=True):
+        assert (keys[:, place] == column).all()
+
+
+def test_a_digest_takes_any_text_a_record_can_hold() -> None:
+    assert len({digest(text) for text in ("", "\ud800", "é", "\N{LATIN SMALL LETTER E WITH GRAVE}")}) == 4
+
+
+def _sorted(pairs: list[tuple[int, int]]) -> Keys:
+    return keys_of(collide(*pair) for pair in sorted(pairs))
