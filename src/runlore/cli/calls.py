@@ -1,0 +1,111 @@
+"""What every command has in common: `--json`, `--home`, the operations it calls and how it answers."""
+
+import dataclasses
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Concatenate, ParamSpec, cast
+
+import orjson
+import typer
+
+from runlore.cli.usage import HelpfulCommand
+from runlore.config.settings import Settings, read_settings
+from runlore.domain.record import JsonValue
+from runlore.ports.operations import Operations
+
+CommandT = ParamSpec("CommandT")
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+HomeOption = Annotated[
+    str | None, typer.Option("--home", help="The state root (RUNLORE_HOME, else ~/.runlore).", metavar="PATH")
+]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One invocation: how it answers, and where its state lies."""
+
+    as_json: bool
+    home: str | None
+
+    def settings(self) -> Settings:
+        """The settings that apply to this call."""
+        return read_settings(home=self.home, environment=os.environ)
+
+    @contextmanager
+    def operations(self) -> Iterator[Operations]:
+        """The operations, embedded on the state root."""
+        from runlore.daemon.wiring import embedded
+
+        with embedded(self.settings()) as operations:
+            yield operations
+
+    def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
+        """Print the JSON document, or let the command show it to a person."""
+        if self.as_json:
+            document = orjson.dumps(plain, option=orjson.OPT_INDENT_2, default=list)
+            sys.stdout.buffer.write(document + b"\n")
+        else:
+            show()
+
+
+def command(
+    app: typer.Typer, name: str
+) -> Callable[[Callable[Concatenate[Call, CommandT], None]], Callable[Concatenate[Call, CommandT], None]]:
+    """Register a command; it takes `--json` and `--home` beside its own parameters and option groups."""
+
+    def register(
+        body: Callable[Concatenate[Call, CommandT], None],
+    ) -> Callable[Concatenate[Call, CommandT], None]:
+        own = list(inspect.signature(body).parameters.values())[1:]
+
+        @functools.wraps(body)
+        def run(**options: object) -> None:
+            call = Call(bool(options.pop("as_json")), cast("str | None", options.pop("home")))
+            cast("Callable[..., None]", body)(call, **{p.name: _gathered(p, options) for p in own})
+
+        parameters = [expanded for p in own for expanded in _expanded(p)] + _SHARED
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        app.command(name, cls=HelpfulCommand)(run)
+        return body
+
+    return register
+
+
+_SHARED = [
+    inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption),
+    inspect.Parameter("home", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=HomeOption),
+]
+
+
+def _expanded(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """A parameter as the command line takes it: a group of options becomes its fields."""
+    if not dataclasses.is_dataclass(parameter.annotation):
+        return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(field),
+            annotation=field.type,
+        )
+        for field in dataclasses.fields(parameter.annotation)
+    ]
+
+
+def _gathered(parameter: inspect.Parameter, options: Mapping[str, object]) -> object:
+    group = parameter.annotation
+    if not dataclasses.is_dataclass(group):
+        return options[parameter.name]
+    return cast("type", group)(**{field.name: options[field.name] for field in dataclasses.fields(group)})
+
+
+def _default(field: dataclasses.Field[object]) -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

@@ -1,0 +1,82 @@
+"""Errors on the command line: a sentence and a hint for people, the problem document for `--json`."""
+
+import sys
+import traceback
+
+import orjson
+import typer
+
+from runlore.cli.terminal import visible
+from runlore.daemon.answers import problem
+from runlore.domain.errors import (
+    Conflict,
+    Corrupt,
+    Denied,
+    Invalid,
+    NotFound,
+    Refused,
+    RunloreError,
+    Unavailable,
+)
+
+# The most particular class comes first; each with its exit code and its HTTP status.
+CODES: tuple[tuple[type[RunloreError], int, int], ...] = (
+    (Invalid, 2, 400),
+    (Refused, 2, 422),
+    (Unavailable, 3, 503),
+    (Denied, 4, 403),
+    (NotFound, 5, 404),
+    (Conflict, 6, 409),
+    (Corrupt, 1, 500),
+    (RunloreError, 1, 500),
+)
+
+
+def report(error: RunloreError, *, as_json: bool) -> int:
+    """Say what went wrong on stderr, and answer the exit code."""
+    code, status = next((exit_code, status) for kind, exit_code, status in CODES if isinstance(error, kind))
+    if as_json:
+        document = orjson.dumps(problem(_storable(error), status), option=orjson.OPT_INDENT_2)
+        sys.stderr.flush()
+        sys.stderr.buffer.write(document + b"\n")
+    else:
+        sys.stderr.write(f"error: {visible(error.sentence)} [{error.code}]\n")
+        if error.hint:
+            sys.stderr.write(f"hint: {visible(error.hint)}\n")
+    return code
+
+
+def report_usage(error: typer.TyperException, *, as_json: bool) -> int:
+    """Words that make no command."""
+    text = error.format_message()
+    if text.startswith("Usage: "):
+        # A group without a command: typer's message is the help itself.
+        sys.stderr.write(f"{text}\n")
+        return 2
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "runlore"
+    sentence = text[:1].lower() + text[1:].removesuffix(".")
+    return report(
+        Invalid(sentence, code="usage", hint=f"`{path} --help` shows what it takes"), as_json=as_json
+    )
+
+
+def report_failure(error: Exception, *, as_json: bool) -> int:
+    """An error that nobody foresaw is a mistake in Runlore: say so, and show where."""
+    unforeseen = RunloreError(
+        f"Runlore itself failed: {type(error).__name__}: {error}",
+        code="internal",
+        hint="this is a mistake in Runlore; please report it, with what you called and what stands below",
+    )
+    code = report(unforeseen, as_json=as_json)
+    if not as_json:
+        traceback.print_exception(error)
+    return code
+
+
+def _storable(error: RunloreError) -> RunloreError:
+    """The error with bytes of the command line that are no text, such as \\xff, written as their codes."""
+    sentence, hint = (
+        text.encode(errors="backslashreplace").decode() for text in (error.sentence, error.hint)
+    )
+    return type(error)(sentence, code=error.code, hint=hint)

@@ -1,0 +1,82 @@
+"""The command `runlore`: reads arguments, calls operations, prints answers."""
+
+import io
+import os
+import sys
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from runlore import __version__
+from runlore.cli import tables
+from runlore.cli.calls import Call, command
+from runlore.cli.failures import report, report_failure, report_usage
+from runlore.cli.memory import memory
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.errors import RunloreError
+
+app = group("Reviewed memory and earned skills for AI agents.")
+app.add_typer(memory, name="memory")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"runlore {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Reviewed memory and earned skills for AI agents."""
+
+
+@command(app, "status")
+def status(call: Call) -> None:
+    """Show where the state lies and what it holds."""
+    with call.operations() as operations:
+        answer = operations.status()
+    call.answer(answers.status_to_plain(answer), lambda: tables.show_status(answer))
+
+
+@command(app, "version")
+def version(call: Call) -> None:
+    """Show the version."""
+    call.answer({"version": __version__}, lambda: typer.echo(f"runlore {__version__}"))
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its code instead of half an answer.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """One command; every error becomes its exit code and a message on stderr."""
+    as_json = "--json" in arguments
+    try:
+        outcome = get_command(app).main(args=arguments, prog_name="runlore", standalone_mode=False)
+        sys.stdout.flush()
+    except RunloreError as error:
+        return report(error, as_json=as_json)
+    except typer.TyperException as error:
+        return report_usage(error, as_json=as_json)
+    except typer.Abort:
+        sys.stderr.write("Stopped; nothing was changed.\n")
+        return 1
+    except BrokenPipeError:
+        # The reader went away, as `head` does; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        # The outermost frame: whatever gets here is reported in the form that the caller asked for.
+        return report_failure(error, as_json=as_json)
+    return outcome if isinstance(outcome, int) else 0

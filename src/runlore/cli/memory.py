@@ -1,0 +1,242 @@
+"""`runlore memory`: reading, searching, proposing, undoing, forgetting, exporting."""
+
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, tables
+from runlore.cli.calls import Call, command
+from runlore.cli.radar import radar
+from runlore.cli.review import procedural, review, semantic
+from runlore.cli.terminal import say
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain import limits
+from runlore.domain.record import Kind, RecordId
+from runlore.domain.representation import record_to_plain
+from runlore.domain.scope import Scope
+from runlore.ports import operations as ops
+
+memory = group("Records: list, search, propose, review, undo, forget.")
+profile = group("Stable facts about the user, preferences, constraints.")
+episode = group("Things that happened; only ever added to.")
+memory.add_typer(profile, name="profile")
+memory.add_typer(review, name="review")
+memory.add_typer(semantic, name="semantic")
+memory.add_typer(procedural, name="procedural")
+memory.add_typer(episode, name="episode")
+memory.add_typer(radar, name="radar")
+
+
+@command(memory, "list")
+def list_records(call: Call, where: options.FilterOptions, page: options.PageOptions) -> None:
+    """List records, newest first.
+
+    Active ones unless a state is named.
+    """
+    request = ops.ListRequest(filters=where.read(), limit=page.read_limit(), cursor=page.cursor)
+    with call.operations() as operations:
+        found = operations.list_records(request)
+    call.answer(
+        answers.page_to_plain(found),
+        lambda: tables.show_records(found.items, found.next_cursor, empty="No records match."),
+    )
+
+
+@command(memory, "inspect")
+def inspect_record(call: Call, record_id: options.RecordArgument, as_of: options.AsOfOption = None) -> None:
+    """Show one record with all its fields."""
+    with call.operations() as operations:
+        record = operations.get_record(RecordId(record_id), as_of=options.moment(as_of))
+    call.answer(record_to_plain(record), lambda: tables.show_record(record))
+
+
+@command(memory, "search")
+def search(
+    call: Call,
+    where: options.FilterOptions,
+    *,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for.")] = None,
+    query_option: Annotated[
+        str | None, typer.Option("--query", help="The same as the argument.", metavar="TEXT")
+    ] = None,
+    include_stale: Annotated[
+        bool, typer.Option("--include-stale", help="Search all states, active records first among equals.")
+    ] = False,
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.SEARCH_LIMIT_MAX}.")
+    ] = str(limits.SEARCH_LIMIT_DEFAULT),
+) -> None:
+    """Search records, best match first.
+
+    Active ones of the profile, procedural and semantic layers unless told otherwise.
+    """
+    text = options.query_text(query, query_option)
+    request = ops.SearchRequest(
+        query=text,
+        filters=where.read(),
+        include_stale=include_stale,
+        limit=options.whole_number(limit, "--limit"),
+    )
+    with call.operations() as operations:
+        hits = operations.search(request)
+    call.answer(answers.hits_to_plain(text, hits), lambda: tables.show_hits(hits))
+
+
+@command(memory, "history")
+def history(call: Call, record_id: options.RecordArgument) -> None:
+    """Show everything that happened to a record."""
+    with call.operations() as operations:
+        events = operations.history(RecordId(record_id))
+    call.answer(answers.history_to_plain(events), lambda: tables.show_history(events))
+
+
+@command(memory, "states")
+def states(call: Call) -> None:
+    """Show the table of legal moves."""
+    with call.operations() as operations:
+        rows = operations.states()
+    call.answer(answers.states_to_plain(rows), lambda: tables.show_states(rows))
+
+
+@command(profile, "propose")
+def propose(
+    call: Call,
+    *,
+    key: Annotated[str, typer.Option("--key", metavar="TEXT", help="What it is about, such as editor.")],
+    value: Annotated[str, typer.Option("--value", metavar="TEXT", help="What holds for it, such as vim.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why this should be remembered.")],
+    confidence: options.ConfidenceOption = str(limits.CONFIDENCE_DEFAULT),
+    draft: options.DraftOptions,
+) -> None:
+    """Propose a profile record; it waits for `memory review confirm`."""
+    proposal = ops.ProfileProposal(
+        key=key,
+        value=value,
+        reason=reason,
+        scope=Scope.parse(draft.scope),
+        confidence=options.whole_number(confidence, "--confidence"),
+        sensitivity=draft.sensitivity,
+        expires_at=options.moment(draft.expires_at),
+        idempotency_key=draft.idempotency_key,
+    )
+    with call.operations() as operations:
+        record = operations.propose_profile(proposal)
+    call.answer(
+        record_to_plain(record),
+        lambda: say(f"Proposed {record.record_id}: {record.summary} (waits for review)"),
+    )
+
+
+@command(episode, "add")
+def add_episode(
+    call: Call,
+    *,
+    summary: Annotated[str, typer.Argument(metavar="TEXT", help="What happened.")],
+    kind: Annotated[
+        str,
+        typer.Option("--kind", metavar="KIND", help="experiment, failure, scan, promotion, rollback or run."),
+    ] = "experiment",
+    metadata: Annotated[
+        str | None, typer.Option("--metadata", help="More about it, as a JSON object.", metavar="JSON")
+    ] = None,
+    draft: options.DraftOptions,
+) -> None:
+    """Write down something that happened."""
+    request = ops.Episode(
+        kind=options.word(Kind, kind, "kind"),
+        summary=summary,
+        scope=Scope.parse(draft.scope),
+        metadata=options.json_object(metadata, "--metadata"),
+        sensitivity=draft.sensitivity,
+        expires_at=options.moment(draft.expires_at),
+        idempotency_key=draft.idempotency_key,
+    )
+    with call.operations() as operations:
+        record = operations.add_episode(request)
+    call.answer(record_to_plain(record), lambda: say(f"Wrote {record.record_id}: {record.summary}"))
+
+
+@command(memory, "rollback")
+def rollback(
+    call: Call,
+    target: options.DecisionOptions,
+    restore_sources: Annotated[
+        bool,
+        typer.Option("--restore", help="Bring back what it had replaced, where nothing else replaces it."),
+    ] = False,
+) -> None:
+    """Tombstone an active record, and tell what can be restored."""
+    decision = replace(target.read(), restore_sources=restore_sources)
+    with call.operations() as operations:
+        answer = operations.rollback(decision)
+    call.answer(answers.rollback_to_plain(answer), lambda: tables.show_rollback(answer))
+
+
+@command(memory, "restore")
+def restore(call: Call, target: options.DecisionOptions) -> None:
+    """Make a superseded record active again."""
+    decision = target.read()
+    with call.operations() as operations:
+        record = operations.restore(decision)
+    call.answer(record_to_plain(record), lambda: say(f"Restored {record.record_id}: {record.summary}"))
+
+
+@command(memory, "forget")
+def forget(
+    call: Call,
+    target: options.DecisionOptions,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Erase a record's content, and all that was derived from it.
+
+    The content of its history goes too; what happened and when stays. On a terminal it shows what would be
+    erased and asks. It cannot be undone.
+    """
+    decision = target.read()
+    if sys.stdin.isatty() and not yes and not dry_run:
+        decision = _asked(call, decision)
+    with call.operations() as operations:
+        answer = operations.forget(decision, dry_run=dry_run)
+    call.answer(answers.forget_to_plain(answer), lambda: tables.show_forget(answer))
+
+
+def _asked(call: Call, decision: ops.Decision) -> ops.Decision:
+    """The decision, bound to the record as it was shown; the store is free while the person reads."""
+    with call.operations() as operations:
+        shown = operations.forget(decision, dry_run=True)
+        revision = operations.get_record(decision.record_id).revision
+    tables.show_forget(shown, on_stderr=True)
+    if shown.records:
+        typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
+    return replace(decision, expected_revision=revision)
+
+
+@command(memory, "export")
+def export(call: Call) -> None:
+    """Write all records and their history to a new file.
+
+    The file lies under the state root and never overwrites another.
+    """
+    with call.operations() as operations:
+        answer = operations.export()
+    call.answer(
+        answers.export_to_plain(answer), lambda: say(f"Wrote {answer.count} records to {answer.path}")
+    )
+
+
+@command(memory, "import")
+def import_records(
+    call: Call,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A file that `memory export` wrote.")],
+) -> None:
+    """Read an export back, all of it or nothing.
+
+    Into an empty store exactly as it was; into another as candidates, which wait for review.
+    """
+    with call.operations() as operations:
+        answer = operations.import_records(path)
+    call.answer(answers.import_to_plain(answer), lambda: tables.show_import(answer))

@@ -1,0 +1,230 @@
+"""Options that several commands share, and their text read into domain values with our own errors."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+import orjson
+import typer
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity, State
+from runlore.domain.scope import Scope
+from runlore.domain.timestamps import parse_time
+from runlore.ports.operations import Decision, Filters
+
+WordT = TypeVar("WordT", bound=StrEnum)
+
+RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
+FindingArgument = Annotated[str, typer.Argument(metavar="ID", help="The finding's record id.")]
+ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the history.")]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME", help="Answer as at a past time, such as 2026-11-15T08:30:00Z."),
+]
+ConfidenceOption = Annotated[str, typer.Option("--confidence", metavar="N", help="From 0 to 100.")]
+AcceptOption = Annotated[
+    bool, typer.Option("--accept-untrusted", help="I have read this text from outside and accept it.")
+]
+ScopeOption = Annotated[
+    str, typer.Option("--scope", metavar="KIND[:ID]", help="The scope, such as project:acme.")
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option("--idempotency-key", metavar="KEY", help="The same call with the same key happens once."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoping:
+    """`--scope`, repeatable."""
+
+    scope: Annotated[
+        list[str],
+        typer.Option(
+            "--scope", metavar="KIND[:ID]", help="Only this scope, such as project:acme. Repeatable."
+        ),
+    ] = field(default_factory=list)
+
+    def scopes(self) -> frozenset[Scope]:
+        """The scopes that were named."""
+        return frozenset(Scope.parse(text) for text in self.scope)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowing(Scoping):
+    """`--kind` and `--scope`, repeatable."""
+
+    kind: Annotated[
+        list[str], typer.Option("--kind", metavar="KIND", help="Only this kind, such as fact. Repeatable.")
+    ] = field(default_factory=list)
+
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds that were named."""
+        return words(Kind, self.kind, "kind")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterOptions(Narrowing):
+    """What lists and searches narrow by."""
+
+    layer: Annotated[
+        list[str],
+        typer.Option("--layer", metavar="LAYER", help=f"Only this layer: {', '.join(Layer)}. Repeatable."),
+    ] = field(default_factory=list)
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state", "--status", metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."
+        ),
+    ] = field(default_factory=list)
+    as_of: AsOfOption = None
+
+    def read(self) -> Filters:
+        """The options as the operations take them."""
+        return Filters(
+            layers=words(Layer, self.layer, "layer"),
+            kinds=self.kinds(),
+            states=words(State, self.state, "state"),
+            scopes=self.scopes(),
+            as_of=moment(self.as_of),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """How much of a list, and from where."""
+
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
+    ] = str(limits.LIST_LIMIT_DEFAULT)
+    cursor: Annotated[
+        str | None,
+        typer.Option("--cursor", metavar="CURSOR", help="Go on after the page that gave this cursor."),
+    ] = None
+
+    def read_limit(self) -> int:
+        """The limit as a number."""
+        return whole_number(self.limit, "--limit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions:
+    """What every act on a record takes."""
+
+    record_id: RecordArgument
+    reason: ReasonOption = ""
+    expected_revision: Annotated[
+        str | None,
+        typer.Option(
+            "--expected-revision", metavar="N", help="Refuse when the record is not at this revision."
+        ),
+    ] = None
+    idempotency_key: KeyOption = None
+
+    def read(self) -> Decision:
+        """The options as the operations take them."""
+        expected = self.expected_revision
+        return Decision(
+            record_id=RecordId(self.record_id),
+            reason=self.reason,
+            expected_revision=None if expected is None else whole_number(expected, "--expected-revision"),
+            idempotency_key=self.idempotency_key,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftOptions:
+    """What every new record takes."""
+
+    scope: ScopeOption = "workspace"
+    sensitive: Annotated[
+        bool, typer.Option("--sensitive", help="Keep it out of prompts and session search.")
+    ] = False
+    expires_at: Annotated[
+        str | None,
+        typer.Option(
+            "--expires-at", metavar="TIME", help="From when it is no longer used, such as 2027-01-31."
+        ),
+    ] = None
+    idempotency_key: KeyOption = None
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The flag as a value."""
+        return Sensitivity.SENSITIVE if self.sensitive else Sensitivity.NORMAL
+
+
+def moment(text: str | None) -> datetime | None:
+    """An optional time."""
+    return None if text is None else parse_time(text)
+
+
+def query_text(argument: str | None, option: str | None) -> str:
+    """The query, which may be given as an argument or as `--query`."""
+    given = [text for text in (argument, option) if text is not None]
+    if len(given) != 1:
+        raise Invalid(
+            f"{'no' if not given else 'more than one'} query was given",
+            code="query.count",
+            hint='give one: runlore memory search "deploy on friday"',
+        )
+    return given[0]
+
+
+def whole_number(text: str, name: str) -> int:
+    """An option that holds a whole number."""
+    if not _WHOLE_NUMBER.fullmatch(text):
+        raise Invalid(
+            f"{name} is {shortened(text)!r}, which is not a whole number",
+            code="number.format",
+            hint=f"write it in digits: {name} 20",
+        )
+    return int(text)
+
+
+def words(choices: type[WordT], texts: Iterable[str], name: str) -> frozenset[WordT]:
+    """Several words of a fixed set."""
+    return frozenset(word(choices, text, name) for text in texts)
+
+
+def word(choices: type[WordT], text: str, name: str) -> WordT:
+    """One word of a fixed set; an unknown one is named together with those that there are."""
+    try:
+        return choices(text)
+    except ValueError:
+        raise Invalid(
+            f"{shortened(text)!r} is not a {name}",
+            code="word.unknown",
+            hint=f"use one of: {', '.join(choices)}",
+        ) from None
+
+
+def json_object(text: str | None, name: str) -> JsonObject:
+    """An option that holds a JSON object."""
+    if text is None:
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _not_an_object(f"{name} is not JSON: {error}", name) from None
+    if not isinstance(value, dict):
+        raise _not_an_object(f"{name} is JSON, but not an object", name)
+    return value
+
+
+def shortened(text: str) -> str:
+    """As much of a caller's text as an error needs to show."""
+    return text if len(text) <= _SHOWN_CHARS_MAX else text[: _SHOWN_CHARS_MAX - 1] + "…"
+
+
+def _not_an_object(sentence: str, name: str) -> Invalid:
+    return Invalid(sentence, code="json.format", hint=f"""write it as {name} '{{"outcome": "kept"}}'""")
+
+
+_SHOWN_CHARS_MAX = 80
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,18}")

@@ -1,0 +1,159 @@
+"""`runlore memory radar`: findings, their adoption, and the log of both."""
+
+import sys
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+import orjson
+import typer
+
+from runlore.cli import options, tables
+from runlore.cli.calls import Call, command
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.radar import Finding, finding_from_plain
+from runlore.domain.record import JsonValue, RecordId
+from runlore.domain.scope import Scope
+from runlore.ports import operations as ops
+
+radar = group("Findings about other projects, and what was adopted of them.")
+_FILE_BYTES_MAX = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingOptions:
+    """One finding, field by field."""
+
+    summary: Annotated[str | None, typer.Option("--summary", metavar="TEXT", help="What was found.")] = None
+    repo_slug: Annotated[
+        str | None, typer.Option("--repo-slug", metavar="SLUG", help="The repository, such as owner/name.")
+    ] = None
+    source_handle: Annotated[
+        str | None, typer.Option("--source-handle", metavar="NAME", help="Who or what told of it.")
+    ] = None
+    source_url: Annotated[
+        str | None, typer.Option("--source-url", metavar="URL", help="Where it was found.")
+    ] = None
+    topic_tag: Annotated[
+        list[str], typer.Option("--topic-tag", "--tag", metavar="TAG", help="A topic. Repeatable.")
+    ] = field(default_factory=list)
+    confidence: options.ConfidenceOption = str(limits.CONFIDENCE_DEFAULT)
+    evidence_ref: Annotated[
+        list[str],
+        typer.Option("--evidence-ref", metavar="URL", help="What supports it; its URL if none. Repeatable."),
+    ] = field(default_factory=list)
+
+    def read(self) -> Finding:
+        """The options as a finding; what is missing is named."""
+        fields: dict[str, JsonValue] = {
+            "summary": self.summary,
+            "repo_slug": self.repo_slug,
+            "source_handle": self.source_handle,
+            "source_url": self.source_url,
+            "topic_tags": self.topic_tag,
+            "confidence": options.whole_number(self.confidence, "--confidence"),
+            "evidence_refs": self.evidence_ref,
+        }
+        return finding_from_plain(fields)
+
+
+@command(radar, "add")
+def add(
+    call: Call,
+    finding: FindingOptions,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", metavar="PATH", help="A JSON file with one finding or a list; - is stdin."),
+    ] = None,
+    scope: options.ScopeOption = "workspace",
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Take findings in: an episode for the scan, and a candidate each."""
+    if file is not None and finding != FindingOptions():
+        raise Invalid(
+            "a file of findings and the fields of one were given",
+            code="radar.file",
+            hint="give --file alone, or the fields without it",
+        )
+    findings = (finding.read(),) if file is None else _findings_of(file)
+    request = ops.Findings(findings=findings, scope=Scope.parse(scope), idempotency_key=idempotency_key)
+    with call.operations() as operations:
+        records = operations.radar_add(request)
+    call.answer(
+        answers.records_to_plain(records),
+        lambda: tables.show_records(records, None, empty="Nothing was found."),
+    )
+
+
+@command(radar, "adopt")
+def adopt(
+    call: Call,
+    finding_id: options.FindingArgument,
+    *,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow", metavar="NAME", help="The workflow; named after the repository if left out."
+        ),
+    ] = None,
+    summary: Annotated[
+        str | None,
+        typer.Option("--summary", metavar="TEXT", help="The procedure; the finding's own text if left out."),
+    ] = None,
+    reason: options.ReasonOption = "",
+    accept_untrusted: options.AcceptOption = False,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Make a procedure of a finding."""
+    request = ops.AdoptRequest(
+        finding_id=RecordId(finding_id),
+        workflow=workflow,
+        summary=summary,
+        reason=reason,
+        accept_untrusted=accept_untrusted,
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        adoption = operations.radar_adopt(request)
+    call.answer(answers.adoption_to_plain(adoption), lambda: tables.show_adoption(adoption))
+
+
+@command(radar, "undo")
+def undo(call: Call, target: options.DecisionOptions) -> None:
+    """Roll back the procedure that a finding became."""
+    decision = target.read()
+    with call.operations() as operations:
+        adoption = operations.radar_undo(decision)
+    call.answer(answers.adoption_to_plain(adoption), lambda: tables.show_adoption(adoption))
+
+
+@command(radar, "log")
+def log(call: Call) -> None:
+    """Print the adoption registry and the promotion log as Markdown."""
+    with call.operations() as operations:
+        answer = operations.radar_log()
+    call.answer(answers.radar_log_to_plain(answer), lambda: typer.echo(answer.markdown, nl=False))
+
+
+def _findings_of(path: str) -> tuple[Finding, ...]:
+    try:
+        if path == "-":
+            text = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
+        else:
+            with open(path, "rb") as file:
+                text = file.read(_FILE_BYTES_MAX + 1)
+        if len(text) > _FILE_BYTES_MAX:
+            raise Invalid(f"{path} is larger than 64 MiB", code="radar.file", hint="split it")
+        plain = cast("JsonValue", orjson.loads(text))
+    except OSError as error:
+        raise Invalid(
+            f"{path} cannot be read: {error.strerror}", code="radar.file", hint="check the path"
+        ) from error
+    except orjson.JSONDecodeError as error:
+        raise Invalid(
+            f"{path} is not JSON: {error}", code="radar.file", hint="give one finding or a list"
+        ) from None
+    listed = plain if isinstance(plain, list) else [plain]
+    return tuple(finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1))

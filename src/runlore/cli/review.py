@@ -1,0 +1,114 @@
+"""`runlore memory review`, `semantic` and `procedural`: what waits, the decisions on it, and merges."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, tables
+from runlore.cli.calls import Call, command
+from runlore.cli.terminal import say
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.record import RecordId
+from runlore.domain.representation import record_to_plain
+from runlore.ports import operations as ops
+
+review = group("What waits for review, and the decisions on it.")
+semantic = group("Facts and decisions that belong together.")
+procedural = group("Procedures of one workflow.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(options.Scoping):
+    """Where to look for merges, and whether to propose them."""
+
+    create_proposals: Annotated[
+        bool, typer.Option("--create-proposals", help="Propose each merge; without it, only show them.")
+    ] = False
+    idempotency_key: options.KeyOption = None
+
+    def read(self) -> ops.MergeRequest:
+        """The options as the operations take them."""
+        return ops.MergeRequest(
+            scopes=self.scopes(),
+            create_proposals=self.create_proposals,
+            idempotency_key=self.idempotency_key,
+        )
+
+
+@command(review, "list")
+def list_waiting(call: Call, where: options.Narrowing, page: options.PageOptions) -> None:
+    """Show what waits, beside what a confirmation would replace."""
+    request = ops.ReviewRequest(
+        kinds=where.kinds(), scopes=where.scopes(), limit=page.read_limit(), cursor=page.cursor
+    )
+    with call.operations() as operations:
+        waiting = operations.review_list(request)
+    call.answer(answers.review_to_plain(waiting), lambda: tables.show_review(waiting))
+
+
+@command(review, "confirm")
+def confirm(
+    call: Call,
+    target: options.DecisionOptions,
+    accept_untrusted: options.AcceptOption = False,
+    supersedes: Annotated[
+        str | None,
+        typer.Option("--supersedes", metavar="ID", help="The active record that this one replaces."),
+    ] = None,
+    summary: Annotated[
+        str | None, typer.Option("--summary", metavar="TEXT", help="Publish it with this text instead.")
+    ] = None,
+) -> None:
+    """Make a waiting record active, and supersede what it replaces."""
+    decision = replace(
+        target.read(),
+        summary=summary,
+        supersedes=None if supersedes is None else RecordId(supersedes),
+        accept_untrusted=accept_untrusted,
+    )
+    with call.operations() as operations:
+        record = operations.confirm(decision)
+
+    def show() -> None:
+        if record.record_id != target.record_id:
+            say(f"{target.record_id} says the same as {record.record_id} and ends as its duplicate.")
+        else:
+            replaced = f", in place of {record.supersedes}" if record.supersedes else ""
+            say(f"Confirmed {record.record_id}{replaced}: {record.summary}")
+
+    call.answer(record_to_plain(record), show)
+
+
+@command(review, "reject")
+def reject(call: Call, target: options.DecisionOptions) -> None:
+    """Turn a waiting record down; it stays in the history."""
+    decision = target.read()
+    with call.operations() as operations:
+        record = operations.reject(decision)
+    call.answer(record_to_plain(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))
+
+
+@command(semantic, "compact")
+def compact(call: Call, merging: MergeOptions) -> None:
+    """Show which semantic records would merge, or propose it."""
+    request = merging.read()
+    with call.operations() as operations:
+        items = operations.compact(request)
+    call.answer(
+        answers.merges_to_plain(items),
+        lambda: tables.show_merges(items, nothing="No semantic records would merge."),
+    )
+
+
+@command(procedural, "dedup")
+def dedup(call: Call, merging: MergeOptions) -> None:
+    """Show which procedures share a workflow, or propose one for all."""
+    request = merging.read()
+    with call.operations() as operations:
+        items = operations.dedup(request)
+    call.answer(
+        answers.merges_to_plain(items),
+        lambda: tables.show_merges(items, nothing="No procedures share a workflow."),
+    )

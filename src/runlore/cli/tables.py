@@ -1,0 +1,281 @@
+"""What people see of each answer. `terminal` escapes it and makes it fit."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.domain.audit import RecordEvent
+from runlore.domain.record import JsonValue, Layer, Record, State, Transition
+from runlore.domain.representation import record_to_plain
+from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.timestamps import format_time
+from runlore.ports import operations as ops
+
+_SUMMARY = Column(title="SUMMARY", wraps=True)
+_DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
+# Two texts beside each other hold no ids, and can be read in narrower columns.
+_BESIDE_COLUMNS_MIN = 16
+_STATE_STYLES = {
+    State.CONSTRAINED: "yellow",
+    State.ACTIVE: "green",
+    State.SUPERSEDED: "dim",
+    State.TOMBSTONED: "red dim",
+}
+
+
+def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: str) -> None:
+    """A list of records."""
+    if not records:
+        say(empty, "dim")
+        return
+    titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
+    show_table(
+        [*(Column(title=title) for title in titles), _SUMMARY],
+        [(r.record_id, r.layer, r.kind, _state(r), _scope(r.scope), r.summary) for r in records],
+    )
+    _show_cursor(next_cursor)
+
+
+def show_record(record: Record) -> None:
+    """One record, field by field; what is empty or usual is left out."""
+    plain = record_to_plain(record)
+    usual = {"scope": _scope(record.scope), "provenance": None, "feedback": None}
+    if record.provenance.tainted or record.provenance.sources:
+        del usual["provenance"]
+    if record.feedback.wrong or record.feedback.helped:
+        del usual["feedback"]
+    rows = [row for name, value in {**plain, **usual}.items() for row in _fields(name, value)]
+    show_table([Column(), Column(wraps=True, lines=True)], [((name, "bold"), text) for name, text in rows])
+
+
+def show_hits(hits: Sequence[ops.SearchHit]) -> None:
+    """Search results, each with the parts of its score."""
+    if not hits:
+        say("Nothing matches.", "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("SCORE", "ID", "LAYER", "STATE")),
+            _SUMMARY,
+            Column(title="PARTS", wraps=True),
+        ],
+        [
+            (
+                str(hit.score.total),
+                hit.record.record_id,
+                hit.record.layer,
+                _state(hit.record),
+                hit.record.summary,
+                (_parts(hit), "dim"),
+            )
+            for hit in hits
+        ],
+    )
+
+
+def show_history(events: Iterable[RecordEvent]) -> None:
+    """A record's events, oldest first."""
+    texts = (Column(title="REASON", wraps=True), Column(title="CHANGED", wraps=True))
+    show_table(
+        [*(Column(title=title) for title in ("REV", "AT", "MOVE", "STATE", "ACTOR")), *texts],
+        [
+            (
+                str(event.revision),
+                format_time(event.at),
+                event.move,
+                f"{event.from_state or '-'} -> {event.to_state}",
+                event.actor,
+                event.reason,
+                _changed(event),
+            )
+            for event in events
+        ],
+    )
+
+
+def show_states(rows: Iterable[Transition]) -> None:
+    """The table of legal moves."""
+    texts = (Column(title="LAYERS", wraps=True, columns_min=24), Column(title="GUARD", wraps=True))
+    show_table(
+        [*(Column(title=title) for title in ("FROM", "MOVE", "TO")), *texts],
+        [
+            (
+                row.start or "-",
+                row.move,
+                f"{row.end} ({row.reason})" if row.reason else row.end,
+                "all" if row.layers == frozenset(Layer) else ", ".join(sorted(row.layers)),
+                row.guard,
+            )
+            for row in rows
+        ],
+    )
+
+
+def show_review(page: ops.ReviewPage) -> None:
+    """What waits, each beside what it would replace."""
+    if not page.items:
+        say("Nothing waits for review.", "dim")
+        return
+    for number, item in enumerate(page.items):
+        if number:
+            say("")
+        record, twin = item.record, item.outcome.duplicate_of
+        say(f"{record.record_id}  {record.kind} in {_scope(record.scope)}", "bold")
+        now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
+        _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else record.summary)
+        for line, style in _remarks(item):
+            say("  " + line, style)
+    _show_cursor(page.next_cursor)
+
+
+def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
+    """Possible merges with their sources."""
+    if not items:
+        say(nothing, "dim")
+        return
+    for number, item in enumerate(items):
+        if number:
+            say("")
+        proposal = f"  {item.proposal.record_id}" if item.proposal else ""
+        shared = f": {', '.join(item.merge.shared)}" if item.merge.shared else ""
+        say(f"{item.status}{proposal}  {_scope(item.merge.scope)}, same {item.merge.basis}{shared}", "bold")
+        texts = [record.summary for record in item.sources]
+        _show_beside(f"{len(texts)} SOURCES", texts, "MERGED", item.merge.summary)
+        for record in item.sources:
+            say(f"  from {record.record_id}", "dim")
+
+
+def show_rollback(answer: ops.RollbackAnswer) -> None:
+    """A tombstone, and what it had replaced."""
+    rows: list[tuple[str, Record, str]] = [
+        ("Rolled back", answer.record, answer.record.summary),
+        *(("restored", record, record.summary) for record in answer.restored),
+        *(("can be restored", record, record.summary) for record in answer.restorable),
+        *(("cannot be restored", record, obstacle.sentence) for record, obstacle in answer.blocked),
+    ]
+    show_table(_DEEDS, [(deed, record.record_id, text) for deed, record, text in rows])
+    if answer.restorable:
+        say("`runlore memory restore ID` brings one back.", "dim")
+
+
+def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
+    """What was, or would be, erased."""
+    deed = "Would erase" if answer.dry_run else "Erased"
+    if answer.records:
+        rows = [(deed, record.record_id, record.summary or record.kind) for record in answer.records]
+        show_table(_DEEDS, rows, on_stderr=on_stderr)
+    else:
+        say("There is nothing left to erase.", "dim", on_stderr=on_stderr)
+    for path in answer.exports_left:
+        say(f"An export still holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
+
+
+def show_adoption(adoption: ops.Adoption) -> None:
+    """What became of a finding."""
+    procedure = adoption.procedure
+    say(f"{adoption.episode.summary}: {procedure.record_id} is {procedure.state}")
+
+
+def show_import(answer: ops.ImportAnswer) -> None:
+    """How an import landed."""
+    if answer.mode == "exact":
+        say(f"Imported {answer.count} records with their history, exactly as they were.")
+    else:
+        say(f"Imported {answer.count} records as candidates: `runlore memory review list` shows them.")
+    for why, number in sorted(answer.skipped.items()):
+        say(f"  left out {number}: {why}", "dim")
+
+
+def show_status(status: ops.Status) -> None:
+    """What this Runlore is and holds."""
+    say(f"Runlore {status.version} on {status.state_root}", "bold")
+    for name, value in status.store.items():
+        if value != 0:
+            say(f"  {name}: {value}")
+    say("")
+    show_table(
+        [Column(title="LAYER"), *(Column(title=state.upper(), labelled=True) for state in State)],
+        [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
+    )
+    say("")
+    say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
+
+
+def _show_beside(left: str, texts: Sequence[str], right: str, text: str) -> None:
+    """Several texts beside the one that takes their place, deeper than the remarks that follow."""
+    columns = [
+        Column(title=title, wraps=True, lines=True, labelled=True, columns_min=_BESIDE_COLUMNS_MIN)
+        for title in (left, right)
+    ]
+    show_table(
+        columns,
+        [((each, "dim"), (text if number == 0 else "", "green")) for number, each in enumerate(texts)],
+        indent=4,
+    )
+
+
+def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
+    record, outcome = item.record, item.outcome
+    for replaced in outcome.supersedes:
+        yield f"replaces {replaced.record_id}", ""
+    if record.metadata.get("reason"):
+        yield f"why: {record.metadata['reason']}", "dim"
+    if outcome.duplicate_of is not None:
+        yield (
+            f"says the same as {outcome.duplicate_of.record_id}: confirming keeps that one and ends this one"
+            " as its duplicate",
+            "yellow",
+        )
+    for obstacle in outcome.obstacles:
+        yield f"would be refused: {obstacle.sentence}; {obstacle.hint}", "red"
+    if record.provenance.tainted:
+        sources = ", ".join(record.provenance.sources) or "an unnamed source"
+        yield f"comes from outside ({sources}): needs --accept-untrusted", "yellow"
+    if item.rivals:
+        yield f"other proposals for the same place: {', '.join(item.rivals)}", "yellow"
+
+
+def _show_cursor(next_cursor: str | None) -> None:
+    if next_cursor:
+        say(f"There are more: --cursor {next_cursor}", "dim")
+
+
+def _parts(hit: ops.SearchHit) -> str:
+    score = hit.score
+    named = {
+        "exact": score.exact,
+        "summary": score.summary,
+        "metadata": score.metadata,
+        "state": score.state,
+        "recency": score.recency,
+    }
+    return " + ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
+def _changed(event: RecordEvent) -> str:
+    return "" if event.from_state is None else ", ".join(sorted(set(event.changes) - {"revision", "state"}))
+
+
+def _state(record: Record) -> Cell:
+    reason = f" ({record.state_reason})" if record.state_reason else ""
+    return record.state + reason, _STATE_STYLES[record.state]
+
+
+def _scope(scope: Scope) -> str:
+    return scope.kind if scope == WORKSPACE else str(scope)
+
+
+def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """A field as rows: what is inside an object has a row of its own, so that no text passes for another."""
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            yield from _fields(f"{name}.{inner}", item)
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict | list) for item in value):
+        for number, item in enumerate(value, start=1):
+            yield from _fields(f"{name}.{number}", item)
+    elif isinstance(value, list | tuple):
+        if value:
+            yield name, ", ".join(str(item) for item in value)
+    elif isinstance(value, bool):
+        yield name, "yes" if value else "no"
+    elif value is not None and value != "":
+        yield name, str(value)

@@ -1,0 +1,163 @@
+"""How text reaches a person: escaped, in columns that fit the terminal, and with no id cut in two.
+
+Everything that is written for people passes through here, so that no text of a record can move the cursor,
+reorder a line, be read as markup or break a table. Rich is loaded when the first line is written.
+"""
+
+import itertools
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from runlore.domain.safe_text import escaped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+# What is piped has no edge; most rows stay one line at this width.
+PIPED_COLUMNS = 200
+# A text column must hold an id in one piece, or the table is written as blocks.
+TEXT_COLUMNS_MIN = 32
+_GAP_COLUMNS = 2
+_INDENT_COLUMNS = 4
+# More marks than this on one letter would be drawn over the lines above and below.
+_MARKS_MAX = 4
+_MARKS = frozenset({"Mn", "Me"})
+
+# What stands in a cell, and its style where it has one.
+Cell: TypeAlias = str | tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column and its title. What wraps is a text; an id never does. `lines` keeps a text's own lines.
+
+    `labelled` repeats the title in blocks, for what says nothing without it.
+    """
+
+    title: str = ""
+    wraps: bool = False
+    lines: bool = False
+    labelled: bool = False
+    columns_min: int = TEXT_COLUMNS_MIN
+
+
+def say(text: str, style: str = "", *, on_stderr: bool = False) -> None:
+    """One line for a person. A terminal may wrap it; nothing is put into it, so it can be copied."""
+    console = _console(on_stderr=on_stderr)
+    console.print(_text((text, style)), soft_wrap=True)
+
+
+def show_table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], *, indent: int = 0, on_stderr: bool = False
+) -> None:
+    """Rows as a table; as blocks, texts below the rest, where the terminal is too narrow for one.
+
+    A text's further lines are indented, or stand in its column: it never looks like another row.
+    """
+    console = _console(on_stderr=on_stderr)
+    texts = [
+        [_text(cell, keep_newlines=column.lines) for column, cell in zip(columns, row, strict=True)]
+        for row in rows
+    ]
+    needed = [
+        min(widest, column.columns_min) if column.wraps else widest
+        for column, widest in zip(columns, _widths(columns, texts), strict=True)
+    ]
+    if indent + sum(needed) + _GAP_COLUMNS * (len(columns) - 1) <= console.width:
+        _show_columns(console, columns, texts, indent=indent)
+    else:
+        for row in texts:
+            _show_block(console, columns, row, indent=indent)
+
+
+def visible(text: str, *, keep_newlines: bool = False) -> str:
+    """The text with whatever a terminal would act on, hide or pile up written so that it can be read."""
+    shown = escaped(text, keep_newlines=keep_newlines)
+    return shown if shown.isascii() else "".join(_unpiled(shown))
+
+
+def _unpiled(text: str) -> Iterator[str]:
+    """The text with no more marks on a letter than writing needs; a mark at the start has no letter."""
+    start = True
+    for is_mark, characters in itertools.groupby(text, _is_mark):
+        run = "".join(characters)
+        room = 0 if start else _MARKS_MAX
+        start = False
+        yield run if not is_mark or len(run) <= room else f"{run[:room]}(+{len(run) - room} marks)"
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character) in _MARKS
+
+
+def _console(*, on_stderr: bool = False) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if on_stderr else sys.stdout
+    size = shutil.get_terminal_size((80 if stream.isatty() else PIPED_COLUMNS, 24))
+    # With the height left out, rich takes every dumb terminal for 80 columns wide.
+    return Console(
+        file=stream, width=size.columns, height=size.lines, highlight=False, markup=False, emoji=False
+    )
+
+
+def _text(cell: Cell, *, keep_newlines: bool = False) -> "Text":
+    from rich.text import Text
+
+    text, style = cell if isinstance(cell, tuple) else (cell, "")
+    return Text(visible(text, keep_newlines=keep_newlines), style=style)
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence["Text"]]) -> list[int]:
+    return [
+        max([len(column.title), *(row[number].cell_len for row in rows)])
+        for number, column in enumerate(columns)
+    ]
+
+
+def _show_columns(
+    console: "Console", columns: Sequence[Column], rows: Sequence[Sequence["Text"]], *, indent: int
+) -> None:
+    from rich.table import Table
+
+    titled = any(column.title for column in columns)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP_COLUMNS, 0, 0), show_header=titled)
+    for column in columns:
+        table.add_column(column.title, overflow="fold", no_wrap=not column.wraps)
+    for row in rows:
+        table.add_row(*row)
+    with console.capture() as capture:
+        console.print(table, width=console.width - indent)
+    # Rich fills every line up to the table's edge; nobody wants to copy that.
+    lines = (f"{' ' * indent}{line}".rstrip() for line in capture.get().splitlines())
+    console.file.write("".join(f"{line}\n" for line in lines))
+
+
+def _show_block(console: "Console", columns: Sequence[Column], row: Sequence["Text"], *, indent: int) -> None:
+    from rich.text import Text
+
+    cells = [
+        (column, Text.assemble(f"{column.title.lower()} ", text) if column.labelled else text)
+        for column, text in zip(columns, row, strict=True)
+        if text
+    ]
+    line = Text()
+    for cell in (cell for column, cell in cells if not column.wraps):
+        if line and line.cell_len + _GAP_COLUMNS + cell.cell_len > console.width:
+            console.print(line, soft_wrap=True)
+            line = Text()
+        line = Text.assemble(line, " " * _GAP_COLUMNS if line else "", cell)
+    if line:
+        console.print(line, soft_wrap=True)
+    margin = " " * (indent + _INDENT_COLUMNS)
+    # Below this width the terminal breaks the lines, so that an id still comes out in one piece.
+    width = max(console.width - len(margin), TEXT_COLUMNS_MIN)
+    for cell in (cell for column, cell in cells if column.wraps):
+        for piece in cell.wrap(console, width, overflow="fold"):
+            piece.rstrip()
+            console.print(Text(margin) + piece, soft_wrap=True)

@@ -1,0 +1,116 @@
+"""A short guided tour on a scratch state root: `python -m runlore.cli.tour`.
+
+It runs the real commands in processes of their own, shows what they print, and leaves nothing behind.
+On a terminal it waits for Enter between the steps.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+_ID = re.compile(r"rec_[0-9a-z]{26}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One command. FIRST and SECOND stand for the ids that the two proposals were given."""
+
+    says: str
+    command: tuple[str, ...]
+
+
+STEPS = (
+    Step(
+        says="Nothing is remembered because a model said it. A proposal is a candidate first.",
+        command=(
+            "memory",
+            "profile",
+            "propose",
+            "--key",
+            "editor",
+            "--value",
+            "vim",
+            "--reason",
+            "said on day one",
+        ),
+    ),
+    Step(
+        says="It waits, and the inbox shows what confirming it would do.",
+        command=("memory", "review", "list"),
+    ),
+    Step(says="You confirm it: now it is active.", command=("memory", "review", "confirm", "FIRST")),
+    Step(
+        says="Minds change. The new value is a proposal too.",
+        command=(
+            "memory",
+            "profile",
+            "propose",
+            "--key",
+            "editor",
+            "--value",
+            "helix",
+            "--reason",
+            "switched in May",
+        ),
+    ),
+    Step(
+        says="The inbox puts what is active beside what would replace it.",
+        command=("memory", "review", "list"),
+    ),
+    Step(
+        says="Confirming supersedes the old record in the same transaction.",
+        command=("memory", "review", "confirm", "SECOND"),
+    ),
+    Step(
+        says="Search ranks by words, rarest first, and shows what the score is made of.",
+        command=("memory", "search", "which editor"),
+    ),
+    Step(
+        says="It was a mistake. Rolling back keeps the history, and --restore brings the old value back.",
+        command=("memory", "rollback", "SECOND", "--restore", "--reason", "back to vim"),
+    ),
+    Step(says="Every move is an event. Nothing was overwritten.", command=("memory", "history", "FIRST")),
+    Step(says="That is all there is in the store.", command=("status",)),
+)
+
+
+def main() -> None:
+    """Take the tour; the exit code is that of the first command that fails."""
+    waits = sys.stdin.isatty() and sys.stdout.isatty()
+    with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
+        print("Runlore: reviewed memory and earned skills for AI agents. A tour in ten steps.\n")
+        ids: list[str] = []
+        for number, step in enumerate(STEPS, start=1):
+            print(f"{number}. {step.says}\n")
+            code = _run(step, scratch, ids)
+            if code:
+                sys.exit(code)
+            if waits and number < len(STEPS):
+                input("   Enter to go on ")
+    print("\nThe tour's state root is gone again. Your own starts with your first command:")
+    print('  .venv/bin/runlore memory profile propose --key editor --value vim --reason "I said so"')
+
+
+def _run(step: Step, scratch: str, ids: list[str]) -> int:
+    names = dict(zip(("FIRST", "SECOND"), ids, strict=False))
+    arguments = [names.get(word, word) for word in step.command]
+    shown = " ".join(f'"{word}"' if " " in word else word for word in arguments)
+    print(f"$ runlore {shown}", flush=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "runlore", *arguments],
+        env={**os.environ, "RUNLORE_HOME": scratch, "RUNLORE_DATABASE_URL": ""},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, flush=True)
+    if "propose" in step.command:
+        ids.extend(_ID.findall(done.stdout)[:1])
+    return done.returncode
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""`config.toml` in the state root: its shape, and its errors with the field named."""
+
+import tomllib
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runlore.domain.errors import Invalid
+
+
+class DatabaseTable(BaseModel):
+    """`[database]`: where records are kept."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    url: str = Field(
+        default="",
+        description="A postgresql:// address for a team. Empty: the embedded SQLite file in the state root.",
+    )
+
+
+class ConfigFile(BaseModel):
+    """The whole file. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, title="Runlore config.toml")
+
+    database: DatabaseTable = Field(default_factory=DatabaseTable, description="Where records are kept.")
+
+
+def parsed(path: str, text: bytes) -> dict[str, str]:
+    """The file's settings by their dotted names."""
+    try:
+        file = ConfigFile.model_validate(tomllib.loads(text.decode()))
+    except UnicodeDecodeError:
+        raise Invalid(
+            f"{path} is not a text in UTF-8", code="settings.file", hint="write it again with a text editor"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(
+            f"{path} is not TOML: {error}", code="settings.file", hint="mend the line it names"
+        ) from None
+    except ValidationError as error:
+        raise _breach(path, error) from None
+    return {"database.url": file.database.url}
+
+
+def config_schema() -> dict[str, object]:
+    """The JSON schema of `config.toml`."""
+    return ConfigFile.model_json_schema()
+
+
+def _breach(path: str, error: ValidationError) -> Invalid:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    problem = "is not a setting" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
+    return Invalid(
+        f"{name} in {path} {problem}",
+        code="settings.field",
+        hint=f"there are: {', '.join(_names(ConfigFile))}; docs/reference/settings.md explains them",
+    )
+
+
+def _names(table: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in table.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            yield from _names(inner, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"

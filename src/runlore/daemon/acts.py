@@ -1,0 +1,100 @@
+"""Acts: one transaction each. With an idempotency key a call has one effect, however often it is made.
+
+The key is kept in the transaction of the effect, so that a call that failed has not used it. It belongs to
+the caller: what one agent sends cannot be answered with another's, or stand in its way.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from runlore.daemon.requests import checked_key, request_digest
+from runlore.domain.admission import admitted_reason
+from runlore.domain.audit import Act, replay
+from runlore.domain.errors import Conflict
+from runlore.domain.record import Record
+from runlore.ports.clock import Clock
+from runlore.ports.operations import Caller
+from runlore.ports.store import Answer, Records, Store, Transaction
+
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What was asked for, under which key, and why."""
+
+    operation: str
+    request: object
+    key: str | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done(Generic[AnswerT]):
+    """An act's answer, and the records that are kept with its key."""
+
+    answer: AnswerT
+    records: Sequence[Record]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acting:
+    """Who acts, where and when."""
+
+    store: Store
+    clock: Clock
+    caller: Caller
+
+    def perform(
+        self,
+        call: Call,
+        do: Callable[[Transaction, Act], Done[AnswerT]],
+        again: Callable[[Transaction, tuple[Record, ...]], AnswerT],
+    ) -> AnswerT:
+        """Do it in one transaction, or make the answer again from the records that were kept with the key."""
+        reason = admitted_reason(call.reason)
+        key, digest = self._identity(call)
+
+        def attempt() -> AnswerT:
+            with self.store.transaction() as tx:
+                earlier = tx.answer(key) if key is not None else None
+                if earlier is not None:
+                    return again(tx, _as_answered(tx.records, earlier, digest))
+                # The time is taken with the turn in hand, so that later events have later times.
+                act = Act(actor=self.caller.actor, at=self.clock.now(), reason=reason)
+                done = do(tx, act)
+                if key is not None:
+                    kept = tuple((record.record_id, record.revision) for record in done.records)
+                    tx.keep_answer(key, Answer(request_digest=digest, records=kept), act.at)
+            return done.answer
+
+        try:
+            return attempt()
+        except Conflict:
+            if key is None:
+                raise
+            # Perhaps it was the same call that was faster, elsewhere: then its answer is there by now.
+            return attempt()
+
+    def _identity(self, call: Call) -> tuple[str | None, str]:
+        if call.key is None:
+            return None, ""
+        key = f"{self.caller.actor}\n{checked_key(call.key)}"
+        return key, request_digest(call.operation, call.request)
+
+
+def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """The answer of an act that answers with its records."""
+    return records
+
+
+def _as_answered(records: Records, earlier: Answer, digest: str) -> tuple[Record, ...]:
+    """What a keyed call answered the first time, from the events up to then."""
+    if earlier.request_digest != digest:
+        raise Conflict(
+            "this idempotency key was used for another call",
+            code="idempotency.reused",
+            hint="use a new key for every new call",
+        )
+    return tuple(replay(records.events(record_id)[:revision]) for record_id, revision in earlier.records)

@@ -1,0 +1,130 @@
+"""Exports: everything that is stored, in one JSON file that never overwrites another."""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+import orjson
+
+from runlore import __version__
+from runlore.domain.audit import RecordEvent, event_to_plain
+from runlore.domain.errors import Unavailable
+from runlore.domain.record import Record, RecordId
+from runlore.domain.representation import record_to_plain
+from runlore.domain.timestamps import format_time
+from runlore.ports.operations import ExportAnswer
+from runlore.ports.store import Snapshot
+
+EXPORT_VERSION = 1
+_CHUNK_BYTES = 1 << 20
+_ASIDE_PREFIX = ".partial-"
+
+
+class Exports:
+    """The `exports` folder of the state root."""
+
+    def __init__(self, state_root: str) -> None:
+        self._folder = os.path.join(state_root, "exports")
+
+    def write(self, snapshot: Snapshot, now: datetime) -> ExportAnswer:
+        """One new file with all records and their events, durable before it is named in the answer."""
+        count = sum(snapshot.records.count().values())
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            path = self._write_aside(_document(snapshot, count, now), now)
+        except OSError as error:
+            raise Unavailable(
+                f"the export cannot be written under {self._folder}: {error.strerror}",
+                code="export.write",
+                hint="make room, or make the folder writable",
+            ) from error
+        return ExportAnswer(path=path, count=count, export_version=EXPORT_VERSION)
+
+    def holding(self, record_ids: Sequence[RecordId]) -> tuple[str, ...]:
+        """The export files that name one of these records."""
+        wanted = [record_id.encode() for record_id in record_ids]
+        try:
+            names = sorted(os.listdir(self._folder))
+        except FileNotFoundError:
+            return ()
+        paths = [os.path.join(self._folder, name) for name in names]
+        return tuple(path for path in paths if os.path.isfile(path) and _mentions(path, wanted))
+
+    def _write_aside(self, lines: Iterator[bytes], now: datetime) -> str:
+        stamp = format_time(now).replace("-", "").replace(":", "").replace(".", "")
+        self._remove_leftovers()
+        aside = os.path.join(self._folder, f"{_ASIDE_PREFIX}{secrets.token_hex(8)}")
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+                path = self._named(aside, stamp)
+            finally:
+                os.unlink(aside)
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return path
+
+    def _remove_leftovers(self) -> None:
+        """A crash leaves a half-written file that nobody asks for and a forgetting would not find."""
+        for name in os.listdir(self._folder):
+            if not name.startswith(_ASIDE_PREFIX):
+                continue
+            path = os.path.join(self._folder, name)
+            with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+                # Whoever is still writing it holds the lock.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
+
+    def _named(self, aside: str, stamp: str) -> str:
+        number = 1
+        while True:
+            suffix = "" if number == 1 else f"-{number}"
+            path = os.path.join(self._folder, f"{stamp}{suffix}.json")
+            try:
+                os.link(aside, path)
+            except FileExistsError:
+                number += 1
+            else:
+                return path
+
+
+def _document(snapshot: Snapshot, count: int, now: datetime) -> Iterator[bytes]:
+    header = {
+        "export_version": EXPORT_VERSION,
+        "generated_at": format_time(now),
+        "runlore_version": __version__,
+        "store_id": snapshot.records.position().store_id,
+        "count": count,
+    }
+    # One record a line, so that a reader can stream what is still one JSON document.
+    yield orjson.dumps(header)[:-1] + b',"records":[\n'
+    separator = b""
+    for record, events in snapshot.records.everything():
+        yield separator + _line(record, events)
+        separator = b",\n"
+    yield b"\n]}\n"
+
+
+def _line(record: Record, events: Sequence[RecordEvent]) -> bytes:
+    return orjson.dumps({**record_to_plain(record), "events": [event_to_plain(event) for event in events]})
+
+
+def _mentions(path: str, wanted: Sequence[bytes]) -> bool:
+    overlap = max((len(each) for each in wanted), default=0)
+    tail = b""
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            window = tail + chunk
+            if any(each in window for each in wanted):
+                return True
+            tail = window[-overlap:]
+    return False

@@ -1,0 +1,263 @@
+"""Imports: an export read back, all of it or nothing.
+
+Into an empty store it gives an equal state, events included. Into any other, what is live in the file lands
+as candidates from outside: nothing of a stranger's file is believed before an operator has read it.
+"""
+
+import itertools
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, cast
+
+import orjson
+
+from runlore.daemon.exports import EXPORT_VERSION
+from runlore.domain import limits
+from runlore.domain.admission import Draft, refuse_secrets
+from runlore.domain.audit import RecordEvent, event_from_plain
+from runlore.domain.contracts import check_record, check_text
+from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused, RunloreError
+from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
+from runlore.domain.representation import Plain, record_from_plain, record_to_plain
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.taint import Provenance
+from runlore.flow.record.intake import Intake, propose
+from runlore.ports.operations import ImportAnswer
+from runlore.ports.store import Store, Transaction
+
+History = tuple[Record, tuple[RecordEvent, ...]]
+_LIVE = frozenset({State.ACTIVE, State.CONSTRAINED})
+_BATCH_RECORDS = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What an export says of itself."""
+
+    export_version: int
+    store_id: str
+    count: int
+
+
+def import_file(store: Store, path: str, intake: Intake) -> ImportAnswer:
+    """Read an export into a store, in one transaction."""
+    try:
+        with _opened(path) as file, store.transaction() as tx:
+            # Two at once must not both find the store empty.
+            tx.lock({WORKSPACE})
+            header, histories = _document(file)
+            if sum(tx.records.count().values()) == 0:
+                return _exactly(tx, histories)
+            return _as_candidates(tx, header, histories, intake)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its path holds a NUL character"
+        raise Invalid(
+            f"{path!r} cannot be read: {reason}; nothing was imported",
+            code="import.file",
+            hint="give the path of an export",
+        ) from error
+
+
+def _opened(path: str) -> BinaryIO:
+    # A pipe without a writer would be waited for without end.
+    file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        file.close()
+        raise _wrong("is not a regular file")
+    if status.st_size > limits.IMPORT_BYTES_MAX:
+        file.close()
+        raise _wrong("is larger than an import may be", hint="import it in parts")
+    return file
+
+
+def _exactly(tx: Transaction, histories: Iterator[History]) -> ImportAnswer:
+    count = 0
+    for batch in _batches(histories):
+        tx.load(batch)
+        count += len(batch)
+    return ImportAnswer(mode="exact", count=count, skipped={})
+
+
+def _as_candidates(
+    tx: Transaction, header: Header, histories: Iterator[History], intake: Intake
+) -> ImportAnswer:
+    skipped: Counter[str] = Counter()
+    made: list[RecordId] = []
+    for batch in _batches(histories):
+        origins = {record.record_id: f"{header.store_id}/{record.record_id}" for record, _ in batch}
+        known = set(tx.records.imported(list(origins.values())))
+        here = tx.records.get_many(list(origins))
+        drafts: list[Draft] = []
+        for record, _ in batch:
+            present = origins[record.record_id] in known or record.record_id in here
+            known.add(origins[record.record_id])
+            why = "already here" if present else _unwanted(record, intake)
+            if why is None:
+                drafts.append(_draft(record, origins[record.record_id], header))
+            else:
+                skipped[why] += 1
+        made.extend(candidate.record_id for candidate in propose(tx, intake, drafts))
+    return ImportAnswer(mode="candidates", count=len(made), skipped=dict(skipped), records=tuple(made))
+
+
+def _unwanted(record: Record, intake: Intake) -> str | None:
+    if record.state not in _LIVE:
+        return str(record.state)
+    if record.is_expired(intake.act.at):
+        return "expired"
+    if record.layer is Layer.WORKING or record.kind is Kind.RUN_SUMMARY:
+        return str(record.kind)
+    try:
+        refuse_secrets(record)
+    except Refused:
+        return "looks like a secret"
+    return None
+
+
+def _draft(record: Record, origin: str, header: Header) -> Draft:
+    # A set of sources is remembered by digest in its own store; here it names records of another one.
+    metadata = {name: value for name, value in record.metadata.items() if name != "sources_digest"}
+    return Draft(
+        kind=record.kind,
+        summary=record.summary,
+        scope=record.scope,
+        metadata=metadata,
+        confidence=record.confidence,
+        sensitivity=record.sensitivity,
+        source=replace(record.source, record_ids=(), imported_from=origin),
+        evidence_refs=record.evidence_refs,
+        provenance=Provenance(
+            untrusted=True,
+            needs_review=True,
+            sources=(f"import:{header.store_id}", *record.provenance.sources)[: limits.TAINT_SOURCES_MAX],
+        ),
+        expires_at=record.expires_at,
+    )
+
+
+def _document(file: BinaryIO) -> tuple[Header, Iterator[History]]:
+    """The header, and the records streamed where each stands on its own line, as exports are written."""
+    first = file.readline(limits.IMPORT_LINE_BYTES_MAX)
+    if first.endswith(b',"records":[\n'):
+        header = _header(_parsed(first[: -len(b',"records":[\n')] + b"}"))
+        return header, _counted(header, _lines(file))
+    file.seek(0)
+    text = file.read(limits.IMPORT_WHOLE_BYTES_MAX + 1)
+    if len(text) > limits.IMPORT_WHOLE_BYTES_MAX:
+        raise _wrong("is too large to be read as a whole", hint="keep one record a line, as exports have it")
+    whole = _parsed(text)
+    header = _header(whole)
+    records = cast("Mapping[str, JsonValue]", whole).get("records")
+    if not isinstance(records, list):
+        raise _wrong("has no list of records")
+    return header, _counted(header, (_history(plain) for plain in records))
+
+
+def _lines(file: BinaryIO) -> Iterator[History]:
+    ended = False
+    while line := file.readline(limits.IMPORT_LINE_BYTES_MAX):
+        if ended:
+            raise _wrong("goes on after its end")
+        if line.rstrip() == b"]}":
+            ended = True
+        elif line != b"\n":
+            yield _history(_parsed(line.rstrip(b",\n")))
+    if not ended:
+        raise _wrong("is cut off")
+
+
+def _counted(header: Header, histories: Iterable[History]) -> Iterator[History]:
+    count = 0
+    for history in histories:
+        count += 1
+        yield history
+    if count != header.count:
+        raise _wrong(f"says that it holds {header.count} records, and holds {count}")
+
+
+def _header(plain: JsonValue) -> Header:
+    if not isinstance(plain, Mapping) or not isinstance(plain.get("export_version"), int):
+        raise _wrong("is not an export of Runlore")
+    if plain["export_version"] != EXPORT_VERSION:
+        raise _wrong(
+            f"has export_version {plain['export_version']}; this Runlore reads {EXPORT_VERSION}",
+            hint="use the version of Runlore that wrote it, or a newer one",
+        )
+    count, store_id = plain.get("count"), plain.get("store_id")
+    if not isinstance(count, int) or not isinstance(store_id, str):
+        raise _wrong("lacks count or store_id")
+    if len(check_text("store_id", store_id)) > limits.ID_CHARS_MAX:
+        raise _wrong("has a store_id that is too long")
+    return Header(export_version=EXPORT_VERSION, store_id=store_id, count=count)
+
+
+def _history(plain: JsonValue) -> History:
+    """A record with its events, checked as strictly as if they were made here."""
+    if not isinstance(plain, Mapping) or not isinstance(plain.get("events"), list):
+        raise _wrong("holds a record that is not an object with events")
+    fields = dict(plain)
+    told = cast("list[Mapping[str, JsonValue]]", fields.pop("events"))
+    try:
+        events = tuple(event_from_plain(event) for event in told)
+        record = _replayed(events)
+        check_record(record)
+    except (Corrupt, Conflict, Invalid) as error:
+        raise _wrong(f"holds a record that cannot be read: {error.sentence}") from error
+    if record_to_plain(record) != fields:
+        raise _wrong(f"holds record {record.record_id}, which its events do not lead to")
+    return record, events
+
+
+def _replayed(events: Sequence[RecordEvent]) -> Record:
+    """The record that events lead to, every one of which is a legal move and says nothing unheard of.
+
+    What is not a field of a record would be stored with the events and never be erased.
+    """
+    plain: Plain = {}
+    record = None
+    for number, event in enumerate(events, start=1):
+        plain.update(event.changes)
+        before, record = record, record_from_plain(plain)
+        known = (record.record_id, record.revision, record.state) == (event.record_id, number, event.to_state)
+        if not known or event.revision != number or record_to_plain(record) != plain:
+            raise _wrong(f"holds an event of record {event.record_id} that does not fit to the others")
+        _check_event(event, before, record)
+    if record is None:
+        raise _wrong("holds a record without events")
+    return record
+
+
+def _check_event(event: RecordEvent, before: Record | None, after: Record) -> None:
+    start = None if before is None else before.state
+    if before is None:
+        end = opening(after.layer, event.move).end
+    else:
+        end = RECORD.after(before.state, event.move, name=before.record_id)
+    if (start, end) != (event.from_state, event.to_state):
+        raise _wrong(f"holds a {event.move} of record {event.record_id} between states that it is not for")
+    for name, text, chars_max in (
+        ("actor", event.actor, limits.ID_CHARS_MAX),
+        ("reason", event.reason, limits.REASON_CHARS_MAX),
+    ):
+        if len(check_text(f"an event's {name}", text)) > chars_max:
+            raise _wrong(f"holds an event whose {name} is longer than {chars_max:,} characters")
+
+
+def _parsed(text: bytes) -> JsonValue:
+    try:
+        return cast("JsonValue", orjson.loads(text))
+    except orjson.JSONDecodeError as error:
+        raise _wrong(f"is not JSON: {error}") from None
+
+
+def _batches(histories: Iterator[History]) -> Iterator[list[History]]:
+    while batch := list(itertools.islice(histories, _BATCH_RECORDS)):
+        yield batch
+
+
+def _wrong(problem: str, *, hint: str = "give a whole file that `memory export` wrote") -> RunloreError:
+    return Invalid(f"the import file {problem}; nothing was imported", code="import.file", hint=hint)

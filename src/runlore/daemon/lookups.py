@@ -1,0 +1,124 @@
+"""What the operations look up and make of it: targets, pages and drafts."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from runlore.daemon.requests import cursor_after, whole_milliseconds
+from runlore.domain import limits
+from runlore.domain.admission import Draft
+from runlore.domain.audit import as_of
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.radar import ORIGIN
+from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
+from runlore.domain.scope import Scope
+from runlore.domain.timestamps import format_time
+from runlore.flow.publish.decide import expect_revision
+from runlore.ports import operations as ops
+from runlore.ports.store import RecordFilter, Records, Transaction
+
+_PAGE_RECORDS = 1_000
+
+
+def profile_draft(proposal: ops.ProfileProposal) -> Draft:
+    """The candidate of a profile proposal: its summary is `KEY: VALUE`."""
+    key, value, reason = proposal.key.strip(), proposal.value.strip(), proposal.reason.strip()
+    if not key:
+        raise _blank("key", code="profile.key")
+    if not value:
+        raise _blank("value", code="profile.value")
+    if not reason:
+        raise _blank("reason", code="profile.reason")
+    if len(key) > limits.PROFILE_KEY_CHARS_MAX:
+        raise Invalid(
+            f"the key has {len(key)} characters, more than {limits.PROFILE_KEY_CHARS_MAX}",
+            code="profile.key",
+            hint="a key names what the value is about, in a word or two",
+        )
+    return Draft(
+        kind=Kind.PREFERENCE,
+        summary=f"{key}: {value}",
+        scope=proposal.scope,
+        metadata={"profile_key": key, "value": value, "reason": reason},
+        confidence=proposal.confidence,
+        sensitivity=proposal.sensitivity,
+        proposal=Proposal.PROFILE,
+        expires_at=whole_milliseconds(proposal.expires_at),
+    )
+
+
+def _blank(name: str, *, code: str) -> Invalid:
+    return Invalid(
+        f"the {name} of a profile proposal is blank",
+        code=code,
+        hint="give --key, --value and --reason, none of them blank",
+    )
+
+
+def target(tx: Transaction, decision: ops.Decision) -> Record:
+    """The record to act on, read again once its scope is ours."""
+    record_id = storable(decision.record_id)
+    tx.lock({tx.records.get(record_id).scope})
+    record = tx.records.get(record_id)
+    expect_revision(record, decision.expected_revision)
+    return record
+
+
+def as_it_was(records: Records, record_id: RecordId, moment: datetime) -> Record:
+    """A record at a past moment; NotFound before it was made."""
+    record = as_of(records.events(record_id), moment)
+    if record is None:
+        raise NotFound(
+            f"record {record_id} did not exist at {format_time(moment)}",
+            code="record.not-found",
+            hint="`memory history` tells when it was made",
+        )
+    return record
+
+
+def active_records(
+    records: Records, layer: Layer, scopes: frozenset[Scope], now: datetime
+) -> dict[RecordId, Record]:
+    """All active records of a layer."""
+    where = RecordFilter(
+        layers=frozenset({layer}), states=frozenset({State.ACTIVE}), scopes=scopes or None, now=now
+    )
+    return {record.record_id: record for record in _all(records, where)}
+
+
+def radar_records(
+    records: Records, kinds: frozenset[Kind], state: State, now: datetime
+) -> tuple[Record, ...]:
+    """All radar-made records of some kinds, oldest first."""
+    where = RecordFilter(kinds=kinds, states=frozenset({state}), now=now)
+    found = [record for record in _all(records, where) if record.metadata.get("origin") == ORIGIN]
+    return tuple(reversed(found))
+
+
+def _all(records: Records, where: RecordFilter) -> Iterator[Record]:
+    place = None
+    while page := records.page(where, limit=_PAGE_RECORDS, before=place):
+        yield from page
+        place = (page[-1].created_at, page[-1].record_id)
+
+
+def next_cursor(found: Sequence[Record], limit: int) -> str | None:
+    """The cursor behind a page, when one more was found than asked for."""
+    return cursor_after(found[limit - 1]) if len(found) > limit else None
+
+
+def storable(record_id: RecordId) -> RecordId:
+    """An id that a database can be asked for; any other names nothing either."""
+    try:
+        check_text("the id", record_id)
+    except Invalid:
+        raise _nameless() from None
+    if len(record_id) > limits.ID_CHARS_MAX:
+        raise _nameless()
+    return record_id
+
+
+def _nameless() -> NotFound:
+    return NotFound(
+        "this id names no record", code="record.not-found", hint="`runlore memory list` shows the ids"
+    )

@@ -1,0 +1,129 @@
+"""What requests have in common: bounds, cursors, filters, and the digest behind an idempotency key."""
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Invalid
+from runlore.domain.ranking import RankFilter
+from runlore.domain.record import Layer, Record, RecordId, State
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncated
+from runlore.ports.operations import Filters, SearchRequest
+from runlore.ports.store import RecordFilter
+
+SEARCHED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
+
+
+def checked_limit(limit: int, most: int) -> int:
+    """A limit within its bounds."""
+    if not 1 <= limit <= most:
+        raise Invalid(
+            f"the limit is {limit}, outside 1 to {most}",
+            code="limit.range",
+            hint=f"ask for at most {most}, and page on with the cursor where there is one",
+        )
+    return limit
+
+
+def checked_query(query: str) -> str:
+    """A query that is not blank and not endless."""
+    text = check_text("the query", query).strip()
+    if not text:
+        raise Invalid("the query is blank", code="query.blank", hint="say what to look for")
+    if len(text) > limits.QUERY_CHARS_MAX:
+        raise Invalid(
+            f"the query has {len(text):,} characters, more than {limits.QUERY_CHARS_MAX:,}",
+            code="query.long",
+            hint="keep the words that matter",
+        )
+    return text
+
+
+def checked_key(key: str) -> str:
+    """An idempotency key that can be stored."""
+    if not key.strip() or len(check_text("the idempotency key", key)) > limits.ID_CHARS_MAX:
+        raise Invalid(
+            f"the idempotency key is blank or longer than {limits.ID_CHARS_MAX} characters",
+            code="idempotency.key",
+            hint="use a random identifier for every new call",
+        )
+    return key
+
+
+def whole_milliseconds(moment: datetime | None) -> datetime | None:
+    """A time as it can be stored, so that what is answered now is what is read later."""
+    return None if moment is None else truncated(moment)
+
+
+def record_filter(
+    filters: Filters, *, default_states: frozenset[State] | None, now: datetime
+) -> RecordFilter:
+    """What a list asks the store for."""
+    return RecordFilter(
+        layers=filters.layers or None,
+        kinds=filters.kinds or None,
+        states=filters.states or default_states,
+        scopes=filters.scopes or None,
+        now=filters.as_of or now,
+    )
+
+
+def search_filter(request: SearchRequest, now: datetime) -> RankFilter:
+    """What a search asks the index for: active records of the three searched layers unless told otherwise."""
+    filters = request.filters
+    layers = filters.layers or (None if filters.kinds else SEARCHED_LAYERS)
+    default_states = None if request.include_stale else frozenset({State.ACTIVE})
+    return RankFilter(
+        layers=layers,
+        kinds=filters.kinds or None,
+        states=filters.states or default_states,
+        scopes=filters.scopes or None,
+        now=filters.as_of or now,
+    )
+
+
+def cursor_after(record: Record) -> str:
+    """The opaque place behind a record in the order of lists."""
+    place = f"{to_milliseconds(record.created_at)}:{record.record_id}"
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def place_of(cursor: str | None) -> tuple[datetime, RecordId] | None:
+    """Read a cursor back."""
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        moment, _, record_id = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
+        return from_milliseconds(int(moment)), RecordId(check_text("the cursor", record_id))
+    except (ValueError, binascii.Error, OverflowError, Invalid):
+        raise Invalid(
+            "the cursor is not one that a list gave",
+            code="cursor.format",
+            hint="take next_cursor from the page before, or leave it out",
+        ) from None
+
+
+def request_digest(operation: str, request: object) -> str:
+    """What makes two keyed calls the same call."""
+    # Whatever a request holds has a digest, halves of surrogate pairs too; what is wrong is said later.
+    plain = json.dumps([operation, request], default=_plain, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, frozenset):
+        return sorted(str(item) for item in value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} has no plain form")

@@ -1,0 +1,54 @@
+"""Drafts become records: candidates wait for review, episodes are appended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from runlore.domain.admission import Draft, Stamp, admitted
+from runlore.domain.audit import Act, Change, made
+from runlore.domain.record import Move, Origin, Record
+from runlore.flow.surroundings import same_profile_key
+from runlore.ports.ids import Ids
+from runlore.ports.store import Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intake:
+    """Who brings drafts in, and how they are numbered."""
+
+    ids: Ids
+    act: Act
+    origin: Origin = Origin.API
+
+
+def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:
+    """Write candidates. A profile candidate notes what it would replace, so that a change shows."""
+    tx.lock({draft.scope for draft in drafts})
+    changes = [made(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts]
+    tx.write(changes)
+    return _records(changes)
+
+
+def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:
+    """Write episodes: what happened is not up for review."""
+    changes = [made(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
+    tx.write(changes)
+    return _records(changes)
+
+
+def _record(intake: Intake, draft: Draft) -> Record:
+    stamp = Stamp(
+        record_id=intake.ids.record_id(intake.act.at),
+        origin=intake.origin,
+        created_by=intake.act.actor,
+        at=intake.act.at,
+    )
+    return admitted(draft, stamp)
+
+
+def _expecting(tx: Transaction, record: Record) -> Record:
+    present = same_profile_key(tx.records, record, record.created_at)
+    return replace(record, supersedes=present[0].record_id) if present else record
+
+
+def _records(changes: Sequence[Change]) -> tuple[Record, ...]:
+    return tuple(change.record for change in changes)

@@ -1,0 +1,194 @@
+"""Two hundred times `kill -9`: nothing acknowledged is lost, nothing is half there, and it goes on."""
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runlore.config.settings import Settings
+from tests.postgres_server import PostgresFailed, PostgresServer
+from tests.stories.ledger import Ledger
+
+KILLS = 200
+SERVER_KILLS = 4
+SILENCE_S_MAX = 60.0
+ANSWERS_MAX = 10
+# A worker begins the next act at once, so within this time it is in the midst of one.
+DELAY_S_MAX = 0.006
+
+
+class Workers:
+    """A process that forks workers, and what they say."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.stories.kill_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        self._unread = b""
+        self._lines: list[dict[str, Any]] = []
+
+    def start(self, settings: Settings, seed: int) -> int:
+        """Start a worker: its process id."""
+        assert self._process.stdin
+        wanted = {
+            "state_root": settings.state_root,
+            "database_url": settings.database_url,
+            "seed": seed,
+        }
+        self._process.stdin.write(json.dumps(wanted).encode() + b"\n")
+        self._process.stdin.flush()
+        while "process" not in (line := self._take()):
+            # The worker was faster than the one that forked it.
+            self._lines.append(line)
+        return int(line["process"])
+
+    def say(self) -> dict[str, Any]:
+        """The next line."""
+        return self._lines.pop(0) if self._lines else self._take()
+
+    def close(self) -> None:
+        """End with the last worker."""
+        assert self._process.stdin
+        self._process.stdin.close()
+        assert self._process.wait(SILENCE_S_MAX) == 0
+        assert self._process.stdout
+        self._process.stdout.close()
+
+    def _take(self) -> dict[str, Any]:
+        assert self._process.stdout
+        pipe = self._process.stdout.fileno()
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([pipe], [], [], SILENCE_S_MAX)
+            assert ready, "the worker says nothing"
+            read = os.read(pipe, 1 << 16)
+            assert read, "the workers' parent has ended"
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+@contextmanager
+def running_workers() -> Iterator[Workers]:
+    """The process that forks workers."""
+    workers = Workers()
+    yield workers
+    workers.close()
+
+
+@pytest.mark.req("REC-6", "OPS-4", "LRN-12", "LAY-1", "LAY-3")
+def test_two_hundred_kills_lose_nothing_on_sqlite(tmp_path: Path) -> None:
+    settings = Settings(state_root=str(tmp_path / "home"))
+
+    ledger = _killed_again_and_again(settings, kills=KILLS)
+
+    _assert_it_was_a_story(ledger, kills=KILLS)
+
+
+@pytest.mark.req("REC-6", "OPS-4", "LRN-12", "LAY-1", "LAY-3")
+def test_two_hundred_kills_lose_nothing_on_postgresql(tmp_path: Path) -> None:
+    with PostgresServer(durable=True) as server, server.database() as url:
+        settings = Settings(state_root=str(tmp_path / "home"), database_url=url)
+
+        ledger = _killed_again_and_again(settings, kills=KILLS)
+
+        _assert_it_was_a_story(ledger, kills=KILLS)
+
+
+@pytest.mark.req("REC-6", "OPS-4")
+def test_killing_the_postgresql_server_loses_nothing(tmp_path: Path) -> None:
+    chance = random.Random(20261115)
+    ledger = Ledger()
+    with PostgresServer(durable=True) as server, running_workers() as workers, server.database() as url:
+        name = url.rpartition("/")[2]
+        for seed in range(1, SERVER_KILLS + 1):
+            settings = Settings(state_root=str(tmp_path / "home"), database_url=server.url(name))
+            workers.start(settings, seed)
+            _listen(workers, ledger, answers=chance.randint(20, 60))
+            _kill_the_server(server)
+            _listen_to_the_end(workers, ledger)
+            _start_again(server)
+            settings = Settings(state_root=str(tmp_path / "home"), database_url=server.url(name))
+            ledger.check(settings, thoroughly=True)
+    assert sum(ledger.acts.values()) > 15 * SERVER_KILLS
+
+
+def _killed_again_and_again(settings: Settings, *, kills: int) -> Ledger:
+    chance = random.Random(20261115)
+    ledger = Ledger()
+    with running_workers() as workers:
+        for seed in range(1, kills + 1):
+            process = workers.start(settings, seed)
+            _listen(workers, ledger, answers=chance.randint(0, ANSWERS_MAX))
+            _wait_busily(chance.uniform(0, DELAY_S_MAX))
+            os.kill(process, signal.SIGKILL)
+            status = _listen_to_the_end(workers, ledger)
+            assert os.WIFSIGNALED(status)
+            assert os.WTERMSIG(status) == signal.SIGKILL
+            ledger.check(settings, thoroughly=seed % 20 == 0 or seed == kills)
+    return ledger
+
+
+def _listen(workers: Workers, ledger: Ledger, *, answers: int) -> None:
+    """Wait for a number of answers."""
+    heard = 0
+    while heard < answers:
+        line = workers.say()
+        assert "ended" not in line, "the worker ended by itself"
+        ledger.note(line)
+        heard += "begin" not in line
+
+
+def _listen_to_the_end(workers: Workers, ledger: Ledger) -> int:
+    """What the worker had said before it ended, and how it ended."""
+    while "ended" not in (line := workers.say()):
+        if "unavailable" not in line:
+            ledger.note(line)
+    ledger.note_the_end()
+    return int(line["ended"])
+
+
+def _wait_busily(seconds: float) -> None:
+    ends_at = time.perf_counter() + seconds
+    while time.perf_counter() < ends_at:
+        pass
+
+
+def _kill_the_server(server: PostgresServer) -> None:
+    """`kill -9` of the server itself: its other processes notice, and end."""
+    process = int((server.scratch / "data" / "postmaster.pid").read_text().splitlines()[0])
+    os.kill(process, signal.SIGKILL)
+
+
+def _start_again(server: PostgresServer) -> None:
+    server.kill()
+    gives_up_at = time.monotonic() + SILENCE_S_MAX
+    while True:
+        try:
+            server.start()
+        except PostgresFailed:
+            # The processes of the killed one have not all ended yet.
+            assert time.monotonic() < gives_up_at
+        else:
+            return
+
+
+def _assert_it_was_a_story(ledger: Ledger, *, kills: int) -> None:
+    """It did what it is there for: every act was done, and most kills came in the midst of one."""
+    for act in ("propose", "confirm", "rollback", "findings", "compact", "episode", "forget"):
+        assert ledger.acts[act] > kills // 20, ledger.acts
+    assert sum(ledger.acts.values()) > 3 * kills
+    assert sum(ledger.interrupted.values()) > kills // 2, ledger.interrupted

@@ -1,0 +1,390 @@
+"""Which commands there are, what they take, and what they answer a program with."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from runlore.cli.main import app
+from runlore.ports.operations import Operations
+from tests.architecture.source_tree import PACKAGE, SourceFile, dotted, python_files
+from tests.surfaces.command_line import Json, Runlore
+
+# The command line of the first release; later ones add to it and take nothing away.
+TAKEN = {
+    "memory list": {"--layer", "--state", "--status", "--kind", "--scope", "--limit", "--cursor", "--as-of"},
+    "memory inspect": {"ID", "--as-of"},
+    "memory search": {
+        *("QUERY", "--query", "--layer", "--kind", "--scope", "--state", "--status"),
+        *("--include-stale", "--limit", "--as-of"),
+    },
+    "memory history": {"ID"},
+    "memory states": set[str](),
+    "memory profile propose": {"--key", "--value", "--reason", "--scope"},
+    "memory review list": {"--limit", "--cursor", "--kind", "--scope"},
+    "memory review confirm": {"ID", "--expected-revision", "--accept-untrusted", "--summary", "--reason"},
+    "memory review reject": {"ID", "--expected-revision", "--reason"},
+    "memory semantic compact": {"--create-proposals", "--scope"},
+    "memory procedural dedup": {"--create-proposals", "--scope"},
+    "memory rollback": {"ID", "--restore", "--expected-revision", "--reason"},
+    "memory restore": {"ID", "--expected-revision", "--reason"},
+    "memory forget": {"ID", "--dry-run", "--yes", "--expected-revision"},
+    "memory episode add": {"TEXT", "--kind", "--metadata", "--scope"},
+    "memory radar add": {
+        *("--file", "--summary", "--repo-slug", "--source-handle", "--source-url", "--topic-tag"),
+        *("--confidence", "--evidence-ref", "--scope"),
+    },
+    "memory radar adopt": {"ID", "--workflow", "--summary", "--accept-untrusted"},
+    "memory radar undo": {"ID", "--reason"},
+    "memory radar log": set[str](),
+    "memory export": set[str](),
+    "memory import": {"PATH"},
+    "status": set[str](),
+    "version": set[str](),
+}
+# An operation that this surface has no command for, and why.
+WITHOUT_COMMAND: dict[str, str] = {}
+
+# What the command line may know of the domain: values and their text, none of its rules.
+VALUE_MODULES = {
+    "runlore.domain",
+    "runlore.domain.limits",
+    *(
+        f"runlore.domain.{name}"
+        for name in ("audit", "errors", "record", "representation", "safe_text", "scope", "timestamps")
+    ),
+}
+READ_FROM_RADAR = {"Finding", "finding_from_plain"}
+BELOW = {"runlore.config.settings", "runlore.daemon.wiring", "runlore.daemon", "runlore.daemon.answers"}
+RULES = {"TRANSITIONS", "RECORD", "Lifecycle", "Move", "transition", "opening", "made", "moved", "replay"}
+
+RECORD_FIELDS = [
+    *("record_id", "layer", "kind", "state", "state_reason", "scope", "summary", "metadata", "confidence"),
+    *("sensitivity", "origin", "created_by", "source", "evidence_refs", "provenance", "publish_tier"),
+    *("verification_status", "policy_decision", "policy_actor", "automation_review", "semantic_key"),
+    *("proposal", "supersedes", "superseded_by", "duplicate_of", "feedback", "created_at", "published_at"),
+    *("expires_at", "revalidate_at", "revision"),
+]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+CLI_FILES = [file for file in python_files(PACKAGE) if file.is_in(f"{PACKAGE}/cli")]
+
+
+def commands(command: Any = None, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with the words that call it."""
+    command = command or get_command(app)
+    if isinstance(command, TyperGroup):
+        for name, inner in command.commands.items():
+            yield from commands(inner, f"{path} {name}".strip())
+    else:
+        yield path, command
+
+
+COMMANDS = dict(commands())
+EVERY_COMMAND = pytest.mark.parametrize("path", COMMANDS)
+
+
+@pytest.mark.req("SUR-2", "SUR-7")
+@pytest.mark.parametrize("path", TAKEN)
+def test_a_command_keeps_its_name_and_what_it_takes(path: str) -> None:
+    parameters = COMMANDS[path].params
+
+    taken = {p.metavar if p.param_type_name == "argument" else name for p in parameters for name in p.opts}
+    assert taken >= TAKEN[path]
+
+
+@pytest.mark.req("SUR-2", "SUR-7")
+@EVERY_COMMAND
+def test_every_command_takes_json_and_home(path: str) -> None:
+    assert {name for parameter in COMMANDS[path].params for name in parameter.opts} >= {"--json", "--home"}
+
+
+@pytest.mark.req("SUR-1")
+def test_every_operation_has_a_command_or_a_written_reason() -> None:
+    operations = {name for name, _ in inspect.getmembers(Operations, inspect.isfunction) if name[0] != "_"}
+    called = {
+        name.removeprefix("operations.")
+        for file in CLI_FILES
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Call) and (name := dotted(node.func)).startswith("operations.")
+    }
+
+    assert operations - called == set(WITHOUT_COMMAND)
+    assert called <= operations
+
+
+@pytest.mark.req("SUR-1")
+@pytest.mark.parametrize("file", CLI_FILES, ids=lambda file: file.path)
+def test_the_command_line_knows_values_and_no_rules(file: SourceFile) -> None:
+    for node in ast.walk(file.tree):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("runlore."):
+            continue
+        module, names = str(node.module), {alias.name for alias in node.names}
+        if module == "runlore.domain.radar":
+            assert names <= READ_FROM_RADAR
+        else:
+            allowed = module in VALUE_MODULES | BELOW or module.startswith(("runlore.cli", "runlore.ports"))
+            assert allowed, file.at(node, f"imports {module}")
+            assert not names & RULES, file.at(node, f"imports {names & RULES}")
+
+
+@pytest.mark.req("SUR-1")
+@pytest.mark.parametrize("file", CLI_FILES, ids=lambda file: file.path)
+def test_the_command_line_decides_nothing_by_what_a_record_is(file: SourceFile) -> None:
+    enumerations = ("Kind.", "Layer.", "State.", "StateReason.", "Sensitivity.", "Proposal.", "PublishTier.")
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.Compare):
+            compared = [dotted(side) for side in (node.left, *node.comparators)]
+            assert not [name for name in compared if name.startswith(enumerations)], file.at(node, "decides")
+
+
+@pytest.mark.req("SUR-7")
+@EVERY_COMMAND
+def test_help_fits_a_terminal_and_is_not_cut(path: str, embedded: Runlore) -> None:
+    shown = embedded.text(*path.split(), "--help", columns=80)
+
+    assert shown.startswith(f"Usage: runlore {path} [OPTIONS]")
+    assert "..." not in shown
+    assert not re.search(r"[{}]|<\w+>", shown)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.req("SUR-7")
+@pytest.mark.parametrize("path", sorted({"", *(p.rpartition(" ")[0] for p in COMMANDS)}))
+def test_a_group_lists_its_commands_in_whole_sentences(path: str, embedded: Runlore) -> None:
+    shown = embedded.text(*path.split(), "-h", columns=80)
+
+    listed = shown.partition("Commands:\n")[2]
+    assert listed
+    assert "..." not in listed
+
+
+@pytest.mark.req("SUR-7")
+@pytest.mark.parametrize("words", [(), ("memory",), ("memory", "review")])
+def test_a_group_without_a_command_shows_its_help_and_fails(
+    words: tuple[str, ...], embedded: Runlore
+) -> None:
+    outcome = embedded.run(*words)
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("Usage: runlore")
+
+
+@pytest.mark.req("SUR-7")
+def test_the_version_is_told_by_a_command_and_by_an_option(embedded: Runlore) -> None:
+    version = embedded.json("version")["version"]
+
+    assert embedded.text("version") == embedded.text("--version") == f"runlore {version}\n"
+    assert not embedded.home.exists()
+
+
+@pytest.mark.req("REC-7", "SUR-2")
+def test_a_record_is_printed_with_all_its_fields_in_their_order(runlore: Runlore) -> None:
+    record = runlore.inspect(runlore.prefer("editor", "vim"))
+
+    assert list(record) == RECORD_FIELDS
+    assert record["scope"] == {"kind": "workspace", "id": "default"}
+    assert list(record["provenance"]) == ["untrusted", "needs_review", "sources"]
+    assert record["feedback"] == {"wrong": 0, "helped": 0}
+    assert TIME.fullmatch(record["created_at"])
+    assert TIME.fullmatch(record["published_at"])
+    assert (record["confidence"], record["origin"], record["revision"]) == (80, "api", 2)
+
+
+@pytest.mark.req("SUR-2", "LAY-7")
+def test_an_act_answers_with_the_record_acted_on(runlore: Runlore) -> None:
+    first, second, third = (runlore.propose("editor", value) for value in ("vim", "helix", "emacs"))
+
+    acts = [
+        ("review", "confirm", first, "active"),
+        ("review", "reject", second, "tombstoned"),
+        ("rollback", first, "tombstoned"),
+    ]
+    for *words, record_id, state in acts:
+        answer = runlore.json("memory", *words, record_id)
+        assert (answer["record_id"], answer["state"]) == (record_id, state)
+        assert set(answer) >= set(RECORD_FIELDS)
+    assert runlore.state(third) == "constrained"
+
+
+@pytest.mark.req("SUR-2")
+def test_every_list_has_items_and_a_cursor(runlore: Runlore) -> None:
+    record_id = runlore.prefer("editor", "vim")
+    lists = [
+        ("list",),
+        ("search", "editor"),
+        ("history", record_id),
+        ("states",),
+        ("review", "list"),
+        ("semantic", "compact"),
+        ("procedural", "dedup"),
+    ]
+
+    for words in lists:
+        answer = runlore.json("memory", *words)
+        assert isinstance(answer["items"], list), words
+        assert answer["next_cursor"] is None, words
+
+
+@pytest.mark.req("SUR-2", "LAY-1")
+def test_an_item_of_the_review_list_is_the_record_with_what_it_would_supersede(runlore: Runlore) -> None:
+    old = runlore.prefer("editor", "vim")
+    new = runlore.propose("editor", "helix")
+
+    (item,) = runlore.items("memory", "review", "list")
+
+    assert list(item)[: len(RECORD_FIELDS)] == RECORD_FIELDS
+    assert item["record_id"] == new
+    assert [record["record_id"] for record in item["would_supersede"]] == [old]
+    assert list(item["would_supersede"][0]) == RECORD_FIELDS
+
+
+@pytest.mark.req("SUR-2")
+def test_lists_page_on_without_gaps_or_repeats(runlore: Runlore) -> None:
+    made = [runlore.propose(f"key {number}", "value") for number in range(5)]
+
+    for words in (("list", "--state", "constrained"), ("review", "list")):
+        found: list[str] = []
+        cursor: list[str] = []
+        while True:
+            page = runlore.json("memory", *words, "--limit", "2", *cursor)
+            found += [item["record_id"] for item in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            cursor = ["--cursor", page["next_cursor"]]
+        assert found == made[::-1]
+
+
+@pytest.mark.req("SUR-2")
+def test_a_person_gets_the_same_cursor_as_a_program(embedded: Runlore) -> None:
+    for number in range(3):
+        embedded.propose(f"key {number}", "value")
+
+    page = embedded.json("memory", "review", "list", "--limit", "1")
+    shown = embedded.text("memory", "review", "list", "--limit", "1")
+
+    assert shown.splitlines()[-1] == f"There are more: --cursor {page['next_cursor']}"
+
+
+@pytest.mark.req("SUR-2", "SUR-7")
+def test_the_original_names_of_options_work(runlore: Runlore) -> None:
+    record_id = runlore.prefer("editor", "vim")
+
+    assert runlore.items("memory", "list", "--status", "active") == runlore.items("memory", "list")
+    assert runlore.items("memory", "search", "--query", "editor") == runlore.items(
+        "memory", "search", "editor"
+    )
+    assert runlore.items("memory", "list", "--layer", "profile", "--limit", "1")[0]["record_id"] == record_id
+    assert runlore.items("memory", "list", "--layer", "semantic", "--layer", "procedural") == []
+
+
+@pytest.mark.req("SUR-7")
+def test_a_list_for_people_is_a_table(runlore: Runlore) -> None:
+    record_id = runlore.prefer("editor", "vim", "--scope", "project:acme")
+
+    header, row = runlore.text("memory", "list").splitlines()
+
+    assert header.split() == ["ID", "LAYER", "KIND", "STATE", "SCOPE", "SUMMARY"]
+    assert row.split(maxsplit=5) == [
+        record_id,
+        "profile",
+        "preference",
+        "active",
+        "project:acme",
+        "editor: vim",
+    ]
+
+
+@pytest.mark.req("SUR-7", "OPS-4")
+def test_status_says_where_the_state_lies_and_what_it_holds(runlore: Runlore) -> None:
+    runlore.prefer("editor", "vim")
+    runlore.propose("shell", "fish")
+
+    status = runlore.json("status")
+
+    assert status["state_root"] == str(runlore.home)
+    assert status["store"]["engine"] == ("postgresql" if runlore.database_url else "sqlite")
+    assert status["records"]["profile"] == {"constrained": 1, "active": 1, "superseded": 0, "tombstoned": 0}
+    assert status["waiting"] == 1
+    assert "1 waiting for review" in runlore.text("status")
+
+
+@pytest.mark.req("REC-5")
+def test_the_table_of_moves_is_the_same_for_people_and_programs(embedded: Runlore) -> None:
+    rows: list[Json] = embedded.items("memory", "states")
+    shown = embedded.text("memory", "states").splitlines()[1:]
+
+    assert len(shown) == len(rows)
+    for line, row in zip(shown, rows, strict=True):
+        assert line.split()[:3] == [row["from"] or "-", row["move"], row["to"]]
+
+
+@pytest.mark.req("SUR-7")
+def test_a_record_for_people_is_shown_field_by_field(runlore: Runlore) -> None:
+    old = runlore.prefer("editor", "vim")
+    record_id = runlore.prefer("editor", "helix", "--expires-at", "2099-01-31", "--sensitive")
+
+    fields = dict(
+        line.split(maxsplit=1) for line in runlore.text("memory", "inspect", record_id).splitlines()
+    )
+
+    assert fields["record_id"] == record_id
+    assert fields["summary"] == "editor: helix"
+    assert fields["metadata.reason"] == "they said so"
+    assert fields["supersedes"] == old
+    assert fields["expires_at"] == "2099-01-31T00:00:00.000Z"
+    assert fields["sensitivity"] == "sensitive"
+    assert "superseded_by" not in fields
+    assert "feedback.wrong" not in fields
+
+
+@pytest.mark.req("REC-6")
+def test_history_tells_who_moved_a_record_when_and_why(runlore: Runlore) -> None:
+    record_id = runlore.propose("editor", "vim", reason="said on day one")
+    runlore.confirm(record_id, "--reason", "still true")
+
+    proposed, confirmed = runlore.items("memory", "history", record_id)
+
+    assert (proposed["move"], proposed["from_state"], proposed["to_state"]) == (
+        "propose",
+        None,
+        "constrained",
+    )
+    assert (confirmed["move"], confirmed["actor"]) == ("confirm", "operator")
+    assert (proposed["reason"], confirmed["reason"]) == ("said on day one", "still true")
+    assert confirmed["changes"]["state"] == "active"
+    assert TIME.fullmatch(confirmed["at"])
+    header, first, second = runlore.text("memory", "history", record_id).splitlines()
+    assert header.split() == ["REV", "AT", "MOVE", "STATE", "ACTOR", "REASON", "CHANGED"]
+    assert "said on day one" in first
+    assert "constrained -> active" in second
+
+
+@pytest.mark.req("SUR-2")
+def test_an_idempotency_key_makes_a_call_happen_once(runlore: Runlore) -> None:
+    key = ("--idempotency-key", "call-1")
+    first = runlore.propose("editor", "vim", *key)
+
+    assert runlore.propose("editor", "vim", *key) == first
+    assert (
+        runlore.fails(
+            "memory",
+            "profile",
+            "propose",
+            "--key",
+            "editor",
+            "--value",
+            "vi",
+            "--reason",
+            "they said so",
+            *key,
+        ).code
+        == "idempotency.reused"
+    )
+    confirmed = runlore.confirm(first, "--idempotency-key", "call-2")
+    assert runlore.confirm(first, "--idempotency-key", "call-2") == confirmed
+    assert len(runlore.items("memory", "list")) == 1

@@ -1,0 +1,135 @@
+"""Every command in the documentation works as it is written there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.console_blocks import Ids, Mismatch, Step, blocks, normalised, steps
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+COMMAND_TIMEOUT_S = 120
+SHELLS = {"", "sh", "bash", "shell", "zsh"}
+
+RECORD = "rec_01jcq8z7n4t3v9k2m5x6p0r1ab"
+OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
+
+
+@pytest.mark.req("SUR-7")
+@EVERY_PAGE
+def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
+    ids = Ids()
+    for step in steps(page.read_text("utf-8")):
+        try:
+            run(step, ids, tmp_path)
+        except Mismatch as mismatch:
+            pytest.fail(f"{page.relative_to(ROOT)}:{step.line}: $ {step.command}\n{mismatch}", pytrace=False)
+
+
+def test_the_readme_shows_commands_that_are_run() -> None:
+    assert steps((ROOT / "README.md").read_text("utf-8"))
+
+
+@EVERY_PAGE
+def test_no_runlore_command_hides_in_a_block_that_is_not_run(page: Path) -> None:
+    hidden = [
+        f"{page.relative_to(ROOT)}:{block.line}: {line}"
+        for block in blocks(page.read_text("utf-8"))
+        if block.language in SHELLS
+        for line in block.lines
+        if line.removeprefix("$ ").startswith("runlore ")
+    ]
+
+    assert not hidden, "mark these blocks `console`, so that they are run"
+
+
+def test_a_command_ends_where_the_next_begins_and_keeps_its_continuation() -> None:
+    page = "```console\n$ first \\\n> --more\nits output\n$ second  # exits 5\n```\n"
+
+    assert steps(page) == [
+        Step(line=2, command="first \\\n--more", output="its output\n"),
+        Step(line=5, command="second", output="", exit_code=5),
+    ]
+
+
+def test_blocks_of_other_languages_are_not_run() -> None:
+    assert steps("```sh\n$ make test\n```\n```json\n$ no\n```\n") == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed"),
+    [
+        ("proposed ... now\n", "proposed a lot of things now\n"),
+        ("first\n...\nlast\n", "first\nlast\n"),
+        ("first\n...\nlast\n", "first\nsecond\nthird\nlast\n"),
+        ("at 2026-11-15T08:30:00.000Z\n", "at 2031-01-02T03:04:05.678Z\n"),
+        (f"{RECORD} replaces {RECORD}\n", f"{OTHER} replaces {OTHER}\n"),
+    ],
+)
+def test_a_page_matches_what_differs_from_run_to_run(expected: str, printed: str) -> None:
+    Ids().learn(expected, printed)
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed"),
+    [
+        ("one line\n", "one line\nand another\n"),
+        ("a ... b\n", "a\nb\n"),
+        ("first\n...\nlast\n", "first\nlast\nand more\n"),
+        ("at 2026-11-15\n", "at 2026-11-16\n"),
+        (f"{RECORD} replaces {RECORD}\n", f"{RECORD} replaces {OTHER}\n"),
+        (f"{RECORD} replaces {OTHER}\n", f"{RECORD} replaces {RECORD}\n"),
+        ("1.5 of 2\n", "1x5 of 2\n"),
+    ],
+)
+def test_a_page_that_says_something_else_is_a_mismatch(expected: str, printed: str) -> None:
+    with pytest.raises(Mismatch):
+        Ids().learn(expected, printed)
+
+
+def test_an_id_of_the_page_stands_for_the_real_one_from_then_on() -> None:
+    ids = Ids()
+    ids.learn(f"proposed {RECORD}\n", f"proposed {OTHER}\n")
+
+    assert ids.in_command(f"confirm {RECORD}") == f"confirm {OTHER}"
+    with pytest.raises(Mismatch):
+        ids.learn(f"confirmed {RECORD}\n", f"confirmed {RECORD}\n")
+
+
+def test_a_step_that_exits_otherwise_or_prints_otherwise_is_a_mismatch(tmp_path: Path) -> None:
+    run(Step(line=1, command="echo told; exit 5", output="told\n", exit_code=5), Ids(), tmp_path)
+
+    with pytest.raises(Mismatch, match="exited with 5, not 0"):
+        run(Step(line=1, command="exit 5", output=""), Ids(), tmp_path)
+    with pytest.raises(Mismatch, match=r"\+ told"):
+        run(Step(line=1, command="echo told", output="said\n"), Ids(), tmp_path)
+
+
+def run(step: Step, ids: Ids, home: Path) -> None:
+    """Run one step in the page's scratch home, with the installed `runlore` first on PATH."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", ids.in_command(step.command)],
+        cwd=home,
+        env={
+            "HOME": str(home),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
+            "LANG": "C.UTF-8",
+            "COLUMNS": "100",
+            "TERM": "dumb",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=COMMAND_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != step.exit_code:
+        raise Mismatch(f"exited with {done.returncode}, not {step.exit_code}:\n{done.stdout}")
+    if step.output:
+        ids.learn(step.output, normalised(done.stdout))
