@@ -117,6 +117,7 @@ def test_plain_text_is_read_alike_on_both_paths(text: str) -> None:
 
 @given(st.text(st.characters(), max_size=30))
 @example("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}ΰ\N{KELVIN SIGN}")
+@example("\N{TRADE MARK SIGN}")
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert folded(folded(text)) == folded(text)
 

@@ -362,12 +362,14 @@ def test_a_profile_proposal_replaces_what_it_saw_and_is_refused_when_that_has_ch
     changed = consequences(proposal, Surroundings(same_profile_key=(newer,)), NOW)
     gone = consequences(proposal, Surroundings(), NOW)
     looked_again = consequences(proposal, Surroundings(same_profile_key=(newer,), named=newer), NOW)
+    looked_aside = consequences(proposal, Surroundings(same_profile_key=(newer,), named=seen), NOW)
 
     assert unchanged == Consequences(supersedes=(seen,))
     assert [obstacle.code for obstacle in changed.obstacles] == ["review.changed"]
     assert f"--supersedes {newer.record_id}" in changed.obstacles[0].hint
     assert [obstacle.code for obstacle in gone.obstacles] == ["review.changed"]
     assert looked_again == Consequences(supersedes=(newer,))
+    assert [obstacle.code for obstacle in looked_aside.obstacles] == ["review.changed"]
 
 
 @pytest.mark.req("LRN-6")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import combinations
 
 from runlore.daemon.requests import SEARCHED_LAYERS
 from runlore.domain.publication import MERGES
@@ -91,10 +92,14 @@ def _two_in_one_place(records: dict[RecordId, Record], now: datetime) -> Iterabl
             if place in places:
                 yield f"{record.record_id} and {places[place].record_id} are both active for {place}"
             places[place] = record
-    visible = [record for record in records.values() if hidden_because(record, now) is None]
-    for number, one in enumerate(visible):
-        for other in visible[number + 1 :]:
-            if (one.scope, one.kind) == (other.scope, other.kind) and _disagree(one, other):
+    said: dict[object, list[Record]] = {}
+    for record in records.values():
+        if hidden_because(record, now) is None:
+            subject = SemanticKey.parse(record.semantic_key).subject
+            said.setdefault((record.scope, record.kind, subject), []).append(record)
+    for visible in said.values():
+        for one, other in combinations(visible, 2):
+            if _disagree(one, other):
                 yield f"{one.record_id} and {other.record_id} repeat or contradict each other"
 
 

@@ -90,6 +90,21 @@ def test_what_is_forgotten_later_leaves_no_copy_from_earlier_rows(sqlite_place: 
 
 
 @pytest.mark.req("LRN-12")
+def test_nothing_is_left_of_a_record_that_moved_very_often(sqlite_place: SqlitePlace) -> None:
+    store = sqlite_place.open()
+    changes = [proposed(_told(random.Random(0), 1))]
+    for confidence in range(70):
+        changes.append(changed(changes[-1].record, confidence=confidence))
+    write(store, *changes)
+
+    _forget(store, changes[0].record.record_id)
+    store.scrub()
+
+    assert _word(1).encode() not in _bytes_of(sqlite_place.root)
+    assert read(store, changes[0].record.record_id).summary == ""
+
+
+@pytest.mark.req("LRN-12")
 def test_what_was_erased_is_still_in_the_log_until_it_is_scrubbed(sqlite_place: SqlitePlace) -> None:
     store = sqlite_place.open()
     change = proposed(_told(random.Random(0), 1))

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
+from runlore.domain.record import RecordId
 from runlore.storage.migrate import Migration, Target, known, migrate
 from runlore.storage.postgres.connections import connect
 from runlore.storage.postgres.errors import Server
@@ -94,6 +95,17 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(place: Place, target: T
     assert not target.has_table("notes")
     assert place.sql("SELECT count(*) FROM migrations") == [(1,)]
     assert stored(place.open()) == []
+
+
+@pytest.mark.req("OPS-4")
+def test_a_schema_that_somebody_has_altered_is_told_as_damage(place: Place) -> None:
+    store = place.open()
+    place.sql("DROP TABLE record_sources")
+
+    with pytest.raises(Corrupt) as caught, store.snapshot() as snapshot:
+        snapshot.records.derived_from(RecordId("rec_1"))
+
+    assert caught.value.code == "store.damaged"
 
 
 @pytest.mark.req("OPS-4")

@@ -82,6 +82,10 @@ def test_ties_are_broken_by_time_and_then_by_id_whichever_word_matched() -> None
     for sizes in (Sizes(), SMALL, Sizes(tail_documents_max=0)):
         index: Index = RankingIndex(sizes)
         index.apply(fact(word, record_id=key) for word, key in zip(words, ids, strict=True))
+        for limit in range(1, 7):
+            cut = index.search("alpha beta", where=RankFilter(now=START), limit=limit)
+            assert [hit.record_id[-1] for hit in cut.hits] == list("abcdef")[:limit]
+
         index.apply([fact("beta", record_id=RecordId("rec_z"), created_at=START + timedelta(milliseconds=1))])
         index.apply(
             [fact("alpha", record_id=RecordId("rec_y"), created_at=START - timedelta(milliseconds=1))]

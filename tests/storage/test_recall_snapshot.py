@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from runlore.domain.errors import Unavailable
 from runlore.domain.ranking import RankFilter
-from runlore.domain.record import State
+from runlore.domain.record import Record, RecordId, State
 from runlore.ports.index import Ranking
 from runlore.recall import RankingIndex, Sizes, load_index
 from tests.builders import fact, preference, procedure
 from tests.fakes import START
+from tests.storage.ranking_examples import distinct, ids, records
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")
 
@@ -189,3 +190,25 @@ def test_an_empty_index_can_be_saved_and_loaded(tmp_path: Path) -> None:
     assert loaded is not None
     assert len(loaded[0]) == 0
     assert not loaded[0].search("anything", where=WHERE, limit=5).hits
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(batches=st.lists(st.lists(records(), max_size=6), max_size=4), gone=st.frozensets(ids, max_size=4))
+def test_however_an_index_came_to_be_the_same_records_are_the_same_bytes(
+    tmp_path: Path, batches: list[list[Record]], gone: frozenset[RecordId]
+) -> None:
+    """Merged, replaced and erased rows leave no trace: neither of what they said nor of their having been."""
+    grown = RankingIndex(Sizes(tail_documents_max=0, batch_documents_max=2, merge_share=10**6))
+    held: dict[RecordId, Record] = {}
+    for number, batch in enumerate(batches):
+        written = [replace(record, revision=number) for record in distinct(batch)]
+        grown.apply(written)
+        held.update((record.record_id, record) for record in written)
+    grown.erase(gone)
+    fresh = RankingIndex(Sizes(tail_documents_max=0))
+    fresh.apply(record for key, record in held.items() if key not in gone)
+
+    grown.save(str(tmp_path / "grown"), "")
+    fresh.save(str(tmp_path / "fresh"), "")
+
+    assert (tmp_path / "grown").read_bytes() == (tmp_path / "fresh").read_bytes()

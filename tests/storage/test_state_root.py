@@ -236,9 +236,9 @@ def _header_flipped(file: Path) -> None:
     _flip(file, 18, 22)
 
 
-def _flip(file: Path, start: int, end: int) -> None:
+def _flip(file: Path, start: int, end: int, *, bits: int = 0xFF) -> None:
     content = bytearray(file.read_bytes())
-    content[start:end] = bytes(byte ^ 0xFF for byte in content[start:end])
+    content[start:end] = bytes(byte ^ bits for byte in content[start:end])
     file.write_bytes(content)
 
 
@@ -266,7 +266,8 @@ def test_a_damaged_file_is_told_and_left_as_it_is(
 
 
 @pytest.mark.req("OPS-4")
-def test_any_flipped_byte_is_either_harmless_or_told_when_it_is_read(sqlite_place: SqlitePlace) -> None:
+@pytest.mark.parametrize("bits", [0x01, 0xFF], ids=hex)
+def test_a_flipped_byte_is_harmless_or_told_when_it_is_read(sqlite_place: SqlitePlace, bits: int) -> None:
     store = sqlite_place.open()
     write(store, *(proposed(fact()) for _ in range(20)))
     records = stored(store)
@@ -274,8 +275,8 @@ def test_any_flipped_byte_is_either_harmless_or_told_when_it_is_read(sqlite_plac
     content = sqlite_place.file.read_bytes()
     answers: Counter[str] = Counter()
 
-    for place in range(0, len(content), 97):
-        _flip(sqlite_place.file, place, place + 1)
+    for place in range(0, len(content), 131):
+        _flip(sqlite_place.file, place, place + 1, bits=bits)
         answers[_answer(sqlite_place, records)] += 1
         _remove_log(sqlite_place)
         sqlite_place.file.write_bytes(content)

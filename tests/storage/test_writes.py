@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from runlore.domain.audit import Change, erased, forgotten, made
-from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError
 from runlore.domain.record import (
     Kind,
     Move,
@@ -324,6 +324,23 @@ def test_a_snapshot_is_of_the_moment_it_was_taken_even_when_it_is_read_later(sto
         seen = snapshot.records.get_many([first.record.record_id, second.record.record_id])
 
     assert list(seen) == [first.record.record_id]
+
+
+@pytest.mark.req("OPS-4")
+def test_a_stream_that_was_left_half_read_disturbs_nobody(store: Store) -> None:
+    write(store, *(proposed(fact()) for _ in range(2_500)))
+    with store.snapshot() as snapshot:
+        half_read = snapshot.records.everything()
+        next(half_read)
+
+    with store.transaction() as tx:
+        tx.write([proposed(fact())])
+        with pytest.raises(RunloreError):
+            list(half_read)
+        del half_read
+        tx.write([proposed(fact())])
+
+    assert len(stored(store)) == 2_502
 
 
 @pytest.mark.req("OPS-4")

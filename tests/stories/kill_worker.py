@@ -101,8 +101,7 @@ class Worker:
         request = ops.Findings(findings=findings, scope=scope)
         made = self._act("findings", lambda: self._operations.radar_add(request))
         for finding in made[1:]:
-            wanted = self._decision(finding)
-            self._act("confirm", lambda wanted=wanted: [self._operations.confirm(wanted)], finding.record_id)
+            self._act("confirm", partial(self._confirmed, self._decision(finding)), finding.record_id)
 
     def compact(self) -> None:
         request = ops.MergeRequest(create_proposals=True, scopes=frozenset({self._scope()}))

@@ -22,9 +22,11 @@ from tests.stories.ledger import Ledger
 KILLS = 200
 SERVER_KILLS = 4
 SILENCE_S_MAX = 60.0
-ANSWERS_MAX = 10
-# A worker begins the next act at once, so within this time it is in the midst of one.
-DELAY_S_MAX = 0.006
+ANSWERS_MAX = 5
+PATIENCE_ANSWERS = 8
+ACTS = ("propose", "confirm", "rollback", "findings", "compact", "episode", "forget")
+# An act takes a few milliseconds: the kill comes early in it, late in it, or after it.
+DELAYS_S_MAX = (0.001, 0.004, 0.012)
 
 
 class Workers:
@@ -122,7 +124,7 @@ def test_killing_the_postgresql_server_loses_nothing(tmp_path: Path) -> None:
             _listen_to_the_end(workers, ledger)
             _start_again(server)
             settings = Settings(state_root=str(tmp_path / "home"), database_url=server.url(name))
-            ledger.check(settings, thoroughly=True)
+            ledger.check(settings)
     assert sum(ledger.acts.values()) > 15 * SERVER_KILLS
 
 
@@ -133,12 +135,15 @@ def _killed_again_and_again(settings: Settings, *, kills: int) -> Ledger:
         for seed in range(1, kills + 1):
             process = workers.start(settings, seed)
             _listen(workers, ledger, answers=chance.randint(0, ANSWERS_MAX))
-            _wait_busily(chance.uniform(0, DELAY_S_MAX))
+            _listen_for(workers, ledger, act=chance.choice(ACTS))
+            _wait_busily(chance.uniform(0, chance.choice(DELAYS_S_MAX)))
             os.kill(process, signal.SIGKILL)
             status = _listen_to_the_end(workers, ledger)
             assert os.WIFSIGNALED(status)
             assert os.WTERMSIG(status) == signal.SIGKILL
-            ledger.check(settings, thoroughly=seed % 20 == 0 or seed == kills)
+            # At the other times the next worker is the first to find what this one left behind.
+            if chance.random() < 0.3 or seed == kills:
+                ledger.check(settings)
     return ledger
 
 
@@ -149,6 +154,18 @@ def _listen(workers: Workers, ledger: Ledger, *, answers: int) -> None:
         line = workers.say()
         assert "ended" not in line, "the worker ended by itself"
         ledger.note(line)
+        heard += "begin" not in line
+
+
+def _listen_for(workers: Workers, ledger: Ledger, *, act: str) -> None:
+    """Wait until an act begins, or not much longer."""
+    heard = 0
+    while heard < PATIENCE_ANSWERS:
+        line = workers.say()
+        assert "ended" not in line, "the worker ended by itself"
+        ledger.note(line)
+        if line.get("act") == act:
+            return
         heard += "begin" not in line
 
 
@@ -188,7 +205,8 @@ def _start_again(server: PostgresServer) -> None:
 
 def _assert_it_was_a_story(ledger: Ledger, *, kills: int) -> None:
     """It did what it is there for: every act was done, and most kills came in the midst of one."""
-    for act in ("propose", "confirm", "rollback", "findings", "compact", "episode", "forget"):
+    for act in ACTS:
         assert ledger.acts[act] > kills // 20, ledger.acts
+        assert ledger.interrupted[act] > kills // 100, ledger.interrupted
     assert sum(ledger.acts.values()) > 3 * kills
-    assert sum(ledger.interrupted.values()) > kills // 2, ledger.interrupted
+    assert sum(ledger.interrupted.values()) > kills // 3, ledger.interrupted

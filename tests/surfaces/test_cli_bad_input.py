@@ -2,12 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runlore.cli.failures import CODES, report
+from runlore.cli.failures import CODES, report, report_failure
 from runlore.domain import errors
 from tests.surfaces.command_line import Runlore
 
@@ -434,60 +433,23 @@ def test_each_class_of_error_has_its_exit_code_and_status(
     assert json.loads(capsysbinary.readouterr().err)["status"] == status
 
 
+@pytest.mark.req("SUR-2", "SUR-7")
+def test_what_nobody_foresaw_is_reported_as_a_mistake_of_runlore(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert report_failure(ZeroDivisionError("by nothing"), as_json=True) == 1
+    problem = json.loads(capsysbinary.readouterr().err)
+    assert (problem["code"], problem["status"]) == ("internal", 500)
+    assert "ZeroDivisionError: by nothing" in problem["detail"]
+    assert report_failure(ZeroDivisionError("by nothing"), as_json=False) == 1
+    assert b"ZeroDivisionError: by nothing" in capsysbinary.readouterr().err
+
+
 @pytest.mark.req("SUR-7")
 def test_no_class_of_error_is_without_an_exit_code() -> None:
     classes: set[Any] = {errors.RunloreError, *errors.RunloreError.__subclasses__()}
 
     assert {kind for kind, _, _ in CODES} == classes
-
-
-@pytest.mark.req("LAY-6", "REC-8")
-@pytest.mark.parametrize(
-    ("field", "value", "sentence"),
-    [
-        ("summary", None, "finding 2.summary must be a text"),
-        ("repo_slug", 5, "finding 2.repo_slug must be a text"),
-        ("source_url", ["x"], "finding 2.source_url must be a text"),
-        ("confidence", "high", "finding 2.confidence must be"),
-        ("confidence", True, "finding 2.confidence must be"),
-        ("topic_tags", "agents", "finding 2.topic_tags must be a list"),
-        ("topic_tags", [1], "finding 2.topic_tags must be a list"),
-        ("evidence_refs", {"a": 1}, "finding 2.evidence_refs must be a list"),
-    ],
-)
-def test_one_wrong_finding_of_a_file_refuses_all(
-    field: str, value: object, sentence: str, runlore: Runlore, tmp_path: Path
-) -> None:
-    runlore.prefer("editor", "vim")
-    before = runlore.contents()
-    file = tmp_path / "findings.json"
-    file.write_text(json.dumps([FINDING, {**FINDING, field: value}]))
-
-    failure = runlore.fails("memory", "radar", "add", "--file", str(file))
-
-    assert (failure.exit_code, failure.code) == (2, "radar.finding")
-    assert sentence in failure.problem["detail"]
-    assert runlore.contents() == before
-
-
-@pytest.mark.req("LAY-6")
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("", "radar.file"),
-        ("{", "radar.file"),
-        ("3", "radar.finding"),
-        ("[]", "radar.findings"),
-        ("[[]]", "radar.finding"),
-    ],
-)
-def test_a_file_that_holds_no_findings_is_refused(
-    text: str, code: str, embedded: Runlore, tmp_path: Path
-) -> None:
-    file = tmp_path / "findings.json"
-    file.write_text(text)
-
-    assert embedded.fails("memory", "radar", "add", "--file", str(file)).code == code
 
 
 def _filled(text: str, ids: dict[str, str]) -> str:

@@ -1,10 +1,12 @@
 """The installed program, in processes of its own: what it loads, and how it behaves among other programs."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -119,6 +121,40 @@ def test_a_reader_that_goes_away_leaves_no_traceback(more: tuple[str, ...], embe
 
 
 @pytest.mark.req("SUR-7")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_an_answer_that_cannot_be_written_is_an_error_that_says_so(
+    more: tuple[str, ...], embedded: Runlore
+) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [PROGRAM, "memory", "states", *more],
+            env={**os.environ, **embedded.environment},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    assert done.returncode == 3
+    assert b"the answer cannot be written: No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Exception" not in done.stderr
+
+
+@pytest.mark.req("SUR-7")
+def test_it_works_without_anywhere_to_write(embedded: Runlore) -> None:
+    closed = subprocess.run(
+        ["sh", "-c", f'"{PROGRAM}" memory episode add "It worked" >&- 2>&-'],
+        env={**os.environ, **embedded.environment},
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+    assert closed.returncode == 0
+    assert embedded.items("memory", "list")[0]["summary"] == "It worked"
+
+
+@pytest.mark.req("SUR-7")
 def test_a_terminal_without_unicode_gets_codes_and_a_program_gets_utf_8(embedded: Runlore) -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii"}
 
@@ -174,8 +210,14 @@ def test_stopping_it_is_quiet(embedded: Runlore) -> None:
     os.close(reading)
     # More than a pipe holds: once this is written, the command has begun to read.
     os.write(writing, b"[" + b" " * 65_536)
-    os.write(writing, b" ")
-    process.send_signal(signal.SIGINT)
+    ended = False
+    deadline = time.monotonic() + TIMEOUT_S
+    while not ended and time.monotonic() < deadline:
+        process.send_signal(signal.SIGINT)
+        # A signal between two reads is seen after the second, which waits: people press the keys again.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.2)
+            ended = True
     out, err = process.communicate(timeout=TIMEOUT_S)
     os.close(writing)
 

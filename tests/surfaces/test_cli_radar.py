@@ -181,3 +181,51 @@ def test_text_of_a_finding_stays_inside_its_cell(embedded: Runlore) -> None:
     assert not {"\x1b", "\u202e"} & set(registry)
     assert "<script>" not in registry
     assert "[x](" not in registry
+
+
+@pytest.mark.req("LAY-6", "REC-8")
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("summary", None, "finding 2.summary must be a text"),
+        ("repo_slug", 5, "finding 2.repo_slug must be a text"),
+        ("source_url", ["x"], "finding 2.source_url must be a text"),
+        ("confidence", "high", "finding 2.confidence must be"),
+        ("confidence", True, "finding 2.confidence must be"),
+        ("topic_tags", "agents", "finding 2.topic_tags must be a list"),
+        ("topic_tags", [1], "finding 2.topic_tags must be a list"),
+        ("evidence_refs", {"a": 1}, "finding 2.evidence_refs must be a list"),
+    ],
+)
+def test_one_wrong_finding_of_a_file_refuses_all(
+    field: str, value: object, sentence: str, runlore: Runlore, tmp_path: Path
+) -> None:
+    runlore.prefer("editor", "vim")
+    before = runlore.contents()
+    file = findings_file(tmp_path, [FINDING, {**FINDING, field: value}])
+
+    failure = runlore.fails("memory", "radar", "add", "--file", file)
+
+    assert (failure.exit_code, failure.code) == (2, "radar.finding")
+    assert sentence in failure.problem["detail"]
+    assert runlore.contents() == before
+
+
+@pytest.mark.req("LAY-6")
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "radar.file"),
+        ("{", "radar.file"),
+        ("3", "radar.finding"),
+        ("[]", "radar.findings"),
+        ("[[]]", "radar.finding"),
+    ],
+)
+def test_a_file_that_holds_no_findings_is_refused(
+    text: str, code: str, embedded: Runlore, tmp_path: Path
+) -> None:
+    file = tmp_path / "findings.json"
+    file.write_text(text)
+
+    assert embedded.fails("memory", "radar", "add", "--file", str(file)).code == code

@@ -5,12 +5,15 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runlore.config.settings import Settings
+from runlore.daemon.app import Application
+from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from tests.fakes import FakeClock
 from tests.surfaces.command_line import Json, Runlore
 
 QUEUE = ("--topic-tag", "queue", "--topic-tag", "agents")
@@ -74,23 +77,37 @@ def test_an_export_holds_all_layers_states_and_events(runlore: Runlore) -> None:
 
 
 @pytest.mark.req("SUR-5")
-def test_no_export_overwrites_another(embedded: Runlore) -> None:
+def test_no_export_overwrites_another_of_the_same_millisecond(embedded: Runlore) -> None:
     embedded.prefer("editor", "vim")
-    folder = embedded.home / "exports"
-    folder.mkdir(mode=0o700)
-    start = datetime.now(UTC)
-    for milliseconds in range(4000):
-        stamp = (start + timedelta(milliseconds=milliseconds)).strftime("%Y%m%dT%H%M%S%f")[:-3] + "Z"
-        (folder / f"{stamp}.json").write_text("mine")
-    taken = set(folder.iterdir())
+    parts = open_parts(Settings(state_root=str(embedded.home)), clock=FakeClock())
+    try:
+        runlore = Application(parts, EMBEDDED_OPERATOR)
+        paths = [Path(runlore.export().path) for _ in range(3)]
+    finally:
+        parts.close()
 
-    path = export(embedded)
+    assert [path.name for path in paths] == [
+        "20260101T000000000Z.json",
+        "20260101T000000000Z-2.json",
+        "20260101T000000000Z-3.json",
+    ]
+    assert sorted((embedded.home / "exports").iterdir()) == sorted(paths)
+    assert len({path.read_text() for path in paths}) == 1
 
-    assert datetime.now(UTC) < start + timedelta(milliseconds=4000)
-    assert path not in taken
-    assert path.name.endswith("-2.json")
-    assert all(file.read_text() == "mine" for file in taken)
-    assert set(folder.iterdir()) == {*taken, path}
+
+@pytest.mark.req("SUR-5")
+def test_what_lies_among_the_exports_is_left_alone(embedded: Runlore) -> None:
+    embedded.prefer("editor", "vim")
+    first = export(embedded)
+    mine = first.with_name("20990101T000000000Z.json")
+    mine.write_text("mine")
+    written = first.read_bytes()
+
+    second = export(embedded)
+
+    assert second not in {first, mine}
+    assert (first.read_bytes(), mine.read_text()) == (written, "mine")
+    assert set((embedded.home / "exports").iterdir()) == {first, second, mine}
 
 
 @pytest.mark.req("SUR-5")
@@ -166,8 +183,8 @@ def test_a_person_is_told_how_an_import_landed(embedded: Runlore, other: Runlore
     exact = embedded.text("memory", "import", path)
     twice = embedded.text("memory", "import", path)
 
-    assert exact == "Imported 2 records with their history, exactly as they were.\n"
-    assert twice.startswith("Imported 0 records as candidates")
+    assert exact == "Imported 2 records, exactly as in the file, with all history.\n"
+    assert twice.startswith("Imported 0 records as candidates.\n")
     assert "  left out 2: already here\n" in twice
 
 

@@ -15,6 +15,7 @@ import typer
 
 from runlore.cli.usage import HelpfulCommand
 from runlore.config.settings import Settings, read_settings
+from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonValue
 from runlore.ports.operations import Operations
 
@@ -46,11 +47,23 @@ class Call:
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""
-        if self.as_json:
-            document = orjson.dumps(plain, option=orjson.OPT_INDENT_2, default=list)
-            sys.stdout.buffer.write(document + b"\n")
-        else:
-            show()
+        try:
+            if self.as_json:
+                document = orjson.dumps(plain, option=orjson.OPT_INDENT_2, default=list)
+                sys.stdout.buffer.write(document + b"\n")
+            else:
+                show()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader went away, as `head` does.
+            _drop_output()
+        except OSError as error:
+            _drop_output()
+            raise Unavailable(
+                f"the answer cannot be written: {error.strerror}",
+                code="answer.write",
+                hint="what was asked for is done; ask for the answer again, where there is room for it",
+            ) from error
 
 
 def command(
@@ -75,6 +88,11 @@ def command(
         return body
 
     return register
+
+
+def _drop_output() -> None:
+    """What is left in the buffer has nowhere to go; without this it would be tried again at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _SHARED = [

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from typer.main import get_command
@@ -52,10 +52,7 @@ def version(call: Call) -> None:
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets its code instead of half an answer.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -64,7 +61,6 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         outcome = get_command(app).main(args=arguments, prog_name="runlore", standalone_mode=False)
-        sys.stdout.flush()
     except RunloreError as error:
         return report(error, as_json=as_json)
     except typer.TyperException as error:
@@ -72,11 +68,16 @@ def run(arguments: list[str]) -> int:
     except typer.Abort:
         sys.stderr.write("Stopped; nothing was changed.\n")
         return 1
-    except BrokenPipeError:
-        # The reader went away, as `head` does; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         # The outermost frame: whatever gets here is reported in the form that the caller asked for.
         return report_failure(error, as_json=as_json)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _writable(stream: TextIO | None) -> TextIO:
+    """A stream that takes every text: what it cannot show comes as its code, and a closed one swallows it."""
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream

@@ -126,7 +126,7 @@ def propose(
         record = operations.propose_profile(proposal)
     call.answer(
         record_to_plain(record),
-        lambda: say(f"Proposed {record.record_id}: {record.summary} (waits for review)"),
+        lambda: say(f"Proposed {record.record_id}: {record.summary} (it waits for review)"),
     )
 
 
@@ -223,9 +223,7 @@ def export(call: Call) -> None:
     """
     with call.operations() as operations:
         answer = operations.export()
-    call.answer(
-        answers.export_to_plain(answer), lambda: say(f"Wrote {answer.count} records to {answer.path}")
-    )
+    call.answer(answers.export_to_plain(answer), lambda: tables.show_export(answer))
 
 
 @command(memory, "import")

@@ -20,7 +20,6 @@ from runlore.ports.operations import Decision, Filters
 WordT = TypeVar("WordT", bound=StrEnum)
 
 RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
-FindingArgument = Annotated[str, typer.Argument(metavar="ID", help="The finding's record id.")]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the history.")]
 AsOfOption = Annotated[
     str | None,

@@ -14,7 +14,7 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.radar import Finding, finding_from_plain
-from runlore.domain.record import JsonValue, RecordId
+from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
@@ -90,7 +90,7 @@ def add(
 @command(radar, "adopt")
 def adopt(
     call: Call,
-    finding_id: options.FindingArgument,
+    target: options.DecisionOptions,
     *,
     workflow: Annotated[
         str | None,
@@ -102,18 +102,18 @@ def adopt(
         str | None,
         typer.Option("--summary", metavar="TEXT", help="The procedure; the finding's own text if left out."),
     ] = None,
-    reason: options.ReasonOption = "",
     accept_untrusted: options.AcceptOption = False,
-    idempotency_key: options.KeyOption = None,
 ) -> None:
     """Make a procedure of a finding."""
+    finding = target.read()
     request = ops.AdoptRequest(
-        finding_id=RecordId(finding_id),
+        finding_id=finding.record_id,
         workflow=workflow,
         summary=summary,
-        reason=reason,
+        reason=finding.reason,
+        expected_revision=finding.expected_revision,
         accept_untrusted=accept_untrusted,
-        idempotency_key=idempotency_key,
+        idempotency_key=finding.idempotency_key,
     )
     with call.operations() as operations:
         adoption = operations.radar_adopt(request)

@@ -175,12 +175,18 @@ def show_adoption(adoption: ops.Adoption) -> None:
     say(f"{adoption.episode.summary}: {procedure.record_id} is {procedure.state}")
 
 
+def show_export(answer: ops.ExportAnswer) -> None:
+    """Where an export lies."""
+    say(f"Wrote {_records(answer.count)} to {answer.path}")
+
+
 def show_import(answer: ops.ImportAnswer) -> None:
     """How an import landed."""
     if answer.mode == "exact":
-        say(f"Imported {answer.count} records with their history, exactly as they were.")
+        say(f"Imported {_records(answer.count)}, exactly as in the file, with all history.")
     else:
-        say(f"Imported {answer.count} records as candidates: `runlore memory review list` shows them.")
+        shown = ": `runlore memory review list` shows them" if answer.count else ""
+        say(f"Imported {_records(answer.count)} as candidates{shown}.")
     for why, number in sorted(answer.skipped.items()):
         say(f"  left out {number}: {why}", "dim")
 
@@ -232,6 +238,10 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
         yield f"comes from outside ({sources}): needs --accept-untrusted", "yellow"
     if item.rivals:
         yield f"other proposals for the same place: {', '.join(item.rivals)}", "yellow"
+
+
+def _records(count: int) -> str:
+    return "1 record" if count == 1 else f"{count:,} records"
 
 
 def _show_cursor(next_cursor: str | None) -> None:

@@ -120,6 +120,12 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence["Text"]]) -> list
     ]
 
 
+def _label(column: Column) -> str:
+    if not column.labelled:
+        return ""
+    return column.title.lower() + (": " if column.wraps else " ")
+
+
 def _show_columns(
     console: "Console", columns: Sequence[Column], rows: Sequence[Sequence["Text"]], *, indent: int
 ) -> None:
@@ -142,7 +148,7 @@ def _show_block(console: "Console", columns: Sequence[Column], row: Sequence["Te
     from rich.text import Text
 
     cells = [
-        (column, Text.assemble(f"{column.title.lower()} ", text) if column.labelled else text)
+        (column, Text.assemble(_label(column), text))
         for column, text in zip(columns, row, strict=True)
         if text
     ]

@@ -311,14 +311,13 @@ class Application:
     @operation
     def radar_adopt(self, request: ops.AdoptRequest) -> ops.Adoption:
         """Make a procedure of a finding."""
+        finding = ops.Decision(record_id=request.finding_id, expected_revision=request.expected_revision)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
-            finding = tx.records.get(storable(request.finding_id))
-            tx.lock({finding.scope})
             done = adopt(
                 tx,
                 self._intake(act),
-                tx.records.get(finding.record_id),
+                target(tx, finding),
                 summary=request.summary,
                 workflow=request.workflow,
                 accept_untrusted=request.accept_untrusted,

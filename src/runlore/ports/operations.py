@@ -215,6 +215,7 @@ class AdoptRequest:
     summary: str | None = None
     workflow: str | None = None
     reason: str = ""
+    expected_revision: int | None = None
     accept_untrusted: bool = False
     idempotency_key: str | None = None
 

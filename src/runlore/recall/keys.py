@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from runlore.recall.arrays import Keys, Positions
+from runlore.recall.arrays import Keys, Positions, Rows
 
 _BYTES = 16
 _CACHE_ENTRIES = 1 << 17
@@ -30,13 +30,16 @@ def keys_of(digests: Iterable[bytes]) -> Keys:
     return np.ascontiguousarray(halves.T).astype(np.uint64, copy=False)
 
 
-def order_of(keys: Keys) -> Positions:
-    """Which column comes first, second and so on when sorted. Runs that are sorted already cost little."""
+def order_of(keys: Keys, rows: Rows | None = None) -> Positions:
+    """Which column comes first, second and so on when sorted; of equal keys, that of the smaller row.
+
+    Runs that are sorted already cost little.
+    """
     order = np.argsort(keys[0], kind="stable")
     high = keys[0, order]
-    if (high[1:] == high[:-1]).any():
-        return np.lexsort((keys[1], keys[0]))
-    return order
+    if not (high[1:] == high[:-1]).any():
+        return order
+    return np.lexsort((keys[1], keys[0]) if rows is None else (rows, keys[1], keys[0]))
 
 
 def find(sorted_keys: Keys, wanted: Keys) -> Positions:

@@ -77,7 +77,7 @@ def seal(documents: Sequence[Document]) -> Segment:
 
 def sorted_keys(keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
     """The keys in their order, and the row of each."""
-    order = order_of(keys)
+    order = order_of(keys, rows)
     return np.ascontiguousarray(keys[:, order]), rows[order]
 
 

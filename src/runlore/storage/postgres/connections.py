@@ -44,9 +44,13 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """A connection that knows when it was last used."""
+    """A connection that knows when it was last used, in the seconds of `time.monotonic`."""
 
     used_at = 0.0
+
+    def note_use(self) -> None:
+        """The server has answered just now."""
+        self.used_at = time.monotonic()
 
 
 def connect(url: str, server: Server) -> Connection:
@@ -78,7 +82,6 @@ def make_pool(url: str) -> ConnectionPool[Connection]:
         open=True,
         configure=_configure,
         check=_check,
-        reset=_note_use,
         timeout=CONNECTION_WAIT_S,
         # A failed attempt is given up soon: the next one who asks tries at once, and does not wait for it.
         reconnect_timeout=CONNECTION_WAIT_S,
@@ -101,10 +104,6 @@ def _check(connection: Connection) -> None:
     """Ask before use whether the server is still there, unless it answered a moment ago."""
     if time.monotonic() - connection.used_at > CHECK_AFTER_S:
         ConnectionPool.check_connection(connection)
-
-
-def _note_use(connection: Connection) -> None:
-    connection.used_at = time.monotonic()
 
 
 def _check_server(connection: Connection, server: Server) -> None:

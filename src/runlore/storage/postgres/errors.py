@@ -15,6 +15,7 @@ _TRY_AGAIN = (
     errors.QueryCanceled,
 )
 _TOO_LARGE = (errors.ProgramLimitExceeded, errors.NumericValueOutOfRange, OverflowError)
+_DAMAGE = (errors.DataCorrupted, errors.IndexCorrupted, errors.UndefinedTable, errors.UndefinedColumn)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
@@ -72,7 +73,7 @@ class Server:
                 code="store.disk-full" if isinstance(error, errors.DiskFull) else "store.busy",
                 hint="free some on the server, then try again; nothing was written",
             )
-        if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+        if isinstance(error, _DAMAGE):
             return Corrupt(
                 f"{self.name} is damaged: {self._said(error)}",
                 code="store.damaged",

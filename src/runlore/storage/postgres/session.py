@@ -1,6 +1,7 @@
 """One PostgreSQL transaction as the shared SQL sees it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import count
 
@@ -27,6 +28,7 @@ class PostgresSession:
         self._server = server
         self.dialect = dialect
         self.rows_written = 0
+        self._streams: set[psycopg.ServerCursor[Row]] = set()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows of a query."""
@@ -37,13 +39,15 @@ class PostgresSession:
 
     def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
         """The rows of a query, from a cursor that lives in the server and ends with the transaction."""
+        cursor = self._connection.cursor(name=f"stream_{next(_names)}")
+        cursor.itersize = STREAM_ROWS
+        self._streams.add(cursor)
         try:
-            with self._connection.cursor(name=f"stream_{next(_names)}") as cursor:
-                cursor.itersize = STREAM_ROWS
-                cursor.execute(placed(sql), parameters)
-                yield from cursor
+            yield from cursor.execute(placed(sql), parameters)
         except DRIVER_ERRORS as error:
             raise self._server.translated(error) from error
+        finally:
+            self._close(cursor)
 
     def run(self, statements: Sequence[Statement]) -> list[int]:
         """Run statements in order, in one round trip: how many rows each has changed."""
@@ -71,3 +75,15 @@ class PostgresSession:
 
     def make_room(self, *, freeing: bool) -> None:
         """The server looks after its own disk."""
+
+    def end(self) -> None:
+        """Close what is still being read: later it would be closed in somebody else's transaction."""
+        for cursor in tuple(self._streams):
+            self._close(cursor)
+
+    def _close(self, cursor: psycopg.ServerCursor[Row]) -> None:
+        if cursor in self._streams:
+            self._streams.remove(cursor)
+            # A transaction that has failed or was lost has taken the cursor along.
+            with suppress(*DRIVER_ERRORS):
+                cursor.close()

@@ -50,10 +50,7 @@ class PostgresStore:
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """A write transaction. What it read is checked again by revisions and by `lock`."""
-        with self._connection() as connection:
-            connection.isolation_level = IsolationLevel.READ_COMMITTED
-            connection.read_only = False
-            session = PostgresSession(connection, self._server, self._dialect)
+        with self._session(IsolationLevel.READ_COMMITTED, read_only=False) as (connection, session):
             transaction = SqlTransaction(session)
             yield transaction
             transaction.check()
@@ -111,32 +108,39 @@ class PostgresStore:
 
     @contextmanager
     def _reading(self) -> Iterator[PostgresSession]:
-        with self._connection() as connection:
-            connection.isolation_level = IsolationLevel.REPEATABLE_READ
-            connection.read_only = True
-            session = PostgresSession(connection, self._server, self._dialect)
+        with self._session(IsolationLevel.REPEATABLE_READ, read_only=True) as (_, session):
             # The first statement is what fixes the snapshot.
             session.rows("SELECT 1")
             yield session
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _session(
+        self, isolation: IsolationLevel, *, read_only: bool
+    ) -> Iterator[tuple[Connection, PostgresSession]]:
         """A connection whose transaction is rolled back when nobody has committed it."""
+        connection = self._taken()
+        session = PostgresSession(connection, self._server, self._dialect)
+        try:
+            connection.isolation_level = isolation
+            connection.read_only = read_only
+            yield connection, session
+        finally:
+            session.end()
+            self._give_back(connection)
+
+    def _taken(self) -> Connection:
         self._check_open()
         try:
-            connection = self._pool.getconn()
+            return self._pool.getconn()
         except PoolTimeout as error:
             raise self._no_connection(error) from error
         except DRIVER_ERRORS as error:
             raise self._server.translated(error) from error
-        try:
-            yield connection
-        finally:
-            self._give_back(connection)
 
     def _give_back(self, connection: Connection) -> None:
         try:
             connection.rollback()
+            connection.note_use()
         except DRIVER_ERRORS:
             # A lost connection has no transaction left; the pool replaces it.
             connection.close()

@@ -95,7 +95,8 @@ def disk_full(path: str) -> Unavailable:
 
 _KINDS: tuple[tuple[tuple[type[Exception], ...], Callable[[DriverError, str], RunloreError]], ...] = (
     ((UnicodeEncodeError,), lambda _error, _path: unstorable()),
-    ((apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError), _damaged),
+    # Our statements are fixed, so one that does not fit means that the schema is not ours any more.
+    ((apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, UnicodeDecodeError), _damaged),
     ((apsw.IOError, apsw.CantOpenError), _io),
     ((OverflowError, apsw.TooBigError), _too_large),
     ((apsw.BusyError, apsw.LockedError), _locked),

@@ -22,16 +22,17 @@ class Room:
         self._folder = os.path.dirname(path)
         self._wal = f"{path}-wal"
         self._ballast = os.path.join(self._folder, BALLAST_FILE)
-        self._has_ballast = os.path.exists(self._ballast)
+        # Some file systems cannot set space aside; there it is asked for once and then done without.
+        self._lacks_ballast = not os.path.exists(self._ballast)
         if self._free() < RESERVE_BYTES:
             self._let_go()
 
     def make(self, *, freeing: bool) -> None:
         """Refuse when there is little left; what takes something away gets the ballast's space instead."""
         # A checkpoint copies the log into the database, which then needs as much again.
-        needed = RESERVE_BYTES + self._log_bytes() + (0 if self._has_ballast else BALLAST_BYTES)
+        needed = RESERVE_BYTES + self._log_bytes() + (BALLAST_BYTES if self._lacks_ballast else 0)
         if self._free() >= needed:
-            if not self._has_ballast:
+            if self._lacks_ballast:
                 self._lay_ballast()
         elif freeing:
             self._let_go()
@@ -55,19 +56,18 @@ class Room:
     def _let_go(self) -> None:
         with suppress(FileNotFoundError):
             os.unlink(self._ballast)
-        self._has_ballast = False
+        self._lacks_ballast = True
 
     def _lay_ballast(self) -> None:
-        """Take the space; where that fails there is no ballast, and the next write tries again."""
         try:
             file = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 _fill(file)
             finally:
                 os.close(file)
-            self._has_ballast = True
         except OSError:
             self._let_go()
+        self._lacks_ballast = False
 
 
 def _fill(file: int) -> None:

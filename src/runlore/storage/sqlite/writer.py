@@ -83,7 +83,7 @@ class Writer:
     @contextmanager
     def transaction(self) -> Iterator[SqlTransaction]:
         """A write transaction, durable when the context has ended without an error."""
-        assert self._thread != threading.get_ident(), "a transaction inside a transaction of the same thread"
+        self._check_not_inside()
         batch = self._join()
         session = SqliteSession(self._connection, self._health, self._room)
         transaction = SqlTransaction(session)
@@ -105,6 +105,7 @@ class Writer:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """The turn outside of any batch: for what SQLite does not do inside a transaction."""
+        self._check_not_inside()
         self._turn.take(wait_s=TURN_WAIT_S, when_interrupted=self._end_turn)
         try:
             if self._batch is not None:
@@ -134,6 +135,9 @@ class Writer:
         """Commit what waits for it, and let go of the connection."""
         with self.alone():
             self._connection.close()
+
+    def _check_not_inside(self) -> None:
+        assert self._thread != threading.get_ident(), "inside a transaction of the same thread"
 
     def _join(self) -> _Batch:
         self._turn.take(wait_s=TURN_WAIT_S, when_interrupted=self._end_turn)
