@@ -427,3 +427,19 @@ def test_an_edit_is_checked_like_a_new_text(text: str, code: str) -> None:
     with pytest.raises((Invalid, Refused)) as refusal:
         edited(record, text)
     assert refusal.value.code == code
+
+
+@pytest.mark.req("LRN-5", "LRN-6", "LAY-3")
+@pytest.mark.parametrize(
+    ("summary", "key"),
+    [
+        ("Deploy day is Monday\nThe canary share is 5 percent", ""),
+        ("Deploy day is Monday", semantic_key("Deploy day is Monday").text),
+    ],
+)
+def test_a_merge_of_several_statements_has_no_key_that_one_of_them_could_contradict(
+    summary: str, key: str
+) -> None:
+    draft = Draft(kind=Kind.FACT, summary=summary, metadata={"compacted_from": ["rec_2", "rec_3"]})
+
+    assert admitted(draft, STAMP).semantic_key == key

@@ -90,6 +90,15 @@ def test_a_query_does_not_find_the_text(query: str, text: str) -> None:
     assert not finds(query, text)
 
 
+def test_a_change_of_case_parts_words_in_identifiers_and_not_in_names() -> None:
+    assert terms_of("getHTTPStatus parseURLs2 OAuth2") == [
+        *("get", "http", "status", "gethttpstatus"),
+        *("pars", "urls2", "parseurls2"),
+        *("o", "auth2", "oauth2"),
+    ]
+    assert terms_of("Häuser MÜLLER Żółw École") == ["häuser", "müller", "żółw", "école"]
+
+
 def test_stop_words_are_dropped_before_stemming_and_nothing_else_is() -> None:
     assert words_of("The cats aren't doing it") == ["the", "cats", "aren't", "doing", "it"]
     assert [word for word in ("the", "aren't", "won", "猫", "的") if is_stop_word(word)] == [

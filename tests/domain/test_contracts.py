@@ -257,7 +257,9 @@ def test_a_summary_has_at_most_sixteen_hundred_code_points_after_trimming(letter
 
 
 @pytest.mark.req("REC-7")
-@given(st.text(alphabet=" \t\r\n\v\f\x1c\x85\u00a0\u2003\u2028\u3000", max_size=5))
+@given(
+    st.text(alphabet=" \t\r\n\v\f\x1c\x85\u00a0\u2003\u2028\u3000\u200b\u200d\u2060\u2800\ufeff", max_size=5)
+)
 def test_a_summary_is_never_blank(blank: str) -> None:
     with pytest.raises(Invalid) as refusal:
         check_summary(blank)

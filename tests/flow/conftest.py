@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.daemon.clock import TimeOrderedIds
+from tests.flow.filling import fill
 from tests.world import World
 
 
@@ -39,3 +41,18 @@ def postgres_world(tmp_path: Path, postgres_database: str) -> Iterator[World]:
     made = World(Settings(state_root=str(tmp_path / "home"), database_url=postgres_database))
     yield made
     made.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[World]:
+    """Another Runlore, with something of everything in it."""
+    made = World(Settings(state_root=str(tmp_path / "other")), ids=TimeOrderedIds())
+    fill(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def exported(other: World) -> Path:
+    """Its export."""
+    return Path(other.operator.export().path)

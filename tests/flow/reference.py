@@ -94,7 +94,8 @@ def _two_in_one_place(records: dict[RecordId, Record], now: datetime) -> Iterabl
             places[place] = record
     said: dict[object, list[Record]] = {}
     for record in records.values():
-        if hidden_because(record, now) is None:
+        # A merge of several statements has no key, and so nothing that it could repeat or contradict.
+        if record.semantic_key and hidden_because(record, now) is None:
             subject = SemanticKey.parse(record.semantic_key).subject
             said.setdefault((record.scope, record.kind, subject), []).append(record)
     for visible in said.values():

@@ -20,7 +20,7 @@ from tests.flow import reference
 from tests.postgres_server import PostgresServer
 from tests.world import World, decision, replayed
 
-QUERIES = ("fact 17", "service", "Fact 23 is so", "editor", "昨天的事实")
+QUERIES = ("editor", "fact 17", "service", "Fact 23 is so", "昨天的事实")
 ENOUGH = SAVE_AFTER_RECORDS + 20
 
 pytestmark = pytest.mark.req("REC-9", "RET-1")
@@ -97,6 +97,8 @@ def _replace_by_a_folder(_world: World, file: Path) -> None:
 
 def _take_one_of_another_store(world: World, file: Path) -> None:
     other = World(replace(world.settings, state_root=f"{world.root}-other", database_url=None))
+    for _ in range(10):
+        other.episode()
     _fill(other, "Another fact")
     other.close()
     shutil.copy(other.index_file, file)
@@ -216,6 +218,19 @@ def test_a_database_restored_beside_the_old_one_is_searched_as_it_is(
         assert_searches_are_right(world)
         assert world.search("emacs") == []
         world.close()
+
+
+@pytest.mark.req("LRN-12")
+def test_a_forgotten_record_still_counts_among_the_stale_ones(world: World) -> None:
+    gone = world.profile("editor", "vim")
+    world.profile("service", "postgres")
+    assert_searches_are_right(world)
+
+    world.forget(gone)
+
+    assert_searches_are_right(world)
+    world.restart()
+    assert_searches_are_right(world)
 
 
 @pytest.mark.req("OPS-4")

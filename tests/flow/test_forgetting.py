@@ -142,6 +142,16 @@ def test_the_index_in_memory_and_on_disk_forgets_too(world: World) -> None:
     assert len(world.search("fact 17", include_stale=True)) == 12
 
 
+def test_an_index_saved_right_after_a_forgetting_holds_nothing_of_it(world: World) -> None:
+    record = world.profile("orchestra", WORD)
+    _fill_the_index(world)
+    world.forget(record)
+
+    world.restart()
+
+    assert _saved_words(world) == set()
+
+
 def test_a_half_written_index_goes_too(world: World) -> None:
     record = world.profile("orchestra", WORD)
     _fill_the_index(world)

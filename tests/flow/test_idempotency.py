@@ -163,6 +163,20 @@ def test_a_compaction_tells_its_proposals_again_when_they_have_been_decided_on(w
     assert again == item
 
 
+@pytest.mark.req("OPS-4", "LAY-3")
+def test_a_compaction_tells_its_proposals_again_when_more_could_be_merged_since(world: World) -> None:
+    call = _compact(world)
+    (item,) = _items(call())
+    world.fact("The shop uses canary releases by hand", topic_tags=("canary", "shop"))
+    before = world.tables()
+
+    larger, again = _items(call())
+
+    assert again == item
+    assert (larger.status, len(larger.sources)) == ("waiting", 3)
+    assert world.tables() == before
+
+
 @pytest.mark.req("OPS-4")
 def test_another_call_with_the_same_key_is_a_conflict(world: World) -> None:
     _propose(world)()

@@ -229,6 +229,7 @@ def _work(wanted: dict[str, object]) -> None:
     except Unavailable as error:
         _tell({"unavailable": error.code})
     except BaseException:
+        # A forked child has no caller: what went wrong is printed, and its exit code tells the story of it.
         traceback.print_exc()
     finally:
         os._exit(status)

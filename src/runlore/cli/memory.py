@@ -10,7 +10,7 @@ from runlore.cli import options, tables
 from runlore.cli.calls import Call, command
 from runlore.cli.radar import radar
 from runlore.cli.review import procedural, review, semantic
-from runlore.cli.terminal import say
+from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
@@ -221,8 +221,8 @@ def export(call: Call) -> None:
 
     The file lies under the state root and never overwrites another.
     """
-    with call.operations() as operations:
-        answer = operations.export()
+    with call.operations() as operations, progress_bar("Exporting", hidden=call.as_json) as progress:
+        answer = operations.export(progress=progress)
     call.answer(answers.export_to_plain(answer), lambda: tables.show_export(answer))
 
 
@@ -235,6 +235,6 @@ def import_records(
 
     Into an empty store exactly as it was; into another as candidates, which wait for review.
     """
-    with call.operations() as operations:
-        answer = operations.import_records(path)
+    with call.operations() as operations, progress_bar("Importing", hidden=call.as_json) as progress:
+        answer = operations.import_records(path, progress=progress)
     call.answer(answers.import_to_plain(answer), lambda: tables.show_import(answer))

@@ -9,10 +9,12 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from runlore.domain.safe_text import escaped
+from runlore.ports.operations import Progress, unwatched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +52,19 @@ def say(text: str, style: str = "", *, on_stderr: bool = False) -> None:
     """One line for a person. A terminal may wrap it; nothing is put into it, so it can be copied."""
     console = _console(on_stderr=on_stderr)
     console.print(_text((text, style)), soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(what: str, *, hidden: bool = False) -> Iterator[Progress]:
+    """Long work, shown on stderr while it runs, and only where a person is there to see it."""
+    if hidden or not sys.stderr.isatty():
+        yield unwatched
+        return
+    from rich.progress import Progress as Bar
+
+    with Bar(console=_console(on_stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def show_table(

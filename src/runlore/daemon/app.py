@@ -359,16 +359,16 @@ class Application:
         )
 
     @operation
-    def export(self) -> ops.ExportAnswer:
+    def export(self, *, progress: ops.Progress = ops.unwatched) -> ops.ExportAnswer:
         """Write everything to a new file under the state root."""
         with self.parts.store.snapshot() as snapshot:
-            return Exports(self.parts.state_root).write(snapshot, self.parts.clock.now())
+            return Exports(self.parts.state_root).write(snapshot, self.parts.clock.now(), progress)
 
     @operation
-    def import_records(self, path: str) -> ops.ImportAnswer:
+    def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
         """Read an export back: equal into an empty store, as candidates into another."""
         act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="imported")
-        return import_file(self.parts.store, path, self._intake(act))
+        return import_file(self.parts.store, path, self._intake(act), progress)
 
     @operation
     def status(self) -> ops.Status:

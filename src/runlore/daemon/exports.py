@@ -12,13 +12,14 @@ import orjson
 from runlore import __version__
 from runlore.domain.audit import RecordEvent, event_to_plain
 from runlore.domain.errors import Unavailable
-from runlore.domain.record import Record, RecordId
-from runlore.domain.representation import record_to_plain
+from runlore.domain.record import RecordId
+from runlore.domain.representation import Plain
 from runlore.domain.timestamps import format_time
-from runlore.ports.operations import ExportAnswer
+from runlore.ports.operations import ExportAnswer, Progress
 from runlore.ports.store import Snapshot
 
 EXPORT_VERSION = 1
+_TOLD_RECORDS = 500
 _CHUNK_BYTES = 1 << 20
 _ASIDE_PREFIX = ".partial-"
 
@@ -29,12 +30,12 @@ class Exports:
     def __init__(self, state_root: str) -> None:
         self._folder = os.path.join(state_root, "exports")
 
-    def write(self, snapshot: Snapshot, now: datetime) -> ExportAnswer:
+    def write(self, snapshot: Snapshot, now: datetime, progress: Progress) -> ExportAnswer:
         """One new file with all records and their events, durable before it is named in the answer."""
         count = sum(snapshot.records.count().values())
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            path = self._write_aside(_document(snapshot, count, now), now)
+            path = self._write_aside(_document(snapshot, count, now, progress), now)
         except OSError as error:
             raise Unavailable(
                 f"the export cannot be written under {self._folder}: {error.strerror}",
@@ -97,7 +98,7 @@ class Exports:
                 return path
 
 
-def _document(snapshot: Snapshot, count: int, now: datetime) -> Iterator[bytes]:
+def _document(snapshot: Snapshot, count: int, now: datetime, progress: Progress) -> Iterator[bytes]:
     header = {
         "export_version": EXPORT_VERSION,
         "generated_at": format_time(now),
@@ -107,15 +108,19 @@ def _document(snapshot: Snapshot, count: int, now: datetime) -> Iterator[bytes]:
     }
     # One record a line, so that a reader can stream what is still one JSON document.
     yield orjson.dumps(header)[:-1] + b',"records":[\n'
-    separator = b""
-    for record, events in snapshot.records.everything():
-        yield separator + _line(record, events)
-        separator = b",\n"
+    for number, (_, events) in enumerate(snapshot.records.everything(), start=1):
+        yield (b",\n" if number > 1 else b"") + _line(events)
+        if number % _TOLD_RECORDS == 0 or number == count:
+            progress(number, count)
     yield b"\n]}\n"
 
 
-def _line(record: Record, events: Sequence[RecordEvent]) -> bytes:
-    return orjson.dumps({**record_to_plain(record), "events": [event_to_plain(event) for event in events]})
+def _line(events: Sequence[RecordEvent]) -> bytes:
+    # The record is what its events lead to: their changes, put together, are its fields.
+    fields: Plain = {}
+    for event in events:
+        fields.update(event.changes)
+    return orjson.dumps({**fields, "events": [event_to_plain(event) for event in events]})
 
 
 def _mentions(path: str, wanted: Sequence[bytes]) -> bool:

@@ -18,19 +18,21 @@ from runlore.daemon.exports import EXPORT_VERSION
 from runlore.domain import limits
 from runlore.domain.admission import Draft, refuse_secrets
 from runlore.domain.audit import RecordEvent, event_from_plain
-from runlore.domain.contracts import check_record, check_text
+from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused, RunloreError
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
 from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.storable import is_storable
 from runlore.domain.taint import Provenance
 from runlore.flow.record.intake import Intake, propose
-from runlore.ports.operations import ImportAnswer
+from runlore.ports.operations import ImportAnswer, Progress, unwatched
 from runlore.ports.store import Store, Transaction
 
 History = tuple[Record, tuple[RecordEvent, ...]]
 _LIVE = frozenset({State.ACTIVE, State.CONSTRAINED})
 _BATCH_RECORDS = 500
+_CHECKED_WITH_EVENTS = frozenset({"state", "revision"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,26 +44,28 @@ class Header:
     count: int
 
 
-def import_file(store: Store, path: str, intake: Intake) -> ImportAnswer:
+def import_file(store: Store, path: str, intake: Intake, progress: Progress = unwatched) -> ImportAnswer:
     """Read an export into a store, in one transaction."""
     try:
         with _opened(path) as file, store.transaction() as tx:
             # Two at once must not both find the store empty.
             tx.lock({WORKSPACE})
-            header, histories = _document(file)
+            header, untold = _document(file)
+            histories = _told(untold, header.count, progress)
             if sum(tx.records.count().values()) == 0:
                 return _exactly(tx, histories)
             return _as_candidates(tx, header, histories, intake)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its path holds a NUL character"
+    except OSError as error:
         raise Invalid(
-            f"{path!r} cannot be read: {reason}; nothing was imported",
+            f"{path!r} cannot be read: {error.strerror}; nothing was imported",
             code="import.file",
             hint="give the path of an export",
         ) from error
 
 
 def _opened(path: str) -> BinaryIO:
+    if "\0" in path:
+        raise _wrong("has no path that there can be", hint="give the path of an export")
     # A pipe without a writer would be waited for without end.
     file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115
     status = os.fstat(file.fileno())
@@ -74,10 +78,20 @@ def _opened(path: str) -> BinaryIO:
     return file
 
 
+def _told(histories: Iterator[History], total: int, progress: Progress) -> Iterator[History]:
+    for number, history in enumerate(histories, start=1):
+        yield history
+        if number % _BATCH_RECORDS == 0 or number == total:
+            progress(number, total)
+
+
 def _exactly(tx: Transaction, histories: Iterator[History]) -> ImportAnswer:
     count = 0
     for batch in _batches(histories):
-        tx.load(batch)
+        try:
+            tx.load(batch)
+        except (Invalid, Conflict) as error:
+            raise _wrong(f"holds a record that cannot be stored: {error.sentence}") from error
         count += len(batch)
     return ImportAnswer(mode="exact", count=count, skipped={})
 
@@ -93,6 +107,7 @@ def _as_candidates(
         here = tx.records.get_many(list(origins))
         drafts: list[Draft] = []
         for record, _ in batch:
+            _check(record)
             present = origins[record.record_id] in known or record.record_id in here
             known.add(origins[record.record_id])
             why = "already here" if present else _unwanted(record, intake)
@@ -190,61 +205,86 @@ def _header(plain: JsonValue) -> Header:
     count, store_id = plain.get("count"), plain.get("store_id")
     if not isinstance(count, int) or not isinstance(store_id, str):
         raise _wrong("lacks count or store_id")
-    if len(check_text("store_id", store_id)) > limits.ID_CHARS_MAX:
-        raise _wrong("has a store_id that is too long")
+    if len(store_id) > limits.ID_CHARS_MAX or not is_storable(store_id):
+        raise _wrong("has a store_id that is too long or cannot be stored")
     return Header(export_version=EXPORT_VERSION, store_id=store_id, count=count)
 
 
+def _check(record: Record) -> None:
+    try:
+        check_record(record)
+    except Invalid as error:
+        raise _wrong(f"holds a record that cannot be stored: {error.sentence}") from error
+
+
 def _history(plain: JsonValue) -> History:
-    """A record with its events, checked as strictly as if they were made here."""
-    if not isinstance(plain, Mapping) or not isinstance(plain.get("events"), list):
+    """A record with its events, which lead to it by legal moves and say nothing unheard of."""
+    if not isinstance(plain, dict) or not isinstance(plain.get("events"), list):
         raise _wrong("holds a record that is not an object with events")
     fields = dict(plain)
-    told = cast("list[Mapping[str, JsonValue]]", fields.pop("events"))
+    told = fields.pop("events")
     try:
         events = tuple(event_from_plain(event) for event in told)
-        record = _replayed(events)
-        check_record(record)
-    except (Corrupt, Conflict, Invalid) as error:
+        plain = _replayed(events)
+        record = _read(plain)
+        for event in events:
+            _check_event(event, record.layer)
+    except (Corrupt, Conflict) as error:
         raise _wrong(f"holds a record that cannot be read: {error.sentence}") from error
-    if record_to_plain(record) != fields:
+    if plain != fields:
         raise _wrong(f"holds record {record.record_id}, which its events do not lead to")
     return record, events
 
 
-def _replayed(events: Sequence[RecordEvent]) -> Record:
-    """The record that events lead to, every one of which is a legal move and says nothing unheard of.
-
-    What is not a field of a record would be stored with the events and never be erased.
-    """
+def _replayed(events: Sequence[RecordEvent]) -> Plain:
     plain: Plain = {}
-    record = None
     for number, event in enumerate(events, start=1):
+        _check_overwritten(plain, event)
+        start = plain.get("state")
         plain.update(event.changes)
-        before, record = record, record_from_plain(plain)
-        known = (record.record_id, record.revision, record.state) == (event.record_id, number, event.to_state)
-        if not known or event.revision != number or record_to_plain(record) != plain:
+        made = (plain.get("record_id"), plain.get("revision"), plain.get("state"))
+        if (start, event.revision) != (event.from_state, number) or made != (
+            event.record_id,
+            number,
+            event.to_state,
+        ):
             raise _wrong(f"holds an event of record {event.record_id} that does not fit to the others")
-        _check_event(event, before, record)
-    if record is None:
+    if not events:
         raise _wrong("holds a record without events")
+    return plain
+
+
+def _read(plain: Plain) -> Record:
+    """The record; what none of its fields says would be stored with the events and never be erased."""
+    record = record_from_plain(plain)
+    if record_to_plain(record) != plain:
+        raise _wrong(f"holds an event of record {record.record_id} that says what no record has")
     return record
 
 
-def _check_event(event: RecordEvent, before: Record | None, after: Record) -> None:
-    start = None if before is None else before.state
-    if before is None:
-        end = opening(after.layer, event.move).end
+def _check_overwritten(plain: Plain, event: RecordEvent) -> None:
+    """Read what an event replaces: it is stored too, and not seen when the record is read at the end.
+
+    `state` and `revision` are checked with every event, and an empty place says nothing.
+    """
+    replaced = plain.keys() & event.changes.keys() - _CHECKED_WITH_EVENTS
+    if any(plain[name] is not None for name in replaced):
+        _read(plain)
+
+
+def _check_event(event: RecordEvent, layer: Layer) -> None:
+    if event.from_state is None:
+        end = opening(layer, event.move).end
     else:
-        end = RECORD.after(before.state, event.move, name=before.record_id)
-    if (start, end) != (event.from_state, event.to_state):
+        end = RECORD.after(event.from_state, event.move, name=event.record_id)
+    if end is not event.to_state:
         raise _wrong(f"holds a {event.move} of record {event.record_id} between states that it is not for")
     for name, text, chars_max in (
         ("actor", event.actor, limits.ID_CHARS_MAX),
         ("reason", event.reason, limits.REASON_CHARS_MAX),
     ):
-        if len(check_text(f"an event's {name}", text)) > chars_max:
-            raise _wrong(f"holds an event whose {name} is longer than {chars_max:,} characters")
+        if len(text) > chars_max or not is_storable(text):
+            raise _wrong(f"holds an event whose {name} is too long or cannot be stored")
 
 
 def _parsed(text: bytes) -> JsonValue:

@@ -35,10 +35,10 @@ def items_again(
     present: Sequence[MergeItem], kept: Sequence[Record], group: Grouping
 ) -> tuple[MergeItem, ...]:
     """What a call proposed, told again, among what is possible or waiting now."""
-    made = {proposal.record_id: (proposal, sources) for proposal, sources in _pairs(kept)}
+    made = {proposal.source.record_ids: (proposal, sources) for proposal, sources in _pairs(kept)}
     items: list[MergeItem] = []
     for item in present:
-        again = made.pop(item.proposal.record_id, None) if item.proposal else None
+        again = made.pop(item.merge.sources, None)
         items.append(item if again is None else _proposed(item.merge, *again))
     gone = (_proposed(_merge(*again, group), *again) for again in made.values())
     return (*items, *gone)

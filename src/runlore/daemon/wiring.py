@@ -14,6 +14,7 @@ from runlore.ports.ids import Ids
 from runlore.ports.index import Index
 from runlore.ports.operations import Caller, Operations, Role
 from runlore.storage.open import open_store
+from runlore.storage.sqlite.files import prepare_state_root
 
 INDEX_NAME = os.path.join("index", "recall.snapshot")
 EMBEDDED_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
@@ -37,6 +38,8 @@ class RecallEngine:
 
 def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None) -> Parts:
     """Open the store and everything around it, and do what a start has to do."""
+    # With a database elsewhere too: exports, the saved index and notes lie here, for nobody else to read.
+    prepare_state_root(settings.state_root)
     store = open_store(database_url=settings.database_url, state_root=settings.state_root)
     parts = Parts(
         store=store,

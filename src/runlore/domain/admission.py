@@ -189,7 +189,8 @@ def _derived(layer: Layer, summary: str) -> dict[str, JsonValue]:
 
 def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
     """The key of a text with its completed metadata: a profile record's own key and value go before."""
-    if layer not in _KEYED:
+    if layer not in _KEYED or (metadata.get("compacted_from") and "\n" in summary):
+        # A merge of several statements has no single subject: its first line's would contradict the others.
         return ""
     key = semantic_key(summary)
     if layer is Layer.PROFILE:

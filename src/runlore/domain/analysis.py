@@ -141,8 +141,13 @@ def _spaced_words(chunk: str) -> list[str]:
     body_ends_in_n, ending = body[-1] in "nN", folded(ending)
     if body_ends_in_n and ending == "t":
         return [f"{folded(body)}'t"]
-    words = _compound_words([part for piece in _JOINER.split(body) for part in _CAMEL.findall(piece)])
+    words = _compound_words([part for piece in _JOINER.split(body) for part in _camel_parts(piece)])
     return words if ending in _ENDINGS else [*words, ending]
+
+
+def _camel_parts(piece: str) -> list[str]:
+    """The words of `camelCase`. Outside ASCII a change of case is no sign of one: `Häuser`, `MÜLLER`."""
+    return _CAMEL.findall(piece) if piece.isascii() else [piece]
 
 
 def _compound_words(parts: list[str]) -> list[str]:

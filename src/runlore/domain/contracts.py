@@ -10,6 +10,7 @@ from typing import cast
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import JsonObject, JsonValue, Layer, Record, State, StateReason
+from runlore.domain.safe_text import is_shown
 from runlore.domain.storable import is_storable
 
 Check = Callable[[JsonValue], str | None]
@@ -49,7 +50,7 @@ def check_text(name: str, text: str) -> str:
 def check_summary(summary: str) -> str:
     """The text trimmed; blank and over-long ones are refused."""
     text = check_text("the content", summary).strip()
-    if not text:
+    if not any(is_shown(character) for character in text):
         raise Invalid(
             "the content is blank", code="record.summary-blank", hint="say what is to be remembered"
         )

@@ -40,6 +40,11 @@ def escaped(text: str, *, keep_newlines: bool = False) -> str:
     )
 
 
+def is_shown(character: str) -> bool:
+    """Whether a person sees anything of a character, however it stands."""
+    return not (character.isspace() or character in _JOINERS or _is_hidden(character))
+
+
 def _code(character: str) -> str:
     code = ord(character)
     if code < 0x100:

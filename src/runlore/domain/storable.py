@@ -5,4 +5,8 @@ def is_storable(text: str) -> bool:
     """Whether every character can be written as UTF-8, and none ends a text."""
     if "\0" in text:
         return False
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -4,11 +4,11 @@ The command line, HTTP, MCP, the SDK and the console translate to and from these
 Requests and answers are plain values; errors are those of `domain.errors`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.audit import RecordEvent
@@ -27,6 +27,13 @@ from runlore.domain.record import (
     Transition,
 )
 from runlore.domain.scope import WORKSPACE, Scope
+
+# Told how much of long work is done, and of how much.
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+def unwatched(_done: int, _total: int) -> None:
+    """Nobody watches."""
 
 
 class Role(StrEnum):
@@ -348,11 +355,11 @@ class Operations(Protocol):
         """The adoption registry and the promotion log."""
         ...
 
-    def export(self) -> ExportAnswer:
+    def export(self, *, progress: Progress = unwatched) -> ExportAnswer:
         """Write everything to a new file under the state root."""
         ...
 
-    def import_records(self, path: str) -> ImportAnswer:
+    def import_records(self, path: str, *, progress: Progress = unwatched) -> ImportAnswer:
         """Read an export back: equal into an empty store, as candidates into another."""
         ...
 
