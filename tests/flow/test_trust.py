@@ -72,6 +72,19 @@ def test_a_compaction_of_something_tainted_is_tainted(world: World) -> None:
     assert not world.confirm(item.proposal, accept_untrusted=True).provenance.tainted
 
 
+@pytest.mark.req("LRN-8", "LAY-3")
+def test_texts_that_look_like_a_secret_together_do_not_keep_others_from_being_merged(world: World) -> None:
+    for summary in ("The deploy tool needs the api_key:", "Xk29fjQpLm3Zv8RtYw7u deploy tool"):
+        world.fact(summary, topic_tags=("deploy", "tool"))
+    for how in ("at night", "on Mondays"):
+        world.fact(f"The shop uses canary releases {how}", topic_tags=("canary", "shop"))
+
+    items = world.operator.compact(ops.MergeRequest(create_proposals=True))
+
+    assert [item.status for item in items] == ["refused: together they look like a secret", "proposed"]
+    assert len(world.listed(State.CONSTRAINED)) == 1
+
+
 @pytest.mark.req("TNT-3", "LAY-4")
 def test_a_dedup_of_something_tainted_is_tainted(world: World) -> None:
     world.procedure("Run the tests, then tag", "release")
