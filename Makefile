@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 # Set-up and checks share .venv and its caches.
 .NOTPARALLEL:
-.PHONY: help up test check lint format bench soak docs requirements setup-run setup-dev setup-test clean
+.PHONY: help up tour test check lint format bench soak docs requirements setup-run setup-dev setup-test clean
 
 PYTHON ?=
 export PYTHON
@@ -21,7 +21,10 @@ pytest := $(in_venv) pytest --numprocesses auto --maxprocesses $(WORKERS_MAX) --
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
-up: setup-run ## set everything up and take the guided tour
+up: setup-run ## set everything up and start Runlore in the background
+	@$(in_venv) runlore.cli.start
+
+tour: setup-run ## take a short tour on a scratch state root
 	@$(in_venv) runlore.cli.tour
 
 test: setup-test lint ## set everything up and run every check and every test
@@ -50,7 +53,8 @@ docs: setup-dev ## write the generated pages of docs/ again
 	$(in_venv) scripts.requirements_page
 	$(in_venv) scripts.reference_pages
 
-requirements: setup-dev ## pin what pyproject.toml asks for; UPGRADE=1 takes newer releases
+requirements: ## pin what pyproject.toml asks for; UPGRADE=1 takes newer releases
+	@test -x .venv/bin/uv || scripts/setup.sh dev
 	scripts/pin_requirements.sh $(if $(UPGRADE),--upgrade)
 
 setup-run:

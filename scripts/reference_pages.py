@@ -15,16 +15,33 @@ import typer.main
 from typer._click.core import Command, Parameter
 from typer.core import TyperArgument, TyperGroup
 
-from runlore.cli.failures import CODES
+from runlore.api.errors import PARTICULAR, STATUSES
+from runlore.cli.failures import EXIT_CODES
 from runlore.cli.main import app
 from runlore.config.file import config_schema
-from runlore.config.settings import CONFIG_NAME, DATABASE_VARIABLE, HOME_VARIABLE
+from runlore.config.settings import (
+    CONFIG_NAME,
+    DATABASE_VARIABLE,
+    HOME_VARIABLE,
+    HOST_VARIABLE,
+    PORT_VARIABLE,
+    TOKEN_VARIABLE,
+    URL_VARIABLE,
+)
 from runlore.domain import errors
 from runlore.domain.contracts import contract_fields
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
+from scripts.api_page import api_page
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+# Where a setting of the file can also be given: its environment variable, and its flag.
+ELSEWHERE = {
+    "database.url": (f"`{DATABASE_VARIABLE}`", "-"),
+    "server.host": (f"`{HOST_VARIABLE}`", "`runlore up --host`"),
+    "server.port": (f"`{PORT_VARIABLE}`", "`runlore up --port`"),
+    "server.tcp": ("-", "`runlore up --no-tcp`"),
+}
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
 
@@ -34,6 +51,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "records.md": records_page(),
         REFERENCE / "commands.md": commands_page(),
         REFERENCE / "errors.md": errors_page(),
+        REFERENCE / "api.md": api_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
     }
@@ -101,9 +119,12 @@ def errors_page() -> str:
         "| class | meaning | exit code | HTTP status |",
         "|---|---|---|---|",
     ]
-    for kind, exit_code, status in CODES:
+    statuses = dict(STATUSES)
+    for kind, exit_code in EXIT_CODES:
         if kind is not errors.RunloreError:
-            lines.append(f"| {kind.__name__} | {inspect.getdoc(kind)} | {exit_code} | {status} |")
+            lines.append(f"| {kind.__name__} | {inspect.getdoc(kind)} | {exit_code} | {statuses[kind]} |")
+    particular = ", ".join(f"`{code}` {status}" for code, status in sorted(PARTICULAR.items()))
+    lines += ["", f"A few codes have an HTTP status of their own: {particular}."]
     lines += ["", "| code | class |", "|---|---|"]
     lines += [f"| `{code}` | {', '.join(sorted(names))} |" for code, names in sorted(error_codes().items())]
     return "\n".join([*lines, ""])
@@ -121,6 +142,10 @@ def settings_page() -> str:
         "|---|---|---|---|---|",
         f"| state root | `{HOME_VARIABLE}` | `--home` | The folder that holds everything; private (0700)."
         " | `~/.runlore` |",
+        f"| another Runlore | `{URL_VARIABLE}` | `--url` | The address of a Runlore that commands call"
+        " in place of the state root, such as https://runlore.example.org:7717. | none |",
+        f"| its token | `{TOKEN_VARIABLE}` | `--token-file` | The token that such calls carry; the flag"
+        " names a file, for others can read what a command is called with. | none |",
     ]
     schema = config_schema()
     definitions = schema["$defs"]
@@ -128,10 +153,10 @@ def settings_page() -> str:
     for table, reference in _properties(schema):
         definition = definitions[str(reference["$ref"]).rpartition("/")[2]]
         for name, field in _properties(definition):
-            variable = DATABASE_VARIABLE if (table, name) == ("database", "url") else ""
+            variable, flag = ELSEWHERE.get(f"{table}.{name}", ("-", "-"))
             lines.append(
-                f"| `[{table}] {name}` | {f'`{variable}`' if variable else '-'} | - | {field['description']}"
-                f" | {field['default'] or 'empty'} |"
+                f"| `[{table}] {name}` | {variable} | {flag} | {field['description']}"
+                f" | {_default(field.get('default'))} |"
             )
     lines += [
         "",
@@ -184,6 +209,12 @@ def _parameter_row(parameter: Parameter) -> str:
     flag = getattr(parameter, "is_flag", False)
     default = "" if flag or parameter.default in (None, "", [], ()) else str(parameter.default)
     return f"| {', '.join(f'`{name}`' for name in parameter.opts)} | {meaning} | {default} |"
+
+
+def _default(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if value else "empty"
 
 
 def _is_help(parameter: Parameter) -> bool:

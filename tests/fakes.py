@@ -31,5 +31,9 @@ class SequentialIds:
 
     def record_id(self, now: datetime) -> RecordId:
         """The next id, whatever the time."""
+        return RecordId(self.new("rec", now))
+
+    def new(self, prefix: str, now: datetime) -> str:
+        """The next id with a prefix, whatever the time."""
         self._latest += 1
-        return RecordId(f"rec_{self._latest:06}")
+        return f"{prefix}_{self._latest:06}"

@@ -16,11 +16,20 @@ import psycopg
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
+from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.wiring import INDEX_NAME, open_parts
-from runlore.domain.audit import RecordEvent, replay
+from runlore.domain.audit import Act, RecordEvent, replay
 from runlore.domain.errors import RunloreError
+from runlore.domain.journal import JournalEvent
+from runlore.domain.journal_entry import input_entry
 from runlore.domain.radar import Finding
-from runlore.domain.record import Kind, Record, RecordId, State
+from runlore.domain.record import JsonObject, Kind, Record, RecordId, State
+from runlore.domain.run import ProcessId, Run, RunId, RunStatus
+from runlore.domain.run_memory import RunMemory
+from runlore.domain.session import Session, SessionId
+from runlore.flow.capture.ending import RunEnding
+from runlore.flow.capture.runs import open_run
+from runlore.flow.capture.turns import run_turn
 from runlore.ports import operations as ops
 from runlore.ports.ids import Ids
 from tests.fakes import FakeClock, SequentialIds
@@ -28,7 +37,32 @@ from tests.fakes import FakeClock, SequentialIds
 OPERATOR = ops.Caller(actor="operator", role=ops.Role.OPERATOR)
 AGENT = ops.Caller(actor="claude", role=ops.Role.AGENT)
 READER = ops.Caller(actor="dashboard", role=ops.Role.READER)
-TABLES = ("store_meta", "records", "record_events", "record_sources", "answers")
+TABLES = (
+    "store_meta",
+    "records",
+    "record_events",
+    "record_sources",
+    "answers",
+    "answer_names",
+    "texts",
+    "personas",
+    "sessions",
+    "runs",
+    "journal",
+    "artifacts",
+    "receipts",
+    "receipt_sources",
+    "run_pointers",
+    "run_pointer_scopes",
+    "run_memories",
+    "processes",
+    "jobs",
+    "policies",
+    "tokens",
+    "counters",
+    "switches",
+    "notes",
+)
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 Tables = dict[str, list[tuple[object, ...]]]
@@ -139,6 +173,79 @@ class World:
             ops.Episode(**{"kind": Kind.EXPERIMENT, "summary": summary, **fields})
         )
 
+    def session(self, session_id: str | None = "talk", **fields: Any) -> Session:
+        """A session of the operator's; its fixed id makes it the same one every time."""
+        given = None if session_id is None else SessionId(session_id)
+        return self.operator.create_session(ops.NewSession(session_id=given, **fields))
+
+    def run(self, request: str = "Build the release", **fields: Any) -> Run:
+        """An open run of another agent, in the session of that short name."""
+        session_id = fields.pop("session_id", None) or self._talk()
+        asked = ops.NewRun(session_id=session_id, request=request, **fields)
+        return self.operator.open_run(asked).run
+
+    def append(self, run: Run | RunId, *events: JsonObject, **fields: Any) -> ops.Appended:
+        """Events of a run."""
+        return self.operator.append_events(ops.NewEvents(run_id=_run_id(run), events=events, **fields))
+
+    def say(self, run: Run | RunId, *texts: str) -> ops.Appended:
+        """What a run's agent says."""
+        return self.append(run, *({"type": "assistant_message", "text": text} for text in texts))
+
+    def finish(self, run: Run | RunId, status: RunStatus = RunStatus.COMPLETED, **fields: Any) -> Run:
+        """The end of a run."""
+        return self.operator.finish_run(ops.RunEnd(run_id=_run_id(run), status=status, **fields)).run
+
+    def finished(self, request: str = "Build the release", reply: str = "Done", **fields: Any) -> Run:
+        """A run that was worked through."""
+        run = self.run(request, **fields)
+        self.say(run, reply)
+        return self.finish(run)
+
+    def executed(self, executor: ProcessId, request: str = "Work it yourself") -> Run:
+        """An open run that a Runlore process works itself."""
+        session, now = self.operator.get_session(self._talk()), self.clock.now()
+        run = Run(
+            run_id=RunId(self.ids.new("run", now)),
+            session_id=session.session_id,
+            status=RunStatus.RUNNING,
+            executor=executor,
+            input_number=0,
+            created_by="operator",
+            opened_at=now,
+            active_at=now,
+        )
+        with self.parts.store.transaction() as tx:
+            return open_run(tx, session, run, input_entry(request, {}))
+
+    def end_executed(self, run: Run, status: RunStatus) -> Run:
+        """The end of such a run, by its process."""
+        with self.parts.store.transaction() as tx:
+            act = Act(actor="operator", at=self.clock.now())
+            closed = closing(self.parts).close(tx, run_turn(tx, run.run_id)[0], RunEnding(status=status), act)
+        remembering(self.parts).settle(run.run_id, closed.job)
+        return closed.run
+
+    def memory(self, run: Run | RunId) -> RunMemory | None:
+        """What is remembered of a run; None for a memory that is missing, or there and unreadable."""
+        found = self.parts.run_memories.get(_run_id(run))
+        return found if isinstance(found, RunMemory) else None
+
+    def pointers(self) -> list[RunId]:
+        """The runs that the topology index leads to, by id."""
+        with self.parts.store.snapshot() as snapshot:
+            return [pointer.run_id for pointer in snapshot.pointers.everything()]
+
+    def journal(self, session_id: str = "talk") -> tuple[JournalEvent, ...]:
+        """All events of a session."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.journal.range(SessionId(session_id), 1, 10**9)
+
+    def counters(self) -> dict[str, int]:
+        """The totals."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.counters.values()
+
     def proposals(self) -> list[Record]:
         """The proposals that compaction and dedup make now."""
         request = ops.MergeRequest(create_proposals=True)
@@ -182,9 +289,20 @@ class World:
             self._rows = self._behind.enter_context(reading(self.settings))
         return read_tables(self._rows)
 
+    def damage(self, sql: str) -> None:
+        """Change the embedded database behind the store's back, as a bad disk would."""
+        file = apsw.Connection(f"{self.settings.state_root}/runlore.db")
+        file.execute(sql)
+        file.close()
+
     def files_with(self, word: str) -> list[str]:
         """The files under the state root that hold a word, whatever its case."""
         return files_with(self.root, word)
+
+    def _talk(self) -> SessionId:
+        with self.parts.store.snapshot() as snapshot:
+            present = snapshot.sessions.find(SessionId("talk"))
+        return present.session_id if present else self.session().session_id
 
     def _open(self, settings: Settings) -> Parts:
         return open_parts(settings, clock=self.clock, ids=self.ids)
@@ -289,3 +407,7 @@ def reading(settings: Settings) -> Iterator[Rows]:
 
 def _id(record: Record | RecordId) -> RecordId:
     return record.record_id if isinstance(record, Record) else record
+
+
+def _run_id(run: Run | RunId) -> RunId:
+    return run.run_id if isinstance(run, Run) else run

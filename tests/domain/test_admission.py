@@ -314,6 +314,27 @@ def test_ordinary_prose_passes(text: str) -> None:
     assert admitted_reason(text) == text
 
 
+@pytest.mark.req("LRN-8", "LAY-2", "LAY-5")
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.RUN_SUMMARY])
+@pytest.mark.parametrize("place", PLACES)
+def test_what_happened_may_show_that_something_was_redacted_and_what_is_learned_may_not(
+    kind: Kind, place: str
+) -> None:
+    marked, secret = "Used <redacted:github-token> here", "ghp_" + "a1B2c3D4e5F6" * 3
+    drafts = [
+        replace(Draft(kind=kind, summary="Ask the wiki"), **PLACES[place](text))
+        for text in (marked, f"{marked} and {secret}")
+    ]
+
+    refusals = [refused_because(draft) for draft in drafts]
+
+    told = kind.layer in (Layer.EPISODIC, Layer.WORKING)
+    assert [None if refusal is None else refusal.code for refusal in refusals] == [
+        None if told else "guard.secret",
+        "guard.secret",
+    ]
+
+
 @pytest.mark.req("LRN-8")
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
 def test_a_secret_in_a_reason_is_refused_and_not_repeated(secret: str) -> None:

@@ -1,28 +1,22 @@
 """Where a text came from follows it, and who may do what is one table."""
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from runlore.daemon.app import Application
-from runlore.daemon.roles import LEAST_ROLE
-from runlore.domain.errors import Denied, Refused
-from runlore.domain.record import Kind, Move, Proposal, Record, RecordId, State
+from runlore.domain.errors import Refused
+from runlore.domain.record import Move, Proposal, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import Provenance
 from runlore.ports import operations as ops
-from runlore.ports.operations import Operations, Role
 from tests.builders import confirmed, fact, preference, procedure, proposed
-from tests.world import World, decision, found
+from tests.world import World, found
 
 SOURCE = "https://example.org/acme/tools"
 TAINTED: dict[str, Any] = {
     "scope": WORKSPACE,
     "provenance": Provenance(untrusted=True, needs_review=True, sources=(SOURCE,)),
 }
-RANK = [Role.READER, Role.AGENT, Role.OPERATOR]
 
 
 @pytest.mark.req("TNT-2", "TNT-3", "LAY-6")
@@ -126,81 +120,6 @@ def test_replacing_something_tainted_is_tainted(world: World) -> None:
         world.confirm(new)
 
     assert world.confirm(new, accept_untrusted=True).supersedes == old.record_id
-
-
-@pytest.mark.req("OPS-5", "SUR-1")
-def test_the_table_of_roles_names_every_operation_and_no_other() -> None:
-    operations = {name for name, _ in inspect.getmembers(Operations, inspect.isfunction) if name[0] != "_"}
-
-    assert set(LEAST_ROLE) == operations
-    assert {name for name in operations if not callable(getattr(Application, name, None))} == set()
-
-
-@pytest.mark.req("OPS-5", "LAY-7")
-@pytest.mark.parametrize("role", RANK)
-@pytest.mark.parametrize("operation", sorted(LEAST_ROLE))
-def test_a_role_may_do_what_the_table_says_and_nothing_else(
-    sqlite_world: World, operation: str, role: Role
-) -> None:
-    world = sqlite_world
-    call = _calls(world, world.caller(role))[operation]
-    before = world.tables()
-
-    if RANK.index(role) >= RANK.index(LEAST_ROLE[operation]):
-        call()
-        return
-
-    with pytest.raises(Denied) as denial:
-        call()
-    assert denial.value.code == "role.denied"
-    assert world.tables() == before
-
-
-@pytest.mark.req("LAY-7")
-def test_deciding_is_the_operators_alone() -> None:
-    acts = ("confirm", "reject", "rollback", "restore", "forget", "radar_adopt", "radar_undo")
-
-    assert {LEAST_ROLE[act] for act in acts} == {Role.OPERATOR}
-
-
-def _calls(world: World, caller: Application) -> dict[str, Callable[[], object]]:
-    """Every operation, on something that it is for."""
-    active = world.profile("shell", "zsh")
-    world.profile("editor", "vim")
-    latest = world.profile("editor", "emacs")
-    waiting = world.propose("pager", "less")
-    finding = world.finding("Pin the toolchain")
-    adopted = world.finding("Vendor the dependencies")
-    world.operator.radar_adopt(ops.AdoptRequest(finding_id=adopted.record_id))
-    superseded = world.profile("tabs", "four")
-    world.rollback(world.profile("tabs", "two"))
-    path = world.operator.export().path
-    proposal = ops.ProfileProposal(key="theme", value="dark", reason="said so")
-    merging = ops.MergeRequest(create_proposals=True)
-    return {
-        "list_records": lambda: caller.list_records(ops.ListRequest()),
-        "get_record": lambda: caller.get_record(active.record_id),
-        "history": lambda: caller.history(active.record_id),
-        "search": lambda: caller.search(ops.SearchRequest(query="zsh")),
-        "states": caller.states,
-        "review_list": lambda: caller.review_list(ops.ReviewRequest()),
-        "radar_log": caller.radar_log,
-        "status": caller.status,
-        "propose_profile": lambda: caller.propose_profile(proposal),
-        "add_episode": lambda: caller.add_episode(ops.Episode(kind=Kind.RUN, summary="It ran")),
-        "radar_add": lambda: found(caller, "Cache the builds"),
-        "confirm": lambda: caller.confirm(decision(waiting)),
-        "reject": lambda: caller.reject(decision(waiting)),
-        "rollback": lambda: caller.rollback(decision(latest)),
-        "restore": lambda: caller.restore(decision(superseded)),
-        "compact": lambda: caller.compact(merging),
-        "dedup": lambda: caller.dedup(merging),
-        "forget": lambda: caller.forget(decision(active)),
-        "radar_adopt": lambda: caller.radar_adopt(ops.AdoptRequest(finding_id=finding.record_id)),
-        "radar_undo": lambda: caller.radar_undo(decision(adopted)),
-        "export": caller.export,
-        "import_records": lambda: caller.import_records(path),
-    }
 
 
 def _two_facts_one_of_which_is_tainted(world: World) -> list[RecordId]:

@@ -10,17 +10,24 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from runlore.domain.audit import Change, erased, forgotten
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Move
-from runlore.ports.store import Store
+from runlore.domain.run import MemoryState
+from runlore.ports.store import Store, Transaction
 from runlore.storage.open import open_store
 from tests.builders import act, changed, fact, proposed
+from tests.fakes import START
 from tests.storage.places import stored, write
+from tests.storage.run_values import keep, run, said, session
 
 DISK = "64m"
+ONE = session("one", title="a title")
+RUN = run(ONE)
 Story = dict[str, object]
 
 
@@ -34,9 +41,12 @@ def main(folder: str) -> None:
 def refused_in_time(root: Path) -> Story:
     """Write until it is refused, then forget and revoke on a disk without a byte left."""
     store = open_store(database_url=None, state_root=str(root))
+    keep(store, ONE, RUN)
+    _act(store, _append)
     kept = _write_until_refused(store)
     bulk = _code(store, *(proposed(fact()) for _ in range(5_000)))
     story: Story = {"kept": len(kept), "stored": len(stored(store)), "bulk": bulk}
+    story["append"] = _act(store, _append)
     story["ballast while refused"] = (root / "ballast").exists()
     filler = _fill(root)
     store.close()
@@ -44,6 +54,7 @@ def refused_in_time(root: Path) -> Story:
     with store.transaction() as tx:
         tx.erase(kept[0].record.record_id, [erased(kept[0].event)])
         tx.write([forgotten(kept[0].record, act())])
+    story["erase"] = _act(store, _erase)
     store.scrub()
     story["revoke"] = _code(store, changed(kept[1].record, Move.REJECT))
     story["propose"] = _code(store, proposed(fact()))
@@ -103,6 +114,28 @@ def _thin_out(root: Path, store: Store) -> None:
 def _code(store: Store, *changes: Change) -> str:
     try:
         write(store, *changes)
+    except RunloreError as error:
+        return error.code
+    return "written"
+
+
+def _append(tx: Transaction) -> None:
+    tx.journal.append(ONE.session_id, RUN.run_id, [said("x" * 1_000)] * 100, START)
+
+
+def _erase(tx: Transaction) -> None:
+    """All that forgetting a session does."""
+    assert tx.journal.erase_session(ONE.session_id) == 100
+    tx.pointers.delete([RUN.run_id])
+    tx.runs.delete_receipts([RUN.run_id])
+    tx.runs.set_memory(RUN.run_id, MemoryState.FORGOTTEN, expected=frozenset(MemoryState))
+    tx.sessions.update(replace(ONE, title="", forgotten_at=START, revision=2), expected_revision=1)
+
+
+def _act(store: Store, act: Callable[[Transaction], None]) -> str:
+    try:
+        with store.transaction() as tx:
+            act(tx)
     except RunloreError as error:
         return error.code
     return "written"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.req("OPS-4", "LRN-12")
+@pytest.mark.req("OPS-4", "LRN-12", "JRN-1")
 def test_a_full_disk_refuses_new_writes_and_still_forgets(tmp_path: Path) -> None:
     alone = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
 
@@ -19,6 +19,7 @@ def test_a_full_disk_refuses_new_writes_and_still_forgets(tmp_path: Path) -> Non
     refused, full = story["refused"], story["full"]
     assert refused["kept"] == refused["stored"] > 1_000
     assert refused["bulk"] == "store.disk-full"
+    assert (refused["append"], refused["erase"]) == ("store.disk-full", "written")
     assert refused["ballast while refused"]
     assert (refused["revoke"], refused["propose"]) == ("written", "store.disk-full")
     assert not refused["ballast while full"]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,10 +14,12 @@ import psycopg
 import pytest
 
 from runlore.domain.record import Move, Record, RecordId
+from runlore.domain.run import Run, RunStatus
 from runlore.ports.store import Position, Store
 from tests.builders import changed, confirmed, fact, proposed
 from tests.postgres_server import PostgresServer, find_programs
 from tests.storage.places import PostgresPlace, SqlitePlace, changes_since, ids, stored, write
+from tests.storage.run_values import at, keep, run, session
 
 FROM_THE_START = Position(store_id="", cursor=0)
 
@@ -154,19 +157,75 @@ def test_an_older_copy_that_was_put_back_and_moved_on_is_not_mistaken(
     assert not store.is_current(position)
 
 
+@pytest.mark.req("OPS-4", "RUN-4")
+@pytest.mark.parametrize("moved_on", ["another run", "the same run"])
+def test_an_older_copy_whose_runs_moved_on_is_not_mistaken(
+    sqlite_place: SqlitePlace, moved_on: str, tmp_path: Path
+) -> None:
+    store = sqlite_place.open()
+    one = session("one")
+    first, later = run(one, "run_1"), run(one, "run_2", status=RunStatus.COMPLETED)
+    keep(store, one, first)
+    store.close()
+    shutil.copy(sqlite_place.file, tmp_path / "copy")
+    store = sqlite_place.open()
+    if moved_on == "the same run":
+        _finish(store, first, at(5))
+    else:
+        keep(store, later)
+    _, position = changes_since(store, FROM_THE_START)
+    _finish(store, run(one), at(1))
+    assert store.is_current(position)
+    store.close()
+
+    shutil.copy(tmp_path / "copy", sqlite_place.file)
+    store = sqlite_place.open()
+    assert not store.is_current(position)
+    for _ in range(5):
+        keep(store, run(one, status=RunStatus.COMPLETED))
+    _finish(store, first, at(7))
+
+    assert not store.is_current(position)
+
+
+@pytest.mark.req("RUN-4")
+def test_a_position_stays_current_while_the_latest_run_goes_on(store: Store) -> None:
+    one = session("one")
+    ended = run(one, status=RunStatus.COMPLETED)
+    keep(store, one, ended)
+    _, position = changes_since(store, FROM_THE_START)
+
+    with store.transaction() as tx:
+        tx.runs.update(replace(ended, reason="told later", revision=2), expected_revision=1)
+
+    assert store.is_current(position)
+    assert not store.is_current(replace(position, witness=f"{position.witness[:-1]}"))
+
+
+def _finish(store: Store, going: Run, moment: datetime) -> None:
+    with store.transaction() as tx:
+        if tx.runs.find(going.run_id) is None:
+            tx.runs.insert(going)
+        ended = replace(going, status=RunStatus.COMPLETED, finished_at=moment, revision=2)
+        tx.runs.update(ended, expected_revision=1)
+
+
 @pytest.mark.req("OPS-4")
+@pytest.mark.parametrize("table", ["records", "runs"])
 def test_a_dump_restored_on_a_younger_server_is_followed_from_the_start(
-    postgres_place: PostgresPlace, tmp_path: Path
+    postgres_place: PostgresPlace, tmp_path: Path, table: str
 ) -> None:
     store = postgres_place.open()
     for _ in range(200):
         write(store, proposed(fact()))
+    one = session("one")
+    keep(store, one, run(one, status=RunStatus.COMPLETED))
     _, position = changes_since(store, FROM_THE_START)
     store.close()
     dump = tmp_path / "dump.sql"
 
     with PostgresServer() as younger, younger.database() as url:
-        _get_ahead(postgres_place.url, of=url)
+        _get_ahead(postgres_place.url, of=url, table=table)
         _program("pg_dump", postgres_place.url, "--no-owner", f"--file={dump}")
         _program("psql", url, "--quiet", "--set=ON_ERROR_STOP=1", f"--file={dump}")
         restored = PostgresPlace(url)
@@ -175,19 +234,25 @@ def test_a_dump_restored_on_a_younger_server_is_followed_from_the_start(
         told, position = changes_since(store, FROM_THE_START)
         assert len(told) == 200
 
-        change = proposed(fact())
+        change, late = proposed(fact()), run(one, status=RunStatus.FAILED)
         write(store, change)
+        keep(store, late)
         told, _ = changes_since(store, position)
         assert told == [change.record]
+        with store.snapshot() as snapshot:
+            assert list(snapshot.runs.changed_since(position.cursor)) == [late]
+            assert len(list(snapshot.runs.changed_since(0))) == 2
         restored.close()
 
 
-def _get_ahead(url: str, *, of: str) -> None:
+def _get_ahead(url: str, *, of: str, table: str) -> None:
     """As if many more transactions had run on the one server than on the other."""
     with psycopg.connect(of, autocommit=True) as connection:
         number = int(str(connection.execute("SELECT pg_current_xact_id()").fetchall()[0][0]))
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("UPDATE records SET change = change + %s", (number + 1_000,))
+        for each in ("records", "runs"):
+            ahead = number + 1_000 if each == table else 1
+            connection.execute(f"UPDATE {each} SET change = {ahead}".encode())
 
 
 def _program(name: str, url: str, *arguments: str) -> None:

@@ -17,9 +17,10 @@ from runlore.storage.sqlite.prepare import SqliteTarget
 from tests.builders import fact, proposed
 from tests.storage.places import Place, PostgresPlace, SqlitePlace, stored, write
 
-SECOND = Migration(number=2, name="notes", sql="CREATE TABLE notes (text TEXT NOT NULL);")
+PRESENT = len(known())
+NEXT = Migration(number=PRESENT + 1, name="later", sql="CREATE TABLE later (text TEXT NOT NULL);")
 BROKEN = Migration(
-    number=2, name="broken", sql="CREATE TABLE notes (text TEXT); INSERT INTO nowhere VALUES (1);"
+    number=PRESENT + 1, name="broken", sql="CREATE TABLE later (text TEXT); INSERT INTO nowhere VALUES (1);"
 )
 
 
@@ -76,11 +77,11 @@ def test_what_is_missing_is_applied_and_the_records_stay(place: Place, target: T
     records = stored(store)
     store.close()
 
-    migrate(target, store_id="unused", migrations=[*known(), SECOND])
-    migrate(target, store_id="unused", migrations=[*known(), SECOND])
+    migrate(target, store_id="unused", migrations=[*known(), NEXT])
+    migrate(target, store_id="unused", migrations=[*known(), NEXT])
 
-    assert target.has_table("notes")
-    assert place.sql("SELECT count(*) FROM migrations") == [(2,)]
+    assert target.has_table("later")
+    assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT + 1,)]
     assert len(records) == 1
     with pytest.raises(RunloreError) as caught:
         place.open()
@@ -92,8 +93,8 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(place: Place, target: T
     with pytest.raises((apsw.Error, psycopg.Error)):
         migrate(target, store_id="unused", migrations=[*known(), BROKEN])
 
-    assert not target.has_table("notes")
-    assert place.sql("SELECT count(*) FROM migrations") == [(1,)]
+    assert not target.has_table("later")
+    assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT,)]
     assert stored(place.open()) == []
 
 
@@ -117,4 +118,4 @@ def test_several_daemons_that_start_at_once_make_one_schema(postgres_place: Post
         write(store, proposed(fact()))
 
     assert len(stored(stores[0])) == 4
-    assert postgres_place.sql("SELECT count(*) FROM migrations") == [(1,)]
+    assert postgres_place.sql("SELECT count(*) FROM migrations") == [(PRESENT,)]

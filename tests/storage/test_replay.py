@@ -137,6 +137,7 @@ class Moves(RuleBasedStateMachine):
         fields: dict[str, object] = {
             "summary": summary,
             "superseded_by": RecordId("rec_new") if move is Move.SUPERSEDE else None,
+            "duplicate_of": RecordId("rec_first") if move is Move.DUPLICATE else None,
         }
         if scope is not None:
             fields["scope"] = scope

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runlore.cli.failures import CODES, report, report_failure
+from runlore.cli.failures import EXIT_CODES, report, report_failure
 from runlore.domain import errors
 from tests.surfaces.command_line import Runlore
 
@@ -416,7 +416,7 @@ def test_a_program_reads_the_problem_document(embedded: Runlore) -> None:
 @pytest.mark.parametrize(
     ("kind", "exit_code", "status"),
     [
-        (errors.Invalid, 2, 400),
+        (errors.Invalid, 2, 422),
         (errors.Refused, 2, 422),
         (errors.Unavailable, 3, 503),
         (errors.Denied, 4, 403),
@@ -449,7 +449,7 @@ def test_what_nobody_foresaw_is_reported_as_a_mistake_of_runlore(
 def test_no_class_of_error_is_without_an_exit_code() -> None:
     classes: set[Any] = {errors.RunloreError, *errors.RunloreError.__subclasses__()}
 
-    assert {kind for kind, _, _ in CODES} == classes
+    assert {kind for kind, _ in EXIT_CODES} == classes
 
 
 def _filled(text: str, ids: dict[str, str]) -> str:

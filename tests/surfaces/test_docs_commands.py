@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +23,22 @@ OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
 
 @pytest.mark.req("SUR-7")
 @EVERY_PAGE
-def test_the_commands_of_a_page_do_what_it_says(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_do_what_it_says(page: Path, short_home: Path) -> None:
     ids = Ids()
     for step in steps(page.read_text("utf-8")):
         try:
-            run(step, ids, tmp_path)
+            run(step, ids, short_home)
         except Mismatch as mismatch:
             pytest.fail(f"{page.relative_to(ROOT)}:{step.line}: $ {step.command}\n{mismatch}", pytrace=False)
+
+
+@pytest.fixture
+def short_home() -> Iterator[Path]:
+    """A home whose path leaves room for a socket; no daemon that a page has started outlives its test."""
+    with tempfile.TemporaryDirectory(prefix="rl-", dir="/tmp") as folder:
+        home = Path(folder)
+        yield home
+        run(Step(line=0, command="runlore down", output=""), Ids(), home)
 
 
 def test_the_readme_shows_commands_that_are_run() -> None:
@@ -120,6 +131,8 @@ def run(step: Step, ids: Ids, home: Path) -> None:
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
             "TERM": "dumb",
+            # Pages are run at the same time, and any port may be taken.
+            "RUNLORE_PORT": "0",
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

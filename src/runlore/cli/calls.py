@@ -1,20 +1,21 @@
-"""What every command has in common: `--json`, `--home`, the operations it calls and how it answers."""
+"""What every command has in common: `--json`, `--home`, `--url`, the operations it calls, how it answers."""
 
 import dataclasses
 import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Annotated, Concatenate, ParamSpec, cast
 
 import orjson
 import typer
 
+from runlore.cli.reach import chosen, reached
 from runlore.cli.usage import HelpfulCommand
-from runlore.config.settings import Settings, read_settings
+from runlore.config.settings import Settings
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonValue
 from runlore.ports.operations import Operations
@@ -24,26 +25,32 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 HomeOption = Annotated[
     str | None, typer.Option("--home", help="The state root (RUNLORE_HOME, else ~/.runlore).", metavar="PATH")
 ]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", help="A Runlore elsewhere (RUNLORE_URL), with RUNLORE_TOKEN.", metavar="URL"),
+]
+TokenFileOption = Annotated[
+    str | None,
+    typer.Option("--token-file", help="A file with the token for it.", metavar="PATH"),
+]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """One invocation: how it answers, and where its state lies."""
 
     as_json: bool
     home: str | None
+    url: str | None = None
+    token_file: str | None = None
 
     def settings(self) -> Settings:
         """The settings that apply to this call."""
-        return read_settings(home=self.home, environment=os.environ)
+        return chosen(home=self.home, url=self.url, token_file=self.token_file, environment=os.environ)
 
-    @contextmanager
-    def operations(self) -> Iterator[Operations]:
-        """The operations, embedded on the state root."""
-        from runlore.daemon.wiring import embedded
-
-        with embedded(self.settings()) as operations:
-            yield operations
+    def operations(self) -> AbstractContextManager[Operations]:
+        """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
+        return reached(self.settings())
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""
@@ -69,7 +76,7 @@ class Call:
 def command(
     app: typer.Typer, name: str
 ) -> Callable[[Callable[Concatenate[Call, CommandT], None]], Callable[Concatenate[Call, CommandT], None]]:
-    """Register a command; it takes `--json` and `--home` beside its own parameters and option groups."""
+    """Register a command; it takes `--json`, `--home` and `--url` beside its own parameters."""
 
     def register(
         body: Callable[Concatenate[Call, CommandT], None],
@@ -78,7 +85,8 @@ def command(
 
         @functools.wraps(body)
         def run(**options: object) -> None:
-            call = Call(bool(options.pop("as_json")), cast("str | None", options.pop("home")))
+            named = {name: cast("str | None", options.pop(name)) for name in _PLACES}
+            call = Call(as_json=bool(options.pop("as_json")), **named)
             cast("Callable[..., None]", body)(call, **{p.name: _gathered(p, options) for p in own})
 
         parameters = [expanded for p in own for expanded in _expanded(p)] + _SHARED
@@ -95,9 +103,13 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+_PLACES = {"home": HomeOption, "url": UrlOption, "token_file": TokenFileOption}
 _SHARED = [
     inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption),
-    inspect.Parameter("home", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=HomeOption),
+    *(
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _PLACES.items()
+    ),
 ]
 
 

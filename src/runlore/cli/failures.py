@@ -6,6 +6,7 @@ import traceback
 import orjson
 import typer
 
+from runlore.api.errors import status_of
 from runlore.cli.terminal import visible
 from runlore.daemon.answers import problem
 from runlore.domain.errors import (
@@ -19,24 +20,24 @@ from runlore.domain.errors import (
     Unavailable,
 )
 
-# The most particular class comes first; each with its exit code and its HTTP status.
-CODES: tuple[tuple[type[RunloreError], int, int], ...] = (
-    (Invalid, 2, 400),
-    (Refused, 2, 422),
-    (Unavailable, 3, 503),
-    (Denied, 4, 403),
-    (NotFound, 5, 404),
-    (Conflict, 6, 409),
-    (Corrupt, 1, 500),
-    (RunloreError, 1, 500),
+# The most particular class comes first; each with its exit code.
+EXIT_CODES: tuple[tuple[type[RunloreError], int], ...] = (
+    (Invalid, 2),
+    (Refused, 2),
+    (Unavailable, 3),
+    (Denied, 4),
+    (NotFound, 5),
+    (Conflict, 6),
+    (Corrupt, 1),
+    (RunloreError, 1),
 )
 
 
 def report(error: RunloreError, *, as_json: bool) -> int:
     """Say what went wrong on stderr, and answer the exit code."""
-    code, status = next((exit_code, status) for kind, exit_code, status in CODES if isinstance(error, kind))
+    code = next(exit_code for kind, exit_code in EXIT_CODES if isinstance(error, kind))
     if as_json:
-        document = orjson.dumps(problem(_storable(error), status), option=orjson.OPT_INDENT_2)
+        document = orjson.dumps(problem(_storable(error), status_of(error)), option=orjson.OPT_INDENT_2)
         sys.stderr.flush()
         sys.stderr.buffer.write(document + b"\n")
     else:

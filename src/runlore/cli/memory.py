@@ -46,10 +46,17 @@ def list_records(call: Call, where: options.FilterOptions, page: options.PageOpt
 
 
 @command(memory, "inspect")
-def inspect_record(call: Call, record_id: options.RecordArgument, as_of: options.AsOfOption = None) -> None:
+def inspect_record(
+    call: Call,
+    record_id: options.RecordArgument,
+    as_of: options.AsOfOption = None,
+    session: options.SessionOption = None,
+) -> None:
     """Show one record with all its fields."""
     with call.operations() as operations:
-        record = operations.get_record(RecordId(record_id), as_of=options.moment(as_of))
+        record = operations.get_record(
+            RecordId(record_id), as_of=options.moment(as_of), session_id=options.session_id(session)
+        )
     call.answer(record_to_plain(record), lambda: tables.show_record(record))
 
 
@@ -85,11 +92,40 @@ def search(
     call.answer(answers.hits_to_plain(text, hits), lambda: tables.show_hits(hits))
 
 
+@command(memory, "context")
+def context(
+    call: Call,
+    *,
+    goal: Annotated[str, typer.Argument(metavar="GOAL", help="The task that is being planned.")],
+    session: options.SessionOption = None,
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--limit", metavar="N", help=f"How many of each layer, up to {limits.CONTEXT_PER_LAYER_MAX}."
+        ),
+    ] = str(limits.CONTEXT_PER_LAYER_MAX),
+    as_of: options.AsOfOption = None,
+) -> None:
+    """Show what planning a task should know.
+
+    The best profile, procedural and semantic records for it, only such as a prompt may see.
+    """
+    request = ops.GoalRequest(
+        goal=goal,
+        session_id=options.session_id(session),
+        limit=options.whole_number(limit, "--limit"),
+        as_of=options.moment(as_of),
+    )
+    with call.operations() as operations:
+        found = operations.goal_context(request)
+    call.answer(answers.goal_context_to_plain(found), lambda: tables.show_goal_context(found))
+
+
 @command(memory, "history")
-def history(call: Call, record_id: options.RecordArgument) -> None:
+def history(call: Call, record_id: options.RecordArgument, session: options.SessionOption = None) -> None:
     """Show everything that happened to a record."""
     with call.operations() as operations:
-        events = operations.history(RecordId(record_id))
+        events = operations.history(RecordId(record_id), session_id=options.session_id(session))
     call.answer(answers.history_to_plain(events), lambda: tables.show_history(events))
 
 
@@ -191,10 +227,11 @@ def forget(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Erase a record's content, and all that was derived from it.
+    """Erase a record, a run or a session, and all derived from it.
 
-    The content of its history goes too; what happened and when stays. On a terminal it shows what would be
-    erased and asks. It cannot be undone.
+    The content of its history goes too; what happened and when stays. A run takes its events, artifacts and
+    memory along, a session all of its runs. On a terminal it shows what would be erased and asks. It cannot
+    be undone.
     """
     decision = target.read()
     if sys.stdin.isatty() and not yes and not dry_run:
@@ -208,11 +245,12 @@ def _asked(call: Call, decision: ops.Decision) -> ops.Decision:
     """The decision, bound to the record as it was shown; the store is free while the person reads."""
     with call.operations() as operations:
         shown = operations.forget(decision, dry_run=True)
-        revision = operations.get_record(decision.record_id).revision
+        is_record = decision.record_id not in {*shown.sessions, *shown.runs}
+        revision = operations.get_record(decision.record_id).revision if is_record else None
     tables.show_forget(shown, on_stderr=True)
-    if shown.records:
+    if shown.records or shown.runs or shown.sessions:
         typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
-    return replace(decision, expected_revision=revision)
+    return replace(decision, expected_revision=decision.expected_revision or revision)
 
 
 @command(memory, "export")

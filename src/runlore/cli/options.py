@@ -14,12 +14,19 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
 from runlore.domain.timestamps import parse_time
 from runlore.ports.operations import Decision, Filters
 
 WordT = TypeVar("WordT", bound=StrEnum)
 
 RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
+SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+SessionOption = Annotated[
+    str | None,
+    typer.Option("--session", metavar="ID", help="Only what this session sees."),
+]
 ReasonOption = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the history.")]
 AsOfOption = Annotated[
     str | None,
@@ -35,6 +42,10 @@ ScopeOption = Annotated[
 KeyOption = Annotated[
     str | None,
     typer.Option("--idempotency-key", metavar="KEY", help="The same call with the same key happens once."),
+]
+ExpectedOption = Annotated[
+    str | None,
+    typer.Option("--expected-revision", metavar="N", help="Refuse when it is not at this revision."),
 ]
 
 
@@ -82,6 +93,7 @@ class FilterOptions(Narrowing):
         ),
     ] = field(default_factory=list)
     as_of: AsOfOption = None
+    session: SessionOption = None
 
     def read(self) -> Filters:
         """The options as the operations take them."""
@@ -91,6 +103,7 @@ class FilterOptions(Narrowing):
             states=words(State, self.state, "state"),
             scopes=self.scopes(),
             as_of=moment(self.as_of),
+            session_id=session_id(self.session),
         )
 
 
@@ -112,26 +125,29 @@ class PageOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JournalOptions(PageOptions):
+    """How much of a journal, and from where."""
+
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
+    ] = str(limits.JOURNAL_PAGE_DEFAULT)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
     """What every act on a record takes."""
 
     record_id: RecordArgument
     reason: ReasonOption = ""
-    expected_revision: Annotated[
-        str | None,
-        typer.Option(
-            "--expected-revision", metavar="N", help="Refuse when the record is not at this revision."
-        ),
-    ] = None
+    expected_revision: ExpectedOption = None
     idempotency_key: KeyOption = None
 
     def read(self) -> Decision:
         """The options as the operations take them."""
-        expected = self.expected_revision
         return Decision(
             record_id=RecordId(self.record_id),
             reason=self.reason,
-            expected_revision=None if expected is None else whole_number(expected, "--expected-revision"),
+            expected_revision=optional_number(self.expected_revision, "--expected-revision"),
             idempotency_key=self.idempotency_key,
         )
 
@@ -161,6 +177,16 @@ class DraftOptions:
 def moment(text: str | None) -> datetime | None:
     """An optional time."""
     return None if text is None else parse_time(text)
+
+
+def session_id(text: str | None) -> SessionId | None:
+    """An optional session."""
+    return None if text is None else SessionId(text)
+
+
+def optional_number(text: str | None, name: str) -> int | None:
+    """An optional whole number."""
+    return None if text is None else whole_number(text, name)
 
 
 def query_text(argument: str | None, option: str | None) -> str:
@@ -203,16 +229,16 @@ def word(choices: type[WordT], text: str, name: str) -> WordT:
         ) from None
 
 
-def json_object(text: str | None, name: str) -> JsonObject:
+def json_object(text: str | None, name: str, *, example: str = '{"outcome": "kept"}') -> JsonObject:
     """An option that holds a JSON object."""
     if text is None:
         return {}
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _not_an_object(f"{name} is not JSON: {error}", name) from None
+        raise _not_an_object(f"{name} is not JSON: {error}", name, example) from None
     if not isinstance(value, dict):
-        raise _not_an_object(f"{name} is JSON, but not an object", name)
+        raise _not_an_object(f"{name} is JSON, but not an object", name, example)
     return value
 
 
@@ -221,8 +247,8 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARS_MAX else text[: _SHOWN_CHARS_MAX - 1] + "…"
 
 
-def _not_an_object(sentence: str, name: str) -> Invalid:
-    return Invalid(sentence, code="json.format", hint=f"""write it as {name} '{{"outcome": "kept"}}'""")
+def _not_an_object(sentence: str, name: str, example: str) -> Invalid:
+    return Invalid(sentence, code="json.format", hint=f"write it as {name} '{example}'")
 
 
 _SHOWN_CHARS_MAX = 80

@@ -38,10 +38,19 @@ class MergeOptions(options.Scoping):
 
 
 @command(review, "list")
-def list_waiting(call: Call, where: options.Narrowing, page: options.PageOptions) -> None:
+def list_waiting(
+    call: Call,
+    where: options.Narrowing,
+    page: options.PageOptions,
+    session: options.SessionOption = None,
+) -> None:
     """Show what waits, beside what a confirmation would replace."""
     request = ops.ReviewRequest(
-        kinds=where.kinds(), scopes=where.scopes(), limit=page.read_limit(), cursor=page.cursor
+        kinds=where.kinds(),
+        scopes=where.scopes(),
+        limit=page.read_limit(),
+        cursor=page.cursor,
+        session_id=options.session_id(session),
     )
     with call.operations() as operations:
         waiting = operations.review_list(request)

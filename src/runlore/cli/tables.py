@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from runlore.cli.cells import counted, scope_text, show_cursor, show_fields
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.audit import RecordEvent
-from runlore.domain.record import JsonValue, Layer, Record, State, Transition
+from runlore.domain.record import Layer, Record, State, Transition
 from runlore.domain.representation import record_to_plain
-from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 
@@ -30,21 +30,20 @@ def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: s
     titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
     show_table(
         [*(Column(title=title) for title in titles), _SUMMARY],
-        [(r.record_id, r.layer, r.kind, _state(r), _scope(r.scope), r.summary) for r in records],
+        [(r.record_id, r.layer, r.kind, _state(r), scope_text(r.scope), r.summary) for r in records],
     )
-    _show_cursor(next_cursor)
+    show_cursor(next_cursor)
 
 
 def show_record(record: Record) -> None:
     """One record, field by field; what is empty or usual is left out."""
     plain = record_to_plain(record)
-    usual = {"scope": _scope(record.scope), "provenance": None, "feedback": None}
+    usual = {"scope": scope_text(record.scope), "provenance": None, "feedback": None}
     if record.provenance.tainted or record.provenance.sources:
         del usual["provenance"]
     if record.feedback.wrong or record.feedback.helped:
         del usual["feedback"]
-    rows = [row for name, value in {**plain, **usual}.items() for row in _fields(name, value)]
-    show_table([Column(), Column(wraps=True, lines=True)], [((name, "bold"), text) for name, text in rows])
+    show_fields({**plain, **usual})
 
 
 def show_hits(hits: Sequence[ops.SearchHit]) -> None:
@@ -66,6 +65,27 @@ def show_hits(hits: Sequence[ops.SearchHit]) -> None:
                 _state(hit.record),
                 hit.record.summary,
                 (_parts(hit), "dim"),
+            )
+            for hit in hits
+        ],
+    )
+
+
+def show_goal_context(context: ops.GoalContext) -> None:
+    """The best of each layer for a goal."""
+    hits = [*context.profile, *context.procedural, *context.semantic]
+    if not hits:
+        say("Nothing that a prompt may see is about this.", "dim")
+        return
+    show_table(
+        [*(Column(title=title) for title in ("LAYER", "SCORE", "ID", "SCOPE")), _SUMMARY],
+        [
+            (
+                hit.record.layer,
+                str(hit.score.total),
+                hit.record.record_id,
+                scope_text(hit.record.scope),
+                hit.record.summary,
             )
             for hit in hits
         ],
@@ -119,12 +139,12 @@ def show_review(page: ops.ReviewPage) -> None:
         if number:
             say("")
         record, twin = item.record, item.outcome.duplicate_of
-        say(f"{record.record_id}  {record.kind} in {_scope(record.scope)}", "bold")
+        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope)}", "bold")
         now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
         _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else record.summary)
         for line, style in _remarks(item):
             say("  " + line, style)
-    _show_cursor(page.next_cursor)
+    show_cursor(page.next_cursor)
 
 
 def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
@@ -137,7 +157,10 @@ def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
             say("")
         proposal = f"  {item.proposal.record_id}" if item.proposal else ""
         shared = f": {', '.join(item.merge.shared)}" if item.merge.shared else ""
-        say(f"{item.status}{proposal}  {_scope(item.merge.scope)}, same {item.merge.basis}{shared}", "bold")
+        say(
+            f"{item.status}{proposal}  {scope_text(item.merge.scope)}, same {item.merge.basis}{shared}",
+            "bold",
+        )
         texts = [record.summary for record in item.sources]
         _show_beside(f"{len(texts)} SOURCES", texts, "MERGED", item.merge.summary)
         for record in item.sources:
@@ -160,11 +183,22 @@ def show_rollback(answer: ops.RollbackAnswer) -> None:
 def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
     """What was, or would be, erased."""
     deed = "Would erase" if answer.dry_run else "Erased"
-    if answer.records:
-        rows = [(deed, record.record_id, record.summary or record.kind) for record in answer.records]
+    rows = [
+        *((deed, session_id, "session") for session_id in answer.sessions),
+        *((deed, run_id, "run") for run_id in answer.runs),
+        *((deed, record.record_id, record.summary or record.kind) for record in answer.records),
+    ]
+    if rows:
         show_table(_DEEDS, rows, on_stderr=on_stderr)
     else:
         say("There is nothing left to erase.", "dim", on_stderr=on_stderr)
+    along = [
+        counted(number, what)
+        for number, what in ((answer.events, "journal event"), (answer.artifacts, "artifact"))
+        if number
+    ]
+    if along:
+        say(f"{deed} with {'it' if len(rows) == 1 else 'them'}: {', '.join(along)}", on_stderr=on_stderr)
     for path in answer.exports_left:
         say(f"An export still holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
 
@@ -177,33 +211,18 @@ def show_adoption(adoption: ops.Adoption) -> None:
 
 def show_export(answer: ops.ExportAnswer) -> None:
     """Where an export lies."""
-    say(f"Wrote {_records(answer.count)} to {answer.path}")
+    say(f"Wrote {counted(answer.count, 'record')} to {answer.path}")
 
 
 def show_import(answer: ops.ImportAnswer) -> None:
     """How an import landed."""
     if answer.mode == "exact":
-        say(f"Imported {_records(answer.count)}, exactly as in the file, with all history.")
+        say(f"Imported {counted(answer.count, 'record')}, exactly as in the file, with all history.")
     else:
         shown = ": `runlore memory review list` shows them" if answer.count else ""
-        say(f"Imported {_records(answer.count)} as candidates{shown}.")
+        say(f"Imported {counted(answer.count, 'record')} as candidates{shown}.")
     for why, number in sorted(answer.skipped.items()):
         say(f"  left out {number}: {why}", "dim")
-
-
-def show_status(status: ops.Status) -> None:
-    """What this Runlore is and holds."""
-    say(f"Runlore {status.version} on {status.state_root}", "bold")
-    for name, value in status.store.items():
-        if value != 0:
-            say(f"  {name}: {value}")
-    say("")
-    show_table(
-        [Column(title="LAYER"), *(Column(title=state.upper(), labelled=True) for state in State)],
-        [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
-    )
-    say("")
-    say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
 
 
 def _show_beside(left: str, texts: Sequence[str], right: str, text: str) -> None:
@@ -240,15 +259,6 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
         yield f"other proposals for the same place: {', '.join(item.rivals)}", "yellow"
 
 
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"
-
-
-def _show_cursor(next_cursor: str | None) -> None:
-    if next_cursor:
-        say(f"There are more: --cursor {next_cursor}", "dim")
-
-
 def _parts(hit: ops.SearchHit) -> str:
     score = hit.score
     named = {
@@ -268,24 +278,3 @@ def _changed(event: RecordEvent) -> str:
 def _state(record: Record) -> Cell:
     reason = f" ({record.state_reason})" if record.state_reason else ""
     return record.state + reason, _STATE_STYLES[record.state]
-
-
-def _scope(scope: Scope) -> str:
-    return scope.kind if scope == WORKSPACE else str(scope)
-
-
-def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
-    """A field as rows: what is inside an object has a row of its own, so that no text passes for another."""
-    if isinstance(value, dict):
-        for inner, item in value.items():
-            yield from _fields(f"{name}.{inner}", item)
-    elif isinstance(value, list | tuple) and any(isinstance(item, dict | list) for item in value):
-        for number, item in enumerate(value, start=1):
-            yield from _fields(f"{name}.{number}", item)
-    elif isinstance(value, list | tuple):
-        if value:
-            yield name, ", ".join(str(item) for item in value)
-    elif isinstance(value, bool):
-        yield name, "yes" if value else "no"
-    elif value is not None and value != "":
-        yield name, str(value)

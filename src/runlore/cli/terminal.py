@@ -17,7 +17,7 @@ from runlore.domain.safe_text import escaped
 from runlore.ports.operations import Progress, unwatched
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
     from rich.text import Text
 
 # What is piped has no edge; most rows stay one line at this width.
@@ -38,20 +38,21 @@ Cell: TypeAlias = str | tuple[str, str]
 class Column:
     """A column and its title. What wraps is a text; an id never does. `lines` keeps a text's own lines.
 
-    `labelled` repeats the title in blocks, for what says nothing without it.
+    `labelled` repeats the title in blocks, for what says nothing without it; `right` is for numbers.
     """
 
     title: str = ""
     wraps: bool = False
     lines: bool = False
     labelled: bool = False
+    right: bool = False
     columns_min: int = TEXT_COLUMNS_MIN
 
 
-def say(text: str, style: str = "", *, on_stderr: bool = False) -> None:
+def say(text: str, style: str = "", *, keep_newlines: bool = False, on_stderr: bool = False) -> None:
     """One line for a person. A terminal may wrap it; nothing is put into it, so it can be copied."""
     console = _console(on_stderr=on_stderr)
-    console.print(_text((text, style)), soft_wrap=True)
+    console.print(_text((text, style), keep_newlines=keep_newlines), soft_wrap=True)
 
 
 @contextmanager
@@ -149,7 +150,8 @@ def _show_columns(
     titled = any(column.title for column in columns)
     table = Table(box=None, pad_edge=False, padding=(0, _GAP_COLUMNS, 0, 0), show_header=titled)
     for column in columns:
-        table.add_column(column.title, overflow="fold", no_wrap=not column.wraps)
+        justify: JustifyMethod = "right" if column.right else "default"
+        table.add_column(column.title, overflow="fold", no_wrap=not column.wraps, justify=justify)
     for row in rows:
         table.add_row(*row)
     with console.capture() as capture:

@@ -1,1 +1,1 @@
-"""The Python SDK, embedded or remote. Filled after the HTTP surface."""
+"""The other side of HTTP: a small transport, and all operations over it."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from runlore.config.server import HOST_DEFAULT, PORT_DEFAULT, PORT_MAX
 from runlore.domain.errors import Invalid
 
 
@@ -19,18 +20,52 @@ class DatabaseTable(BaseModel):
     )
 
 
+class ServerTable(BaseModel):
+    """`[server]`: where the daemon listens, and whom it listens to."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    host: str = Field(
+        default=HOST_DEFAULT,
+        min_length=1,
+        description="The address to listen on. Beyond loopback a certificate is needed.",
+    )
+    port: int = Field(
+        default=PORT_DEFAULT, ge=0, le=PORT_MAX, description="The port to listen on; 0 takes a free one."
+    )
+    tcp: bool = Field(
+        default=True,
+        description="Whether to listen on host and port at all, beside the unix socket in the state root.",
+    )
+    tls_certificate: str = Field(
+        default="", description="The certificate's file (PEM, with its chain), for TLS on host and port."
+    )
+    tls_key: str = Field(default="", description="The certificate's private key (PEM).")
+    allowed_hosts: list[str] = Field(
+        default_factory=list,
+        description="Names beside loopback that callers may address it by, such as runlore.example.org.",
+    )
+    allowed_origins: list[str] = Field(
+        default_factory=list,
+        description="Web pages that may call it from a browser, such as https://runlore.example.org.",
+    )
+
+
 class ConfigFile(BaseModel):
     """The whole file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, title="Runlore config.toml")
 
     database: DatabaseTable = Field(default_factory=DatabaseTable, description="Where records are kept.")
+    server: ServerTable = Field(
+        default_factory=ServerTable, description="Where the daemon listens, and whom it listens to."
+    )
 
 
-def parsed(path: str, text: bytes) -> dict[str, str]:
-    """The file's settings by their dotted names."""
+def parsed(path: str, text: bytes) -> ConfigFile:
+    """The file's settings."""
     try:
-        file = ConfigFile.model_validate(tomllib.loads(text.decode()))
+        return ConfigFile.model_validate(tomllib.loads(text.decode()))
     except UnicodeDecodeError:
         raise Invalid(
             f"{path} is not a text in UTF-8", code="settings.file", hint="write it again with a text editor"
@@ -41,7 +76,6 @@ def parsed(path: str, text: bytes) -> dict[str, str]:
         ) from None
     except ValidationError as error:
         raise _breach(path, error) from None
-    return {"database.url": file.database.url}
 
 
 def config_schema() -> dict[str, object]:
@@ -56,7 +90,7 @@ def _breach(path: str, error: ValidationError) -> Invalid:
     return Invalid(
         f"{name} in {path} {problem}",
         code="settings.field",
-        hint=f"there are: {', '.join(_names(ConfigFile))}; docs/reference/settings.md explains them",
+        hint=f"there are: {', '.join(_names(ConfigFile))}; docs/settings.md explains them",
     )
 
 

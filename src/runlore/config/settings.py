@@ -5,22 +5,37 @@ What the file may hold stands in `config/file.py`, which is loaded only when the
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from runlore.config.server import PORT_MAX, Server
 from runlore.domain.errors import Invalid, Unavailable
+
+if TYPE_CHECKING:
+    from runlore.config.file import ConfigFile, ServerTable
 
 HOME_VARIABLE = "RUNLORE_HOME"
 DATABASE_VARIABLE = "RUNLORE_DATABASE_URL"
+HOST_VARIABLE = "RUNLORE_HOST"
+PORT_VARIABLE = "RUNLORE_PORT"
+URL_VARIABLE = "RUNLORE_URL"
+TOKEN_VARIABLE = "RUNLORE_TOKEN"
 CONFIG_NAME = "config.toml"
 _CONFIG_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything that can be set, with nothing left to look up."""
+    """Everything that can be set, with nothing left to look up.
+
+    `url` names a Runlore elsewhere, which is then called with `token` in place of this state root.
+    """
 
     state_root: str
     database_url: str | None = None
+    server: Server = field(default_factory=Server)
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settings:
@@ -29,7 +44,48 @@ def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settin
     file = _read_file(os.path.join(state_root, CONFIG_NAME))
     return Settings(
         state_root=state_root,
-        database_url=environment.get(DATABASE_VARIABLE) or file.get("database.url") or None,
+        database_url=environment.get(DATABASE_VARIABLE) or (file.database.url if file else None) or None,
+        server=_server(file.server if file else None, environment, state_root),
+        url=environment.get(URL_VARIABLE) or None,
+        token=environment.get(TOKEN_VARIABLE) or None,
+    )
+
+
+def read_port(text: str, name: str) -> int:
+    """A port as somebody wrote it."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(PORT_MAX)) and int(text) <= PORT_MAX):
+        raise Invalid(
+            f"{name} is {text[:80]!r}, which is not a port",
+            code="settings.port",
+            hint=f"give a number from 0 to {PORT_MAX}; 0 takes a free port",
+        )
+    return int(text)
+
+
+def _server(table: "ServerTable | None", environment: Mapping[str, str], state_root: str) -> Server:
+    server = Server() if table is None else _server_of(table, state_root)
+    host, port = environment.get(HOST_VARIABLE), environment.get(PORT_VARIABLE)
+    return replace(
+        server,
+        host=host or server.host,
+        port=read_port(port, PORT_VARIABLE) if port else server.port,
+    )
+
+
+def _server_of(table: "ServerTable", state_root: str) -> Server:
+    """The file's table. Files that it names lie beside it unless their whole path is given."""
+    certificate, key = (
+        os.path.join(state_root, os.path.expanduser(path)) if path else None
+        for path in (table.tls_certificate, table.tls_key)
+    )
+    return Server(
+        host=table.host,
+        port=table.port,
+        tcp=table.tcp,
+        tls_certificate=certificate,
+        tls_key=key,
+        allowed_hosts=tuple(table.allowed_hosts),
+        allowed_origins=tuple(table.allowed_origins),
     )
 
 
@@ -54,12 +110,12 @@ def _state_root(home: str | None, environment: Mapping[str, str]) -> str:
     return os.path.abspath(os.path.expanduser(chosen))
 
 
-def _read_file(path: str) -> Mapping[str, str]:
+def _read_file(path: str) -> "ConfigFile | None":
     try:
         with open(path, "rb") as file:
             text = file.read(_CONFIG_BYTES_MAX + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return None
     except OSError as error:
         raise Unavailable(
             f"{path} cannot be read: {error.strerror}",

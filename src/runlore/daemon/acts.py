@@ -12,7 +12,7 @@ from runlore.daemon.requests import checked_key, request_digest
 from runlore.domain.admission import admitted_reason
 from runlore.domain.audit import Act, replay
 from runlore.domain.errors import Conflict
-from runlore.domain.record import Record
+from runlore.domain.record import Record, RecordId
 from runlore.ports.clock import Clock
 from runlore.ports.operations import Caller
 from runlore.ports.store import Answer, Records, Store, Transaction
@@ -32,10 +32,11 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Done(Generic[AnswerT]):
-    """An act's answer, and the records that are kept with its key."""
+    """An act's answer, and the records, or the id of something else, that are kept with its key."""
 
     answer: AnswerT
-    records: Sequence[Record]
+    records: Sequence[Record] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,21 +54,58 @@ class Acting:
         again: Callable[[Transaction, tuple[Record, ...]], AnswerT],
     ) -> AnswerT:
         """Do it in one transaction, or make the answer again from the records that were kept with the key."""
+
+        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
+            return tuple((record.record_id, record.revision) for record in done.records)
+
+        def repeat(tx: Transaction, earlier: Answer) -> AnswerT:
+            return again(tx, _as_answered(tx.records, earlier))
+
+        return self._once(call, do, kept, repeat).answer
+
+    def perform_named(
+        self,
+        call: Call,
+        do: Callable[[Transaction, Act], tuple[AnswerT, str]],
+        again: Callable[[Transaction, str], AnswerT],
+    ) -> AnswerT:
+        """The same for an act that makes something else than records: `do` answers with its id, from which
+        `again` answers with what has become of it."""
+
+        def done(tx: Transaction, act: Act) -> Done[AnswerT]:
+            answer, name = do(tx, act)
+            return Done(answer=answer, name=name)
+
+        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
+            return ((RecordId(done.name), 0),)
+
+        def repeat(tx: Transaction, earlier: Answer) -> AnswerT:
+            return again(tx, earlier.records[0][0])
+
+        return self._once(call, done, kept, repeat).answer
+
+    def _once(
+        self,
+        call: Call,
+        do: Callable[[Transaction, Act], Done[AnswerT]],
+        kept: Callable[[Done[AnswerT]], tuple[tuple[RecordId, int], ...]],
+        repeat: Callable[[Transaction, Answer], AnswerT],
+    ) -> Done[AnswerT]:
         reason = admitted_reason(call.reason)
         key, digest = self._identity(call)
 
-        def attempt() -> AnswerT:
+        def attempt() -> Done[AnswerT]:
             with self.store.transaction() as tx:
                 earlier = tx.answer(key) if key is not None else None
                 if earlier is not None:
-                    return again(tx, _as_answered(tx.records, earlier, digest))
+                    _require_same(earlier, digest)
+                    return Done(answer=repeat(tx, earlier))
                 # The time is taken with the turn in hand, so that later events have later times.
                 act = Act(actor=self.caller.actor, at=self.clock.now(), reason=reason)
                 done = do(tx, act)
                 if key is not None:
-                    kept = tuple((record.record_id, record.revision) for record in done.records)
-                    tx.keep_answer(key, Answer(request_digest=digest, records=kept), act.at)
-            return done.answer
+                    tx.keep_answer(key, Answer(request_digest=digest, records=kept(done)), act.at)
+            return done
 
         try:
             return attempt()
@@ -89,12 +127,15 @@ def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record,
     return records
 
 
-def _as_answered(records: Records, earlier: Answer, digest: str) -> tuple[Record, ...]:
-    """What a keyed call answered the first time, from the events up to then."""
+def _require_same(earlier: Answer, digest: str) -> None:
     if earlier.request_digest != digest:
         raise Conflict(
             "this idempotency key was used for another call",
             code="idempotency.reused",
             hint="use a new key for every new call",
         )
+
+
+def _as_answered(records: Records, earlier: Answer) -> tuple[Record, ...]:
+    """What a keyed call answered the first time, from the events up to then."""
     return tuple(replay(records.events(record_id)[:revision]) for record_id, revision in earlier.records)

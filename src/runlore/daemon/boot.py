@@ -1,14 +1,16 @@
-"""What happens at every start, before the first operation."""
+"""What happens at every start, before the first operation, and what a daemon does beyond that."""
 
 from contextlib import suppress
 
-from runlore.daemon.app import Parts
+from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.maintenance import maintain, sweep, sweep_expired
+from runlore.daemon.parts import Parts
+from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
-from runlore.domain.audit import Act
-from runlore.domain.errors import Conflict, Unavailable
-from runlore.flow.publish.undo import sweep
+from runlore.domain.errors import Unavailable
+from runlore.flow.capture.maintenance import drop_leftovers
 
-_SWEEP_RECORDS = 500
+DISK_FULL = "store.disk-full"
 
 
 def boot(parts: Parts) -> None:
@@ -18,17 +20,23 @@ def boot(parts: Parts) -> None:
     disk, or beside a long reader, goes on without it, and the next one tries again.
     """
     with suppress(Unavailable):
-        Scrubbing(parts.state_root).finish(parts.store)
-        _sweep(parts)
+        scrubbing = Scrubbing(parts.state_root)
+        if scrubbing.is_owed():
+            drop_leftovers(remembering(parts))
+        scrubbing.finish(parts.store)
+        sweep_expired(parts)
+        do_due_jobs(parts)
 
 
-def _sweep(parts: Parts) -> None:
-    while True:
-        now = parts.clock.now()
-        with parts.store.snapshot() as snapshot:
-            if not snapshot.records.due(now, limit=1):
-                return
-        # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
-        with suppress(Conflict), parts.store.transaction() as tx:
-            due = tx.records.due(now, limit=_SWEEP_RECORDS)
-            sweep(tx, due, Act(actor="daemon", at=now, reason="expires_at has come"))
+def boot_daemon(parts: Parts) -> None:
+    """What a daemon does before it answers: the pointers of run memories rebuilt, what is owed written.
+
+    Run memories that cannot be read at all fail the start: a daemon that forgets silently is worse. On a full
+    disk it starts and answers what it can; its workers try again.
+    """
+    try:
+        maintain(parts, source="boot")
+        sweep(parts)
+    except Unavailable as error:
+        if error.code != DISK_FULL:
+            raise

@@ -26,7 +26,7 @@ class SystemClock:
 
 
 class TimeOrderedIds:
-    """`rec_` and 26 characters: 48 bits of milliseconds, then 80 random bits that only grow within one."""
+    """A prefix and 26 characters: 48 bits of milliseconds, then 80 random bits that only grow within one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,12 +34,16 @@ class TimeOrderedIds:
 
     def record_id(self, now: datetime) -> RecordId:
         """A new record's id, greater than every one that this process made before."""
+        return RecordId(self.new("rec", now))
+
+    def new(self, prefix: str, now: datetime) -> str:
+        """A new id, greater than every one with this prefix that this process made before."""
         with self._lock:
             fresh = (to_milliseconds(now) << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8))
             if fresh <= self._latest:
                 fresh = self._latest + 1
             self._latest = fresh
-            return RecordId("rec_" + _base32(fresh))
+            return f"{prefix}_{_base32(fresh)}"
 
 
 def _base32(number: int) -> str:

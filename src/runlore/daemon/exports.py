@@ -54,6 +54,18 @@ class Exports:
         paths = [os.path.join(self._folder, name) for name in names]
         return tuple(path for path in paths if os.path.isfile(path) and _mentions(path, wanted))
 
+    def keep_newest(self, most: int) -> tuple[str, ...]:
+        """Delete all but the newest exports: those that went. Their names begin with their time."""
+        try:
+            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".json"))
+        except FileNotFoundError:
+            return ()
+        gone = tuple(os.path.join(self._folder, name) for name in names[: max(0, len(names) - most)])
+        for path in gone:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        return gone
+
     def _write_aside(self, lines: Iterator[bytes], now: datetime) -> str:
         stamp = format_time(now).replace("-", "").replace(":", "").replace(".", "")
         self._remove_leftovers()

@@ -3,20 +3,29 @@
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 import orjson
 
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.ranking import RankFilter
-from runlore.flow.project.search import Found, catch_up, search
+from runlore.flow.project.feeds import Feed, RecordFeed
+from runlore.flow.project.kept import KeptRecords
+from runlore.flow.project.scope_view import KeptViews
+from runlore.flow.project.search import Found, IndexWanted, Reading, Told, catch_up, index_differs
 from runlore.ports.index import Index
-from runlore.ports.store import Position, Records, Store
+from runlore.ports.store import Position, Snapshot, Store
 
 # Applying this many records costs about as much as writing a small snapshot.
 SAVE_AFTER_RECORDS = 256
+# So many at once are not lost with a process that is killed: following them again takes seconds.
+_SAVE_AT_ONCE_RECORDS = 8_192
+
+AnswerT = TypeVar("AnswerT")
+RECORDS = RecordFeed()
 
 
 class IndexEngine(Protocol):
@@ -34,79 +43,124 @@ class IndexEngine(Protocol):
 class Follower:
     """One index on one store. The index and the snapshot that answers come from never differ."""
 
-    def __init__(self, store: Store, path: str, engine: IndexEngine) -> None:
-        self._store = store
+    def __init__(self, store: Store, path: str, engine: IndexEngine, feed: Feed = RECORDS) -> None:
+        self.store = store
         self._path = path
         self._engine = engine
-        self._lock = threading.Lock()
+        self._feed = feed
+        self.lock = threading.Lock()
         self._index: Index | None = None
         self._position: Position | None = None
+        self._latest: Told = frozenset()
         self._unsaved = 0
+        self._kept = KeptRecords()
+        self._views = KeptViews()
 
     def search(
         self, query: str, *, where: RankFilter, limit: int, as_of: datetime | None
     ) -> tuple[Found, ...]:
         """Rank a query over what is stored at this moment."""
-        with self._lock, self._store.snapshot() as snapshot:
-            index = self._caught_up(snapshot.records)
-            try:
-                return search(index, snapshot.records, query, where=where, limit=limit, as_of=as_of)
-            except Corrupt:
-                # The index is derived: what it says is never believed over the store.
-                index = self._rebuilt(snapshot.records)
-                return search(index, snapshot.records, query, where=where, limit=limit, as_of=as_of)
+        return self.answer(
+            lambda reading: reading.at(as_of).search(query, where=where, limit=limit), needs_index=True
+        )
+
+    def answer(self, ask: Callable[[Reading], AnswerT], *, needs_index: bool = False) -> AnswerT:
+        """Answer from one snapshot. The index is caught up with it only where the answer asks for the index.
+
+        What is asked may be asked a second time, so it must not change anything.
+        """
+        if not needs_index:
+            # Taken before the snapshot: what is read there is kept nowhere once something of it is forgotten.
+            kept, views = self._kept, self._views
+            with contextlib.suppress(IndexWanted), self.store.snapshot() as snapshot:
+                return ask(Reading(snapshot=snapshot, kept=kept, views=views))
+        return answer_together(lambda readings: ask(readings[0]), self)
+
+    def read_with_index(self, snapshot: Snapshot) -> Reading:
+        """The index as it stands at a snapshot that was taken with our lock held."""
+        index = self._caught_up(snapshot).frozen()
+        return Reading(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
 
     def catch_up(self) -> None:
         """Tell the index in memory, if there is one, what has changed; so no forgotten word stays in it."""
-        with self._lock:
+        with self.lock:
+            self._let_go()
             if self._index is not None:
-                with self._store.snapshot() as snapshot:
-                    self._caught_up(snapshot.records)
+                with self.store.snapshot() as snapshot:
+                    self._caught_up(snapshot)
+
+    def rebuild(self) -> None:
+        """Make the index anew from what is stored."""
+        with self.lock, self.store.snapshot() as snapshot:
+            self._rebuilt(snapshot)
+
+    def disagreement(self) -> str | None:
+        """What the index says that the store does not; None where they agree. Made to be slow and sure."""
+        with self.lock, self.store.snapshot() as snapshot:
+            index = self._caught_up(snapshot)
+            anew = self._engine.empty()
+            catch_up(anew, self._feed, snapshot, _beginning(snapshot), latest=frozenset())
+            return difference(index, anew, self._feed, snapshot)
 
     def discard_snapshot(self) -> None:
         """Delete what is saved of the index, before content that it was made from is erased."""
-        with self._lock:
+        with self.lock:
             self._discard()
 
     def close(self) -> None:
         """Save when enough has changed to be worth it."""
-        with self._lock:
-            if self._index is None or self._position is None or self._unsaved < SAVE_AFTER_RECORDS:
-                return
-            # Where it cannot be saved it is rebuilt: nobody's answer was wrong, and no command fails for it.
-            with contextlib.suppress(Unavailable, OSError):
-                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-                self._index.save(self._path, _stamp(self._position))
-                self._unsaved = 0
+        with self.lock:
+            if self._unsaved >= SAVE_AFTER_RECORDS:
+                self._save()
 
-    def _caught_up(self, records: Records) -> Index:
+    def _save(self) -> None:
         if self._index is None or self._position is None:
-            self._index, self._position = self._loaded(records)
-        caught = catch_up(self._index, records, self._position)
+            return
+        # Where it cannot be saved it is rebuilt: nobody's answer was wrong, and no command fails for it.
+        with contextlib.suppress(Unavailable, OSError):
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            self._index.save(self._path, _stamp(self._position))
+            self._unsaved = 0
+
+    def _caught_up(self, snapshot: Snapshot) -> Index:
+        if self._index is None or self._position is None:
+            self._index, self._position = self._loaded(snapshot)
+            self._latest = frozenset()
+        caught = catch_up(self._index, self._feed, snapshot, self._position, latest=self._latest)
         if caught.position.cursor < self._position.cursor:
             # Somebody has put an earlier database in place of the one that was followed.
-            return self._rebuilt(records)
+            return self._rebuilt(snapshot)
         self._position = caught.position
+        self._latest = caught.latest
         self._unsaved += caught.told
         if caught.forgot:
+            self._let_go()
             self._distrust_file()
+        if caught.told >= _SAVE_AT_ONCE_RECORDS:
+            self._save()
         return self._index
 
-    def _loaded(self, records: Records) -> tuple[Index, Position]:
-        here = records.position()
+    def _loaded(self, snapshot: Snapshot) -> tuple[Index, Position]:
+        here = snapshot.records.position()
         saved = self._engine.load(self._path)
         if saved is not None:
             index, stamp = saved
             position = _position(stamp)
-            if position and position.cursor <= here.cursor and self._store.is_current(position):
+            if position and position.cursor <= here.cursor and self.store.is_current(position):
                 return index, position
         self._distrust_file()
         return self._engine.empty(), replace(here, cursor=0)
 
-    def _rebuilt(self, records: Records) -> Index:
-        self._index, self._position = self._engine.empty(), replace(records.position(), cursor=0)
+    def _rebuilt(self, snapshot: Snapshot) -> Index:
+        self._index, self._position = self._engine.empty(), _beginning(snapshot)
+        self._latest = frozenset()
+        self._let_go()
         self._distrust_file()
-        return self._caught_up(records)
+        return self._caught_up(snapshot)
+
+    def _let_go(self) -> None:
+        """Keep nothing of what was read. Whoever still reads an earlier snapshot keeps it for itself."""
+        self._kept, self._views = KeptRecords(), KeptViews()
 
     def _distrust_file(self) -> None:
         """What is saved is unusable, or holds words of what was forgotten: it goes, and is written anew."""
@@ -133,6 +187,53 @@ class Follower:
                 code="index.discard",
                 hint="make the folder writable; nothing was changed",
             ) from error
+
+
+def answer_together(ask: Callable[[list[Reading]], AnswerT], *followers: Follower) -> AnswerT:
+    """Answer from one snapshot with the indexes of several followers, each as it stands there."""
+
+    def attempt() -> AnswerT:
+        with contextlib.ExitStack() as opened:
+            # The snapshot is taken with the locks held, always in this order: no index is ever ahead of it.
+            with contextlib.ExitStack() as held:
+                for follower in followers:
+                    held.enter_context(follower.lock)
+                snapshot = opened.enter_context(followers[0].store.snapshot())
+                readings = [follower.read_with_index(snapshot) for follower in followers]
+            return ask(readings)
+
+    try:
+        return attempt()
+    except Corrupt as error:
+        if not index_differs(error):
+            raise
+        # An index is derived: what it says is never believed over the store.
+        for follower in followers:
+            follower.rebuild()
+        return attempt()
+
+
+def difference(index: Index, anew: Index, feed: Feed, snapshot: Snapshot) -> str | None:
+    """What tells two indexes apart: how much they hold, and how they rank what is stored."""
+    told = [change.record for change in feed.changes(snapshot, _beginning(snapshot))]
+    step = max(1, len(told) // _COMPARED_RECORDS)
+    for record in told[::step]:
+        # Only its own state: the index may still hold blank lines of runs that are gone.
+        where = RankFilter(
+            states=frozenset({record.state}), scopes=frozenset({record.scope}), now=record.created_at
+        )
+        asked = [each.search(record.summary, where=where, limit=_COMPARED_HITS) for each in (index, anew)]
+        if asked[0] != asked[1]:
+            return f"ranks {record.record_id} otherwise than what is stored"
+    return None
+
+
+def _beginning(snapshot: Snapshot) -> Position:
+    return replace(snapshot.records.position(), cursor=0)
+
+
+_COMPARED_RECORDS = 200
+_COMPARED_HITS = 12
 
 
 def _sync(folder: str) -> None:

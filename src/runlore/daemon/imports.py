@@ -5,8 +5,6 @@ as candidates from outside: nothing of a stranger's file is believed before an o
 """
 
 import itertools
-import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +13,12 @@ from typing import BinaryIO, cast
 import orjson
 
 from runlore.daemon.exports import EXPORT_VERSION
+from runlore.daemon.import_files import opened_import, wrong_import
 from runlore.domain import limits
 from runlore.domain.admission import Draft, refuse_secrets
 from runlore.domain.audit import RecordEvent, event_from_plain
 from runlore.domain.contracts import check_record
-from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused, RunloreError
+from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
 from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.scope import WORKSPACE
@@ -46,36 +45,14 @@ class Header:
 
 def import_file(store: Store, path: str, intake: Intake, progress: Progress = unwatched) -> ImportAnswer:
     """Read an export into a store, in one transaction."""
-    try:
-        with _opened(path) as file, store.transaction() as tx:
-            # Two at once must not both find the store empty.
-            tx.lock({WORKSPACE})
-            header, untold = _document(file)
-            histories = _told(untold, header.count, progress)
-            if sum(tx.records.count().values()) == 0:
-                return _exactly(tx, histories)
-            return _as_candidates(tx, header, histories, intake)
-    except OSError as error:
-        raise Invalid(
-            f"{path!r} cannot be read: {error.strerror}; nothing was imported",
-            code="import.file",
-            hint="give the path of an export",
-        ) from error
-
-
-def _opened(path: str) -> BinaryIO:
-    if "\0" in path:
-        raise _wrong("has no path that there can be", hint="give the path of an export")
-    # A pipe without a writer would be waited for without end.
-    file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
-        file.close()
-        raise _wrong("is not a regular file")
-    if status.st_size > limits.IMPORT_BYTES_MAX:
-        file.close()
-        raise _wrong("is larger than an import may be", hint="import it in parts")
-    return file
+    with opened_import(path) as file, store.transaction() as tx:
+        # Two at once must not both find the store empty.
+        tx.lock({WORKSPACE})
+        header, untold = _document(file)
+        histories = _told(untold, header.count, progress)
+        if sum(tx.records.count().values()) == 0:
+            return _exactly(tx, histories)
+        return _as_candidates(tx, header, histories, intake)
 
 
 def _told(histories: Iterator[History], total: int, progress: Progress) -> Iterator[History]:
@@ -91,7 +68,7 @@ def _exactly(tx: Transaction, histories: Iterator[History]) -> ImportAnswer:
         try:
             tx.load(batch)
         except (Invalid, Conflict) as error:
-            raise _wrong(f"holds a record that cannot be stored: {error.sentence}") from error
+            raise wrong_import(f"holds a record that cannot be stored: {error.sentence}") from error
         count += len(batch)
     return ImportAnswer(mode="exact", count=count, skipped={})
 
@@ -163,12 +140,14 @@ def _document(file: BinaryIO) -> tuple[Header, Iterator[History]]:
     file.seek(0)
     text = file.read(limits.IMPORT_WHOLE_BYTES_MAX + 1)
     if len(text) > limits.IMPORT_WHOLE_BYTES_MAX:
-        raise _wrong("is too large to be read as a whole", hint="keep one record a line, as exports have it")
+        raise wrong_import(
+            "is too large to be read as a whole", hint="keep one record a line, as exports have it"
+        )
     whole = _parsed(text)
     header = _header(whole)
     records = cast("Mapping[str, JsonValue]", whole).get("records")
     if not isinstance(records, list):
-        raise _wrong("has no list of records")
+        raise wrong_import("has no list of records")
     return header, _counted(header, (_history(plain) for plain in records))
 
 
@@ -176,13 +155,13 @@ def _lines(file: BinaryIO) -> Iterator[History]:
     ended = False
     while line := file.readline(limits.IMPORT_LINE_BYTES_MAX):
         if ended:
-            raise _wrong("goes on after its end")
+            raise wrong_import("goes on after its end")
         if line.rstrip() == b"]}":
             ended = True
         elif line != b"\n":
             yield _history(_parsed(line.rstrip(b",\n")))
     if not ended:
-        raise _wrong("is cut off")
+        raise wrong_import("is cut off")
 
 
 def _counted(header: Header, histories: Iterable[History]) -> Iterator[History]:
@@ -191,22 +170,22 @@ def _counted(header: Header, histories: Iterable[History]) -> Iterator[History]:
         count += 1
         yield history
     if count != header.count:
-        raise _wrong(f"says that it holds {header.count} records, and holds {count}")
+        raise wrong_import(f"says that it holds {header.count} records, and holds {count}")
 
 
 def _header(plain: JsonValue) -> Header:
     if not isinstance(plain, Mapping) or not isinstance(plain.get("export_version"), int):
-        raise _wrong("is not an export of Runlore")
+        raise wrong_import("is not an export of Runlore")
     if plain["export_version"] != EXPORT_VERSION:
-        raise _wrong(
+        raise wrong_import(
             f"has export_version {plain['export_version']}; this Runlore reads {EXPORT_VERSION}",
             hint="use the version of Runlore that wrote it, or a newer one",
         )
     count, store_id = plain.get("count"), plain.get("store_id")
     if not isinstance(count, int) or not isinstance(store_id, str):
-        raise _wrong("lacks count or store_id")
+        raise wrong_import("lacks count or store_id")
     if len(store_id) > limits.ID_CHARS_MAX or not is_storable(store_id):
-        raise _wrong("has a store_id that is too long or cannot be stored")
+        raise wrong_import("has a store_id that is too long or cannot be stored")
     return Header(export_version=EXPORT_VERSION, store_id=store_id, count=count)
 
 
@@ -214,13 +193,13 @@ def _check(record: Record) -> None:
     try:
         check_record(record)
     except Invalid as error:
-        raise _wrong(f"holds a record that cannot be stored: {error.sentence}") from error
+        raise wrong_import(f"holds a record that cannot be stored: {error.sentence}") from error
 
 
 def _history(plain: JsonValue) -> History:
     """A record with its events, which lead to it by legal moves and say nothing unheard of."""
     if not isinstance(plain, dict) or not isinstance(plain.get("events"), list):
-        raise _wrong("holds a record that is not an object with events")
+        raise wrong_import("holds a record that is not an object with events")
     fields = dict(plain)
     told = fields.pop("events")
     try:
@@ -230,9 +209,9 @@ def _history(plain: JsonValue) -> History:
         for event in events:
             _check_event(event, record.layer)
     except (Corrupt, Conflict) as error:
-        raise _wrong(f"holds a record that cannot be read: {error.sentence}") from error
+        raise wrong_import(f"holds a record that cannot be read: {error.sentence}") from error
     if plain != fields:
-        raise _wrong(f"holds record {record.record_id}, which its events do not lead to")
+        raise wrong_import(f"holds record {record.record_id}, which its events do not lead to")
     return record, events
 
 
@@ -248,9 +227,9 @@ def _replayed(events: Sequence[RecordEvent]) -> Plain:
             number,
             event.to_state,
         ):
-            raise _wrong(f"holds an event of record {event.record_id} that does not fit to the others")
+            raise wrong_import(f"holds an event of record {event.record_id} that does not fit to the others")
     if not events:
-        raise _wrong("holds a record without events")
+        raise wrong_import("holds a record without events")
     return plain
 
 
@@ -258,7 +237,7 @@ def _read(plain: Plain) -> Record:
     """The record; what none of its fields says would be stored with the events and never be erased."""
     record = record_from_plain(plain)
     if record_to_plain(record) != plain:
-        raise _wrong(f"holds an event of record {record.record_id} that says what no record has")
+        raise wrong_import(f"holds an event of record {record.record_id} that says what no record has")
     return record
 
 
@@ -278,26 +257,24 @@ def _check_event(event: RecordEvent, layer: Layer) -> None:
     else:
         end = RECORD.after(event.from_state, event.move, name=event.record_id)
     if end is not event.to_state:
-        raise _wrong(f"holds a {event.move} of record {event.record_id} between states that it is not for")
+        raise wrong_import(
+            f"holds a {event.move} of record {event.record_id} between states that it is not for"
+        )
     for name, text, chars_max in (
         ("actor", event.actor, limits.ID_CHARS_MAX),
         ("reason", event.reason, limits.REASON_CHARS_MAX),
     ):
         if len(text) > chars_max or not is_storable(text):
-            raise _wrong(f"holds an event whose {name} is too long or cannot be stored")
+            raise wrong_import(f"holds an event whose {name} is too long or cannot be stored")
 
 
 def _parsed(text: bytes) -> JsonValue:
     try:
         return cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise _wrong(f"is not JSON: {error}") from None
+        raise wrong_import(f"is not JSON: {error}") from None
 
 
 def _batches(histories: Iterator[History]) -> Iterator[list[History]]:
     while batch := list(itertools.islice(histories, _BATCH_RECORDS)):
         yield batch
-
-
-def _wrong(problem: str, *, hint: str = "give a whole file that `memory export` wrote") -> RunloreError:
-    return Invalid(f"the import file {problem}; nothing was imported", code="import.file", hint=hint)

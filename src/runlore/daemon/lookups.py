@@ -86,11 +86,8 @@ def active_records(
     return {record.record_id: record for record in _all(records, where)}
 
 
-def radar_records(
-    records: Records, kinds: frozenset[Kind], state: State, now: datetime
-) -> tuple[Record, ...]:
-    """All radar-made records of some kinds, oldest first."""
-    where = RecordFilter(kinds=kinds, states=frozenset({state}), now=now)
+def radar_records(records: Records, where: RecordFilter) -> tuple[Record, ...]:
+    """All radar-made records that a filter asks for, oldest first."""
     found = [record for record in _all(records, where) if record.metadata.get("origin") == ORIGIN]
     return tuple(reversed(found))
 
@@ -109,16 +106,40 @@ def next_cursor(found: Sequence[Record], limit: int) -> str | None:
 
 def storable(record_id: RecordId) -> RecordId:
     """An id that a database can be asked for; any other names nothing either."""
+    return RecordId(askable(record_id, "record"))
+
+
+def askable(name: str, thing: str) -> str:
+    """A name that a database can be asked for; NotFound for any other, since it names nothing."""
     try:
-        check_text("the id", record_id)
+        check_text("the id", name)
     except Invalid:
-        raise _nameless() from None
-    if len(record_id) > limits.ID_CHARS_MAX:
-        raise _nameless()
-    return record_id
+        raise _nameless(thing) from None
+    if not 0 < len(name) <= limits.ID_CHARS_MAX:
+        raise _nameless(thing)
+    return name
 
 
-def _nameless() -> NotFound:
-    return NotFound(
-        "this id names no record", code="record.not-found", hint="`runlore memory list` shows the ids"
-    )
+def _nameless(thing: str) -> NotFound:
+    shown = f"`runlore {_LISTS[thing]}` shows the ids"
+    sentence = f"this id names no {thing}"
+    return {
+        "record": NotFound(sentence, code="record.not-found", hint=shown),
+        "session": NotFound(sentence, code="session.not-found", hint=shown),
+        "persona": NotFound(sentence, code="persona.not-found", hint=shown),
+        "run": NotFound(sentence, code="run.not-found", hint=shown),
+        "artifact": NotFound(sentence, code="artifact.not-found", hint=shown),
+        "token": NotFound(sentence, code="token.not-found", hint=shown),
+        "job": NotFound(sentence, code="job.not-found", hint=shown),
+    }[thing]
+
+
+_LISTS = {
+    "record": "memory list",
+    "session": "session list",
+    "persona": "session persona list",
+    "run": "session runs",
+    "artifact": "session runs",
+    "token": "token list",
+    "job": "jobs list",
+}

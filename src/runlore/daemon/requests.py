@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from enum import Enum
 
 from runlore.domain import limits
 from runlore.domain.contracts import check_text
@@ -54,6 +55,18 @@ def checked_key(key: str) -> str:
             hint="use a random identifier for every new call",
         )
     return key
+
+
+def short_text(name: str, text: str, chars_max: int) -> str:
+    """A trimmed text of one line that can be stored and is not endless."""
+    trimmed = check_text(name, text).strip()
+    if len(trimmed) > chars_max or len(trimmed.splitlines()) > 1:
+        raise Invalid(
+            f"{name} has more than one line or more than {chars_max} characters",
+            code="text.short",
+            hint="shorten it",
+        )
+    return trimmed
 
 
 def whole_milliseconds(moment: datetime | None) -> datetime | None:
@@ -122,6 +135,8 @@ def _plain(value: object) -> object:
         return sorted(str(item) for item in value)
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, Mapping):
         return dict(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -44,6 +44,10 @@ class Scrubbing:
             ) from error
         _remove(note)
 
+    def is_owed(self) -> bool:
+        """Whether an earlier process has left something undone."""
+        return bool(self._notes())
+
     def finish(self, store: Store) -> None:
         """Do what an earlier process has not come to."""
         notes = self._notes()

@@ -4,19 +4,25 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from runlore.config.models import load_families
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import SystemClock, TimeOrderedIds
 from runlore.daemon.follower import Follower
+from runlore.daemon.private_runs import PrivateRuns
+from runlore.domain.run import ProcessId
+from runlore.flow.project.feeds import RecordFeed, RunFeed
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.index import Index
 from runlore.ports.operations import Caller, Operations, Role
-from runlore.storage.open import open_store
+from runlore.ports.store import Store
+from runlore.storage.open import open_run_memories, open_store
 from runlore.storage.sqlite.files import prepare_state_root
 
 INDEX_NAME = os.path.join("index", "recall.snapshot")
+RUN_INDEX_NAME = os.path.join("index", "runs.snapshot")
 EMBEDDED_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
 
 
@@ -41,19 +47,32 @@ def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | Non
     # With a database elsewhere too: exports, the saved index and notes lie here, for nobody else to read.
     prepare_state_root(settings.state_root)
     store = open_store(database_url=settings.database_url, state_root=settings.state_root)
-    parts = Parts(
-        store=store,
-        follower=Follower(store, os.path.join(settings.state_root, INDEX_NAME), RecallEngine()),
-        clock=clock or SystemClock(),
-        ids=ids or TimeOrderedIds(),
-        state_root=settings.state_root,
-    )
     try:
+        parts = _parts(settings, store, clock or SystemClock(), ids or TimeOrderedIds())
         boot(parts)
     except BaseException:
         store.close()
         raise
     return parts
+
+
+def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
+    run_memories = open_run_memories(store=store, state_root=settings.state_root)
+    root = settings.state_root
+    return Parts(
+        store=store,
+        follower=Follower(store, os.path.join(root, INDEX_NAME), RecallEngine(), RecordFeed()),
+        run_follower=Follower(
+            store, os.path.join(root, RUN_INDEX_NAME), RecallEngine(), RunFeed(run_memories)
+        ),
+        run_memories=run_memories,
+        clock=clock,
+        ids=ids,
+        state_root=root,
+        process_id=ProcessId(ids.new("proc", clock.now())),
+        families=load_families(),
+        private_runs=PrivateRuns(),
+    )
 
 
 @contextmanager

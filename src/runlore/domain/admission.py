@@ -11,7 +11,8 @@ from datetime import datetime
 from runlore.domain import limits
 from runlore.domain.contracts import check_metadata, check_record, check_summary, check_text
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.guard import Finding, first_secret
+from runlore.domain.guard import Finding, find_secrets, first_secret
+from runlore.domain.guard.finding import REDACTION_MARKER
 from runlore.domain.record import (
     EvidenceRef,
     JsonObject,
@@ -117,10 +118,16 @@ def admitted_reason(reason: str) -> str:
 
 def refuse_secrets(record: Record) -> None:
     """Refuse a record whose text or metadata looks like it holds a secret; the message never repeats it."""
+    # What happened may have been redacted already; what shall be remembered must not hold such a gap.
+    look = _first_unredacted if record.layer in _TOLD else first_secret
     for name, text in _guarded_texts(record):
-        finding = first_secret(text)
+        finding = look(text)
         if finding:
             raise _secret(name, finding)
+
+
+def _first_unredacted(text: str) -> Finding | None:
+    return next((found for found in find_secrets(text) if found.rule != REDACTION_MARKER), None)
 
 
 def _secret(name: str, finding: Finding) -> Refused:
@@ -229,4 +236,5 @@ def _value_in(text: str, profile_key: str) -> str:
     return _value_of(key, text) if key.subject == key_of_parts(profile_key, text).subject else text
 
 
+_TOLD = frozenset({Layer.EPISODIC, Layer.WORKING})
 _KEYED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})

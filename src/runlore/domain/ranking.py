@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from runlore.domain.analysis import folded, terms_of
 from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
@@ -106,7 +107,9 @@ def analysed(query: str) -> Query:
     return Query(whole=folded(query), terms=terms)
 
 
-def score_of(record: Record, query: Query, collection: Collection) -> Score | None:
+def score_of(
+    record: Record, query: Query, collection: Collection, *, impacts: Impacts | None = None
+) -> Score | None:
     """How well a record of the collection answers the query; None when it does not match at all.
 
         total = 10^12          if the whole query is the summary, but for case and outer white space
@@ -138,8 +141,10 @@ def score_of(record: Record, query: Query, collection: Collection) -> Score | No
 
     The summary's part is 32 x (19 x 112 + 38 x 112), the metadata's 32 x 19 x 50 (`deployment` has the stem
     of `deploy`), and at five hours the age has doubled three times: it is below 8, not below 4.
+
+    Whoever has analysed the record already hands its `impacts` in.
     """
-    impacts = impacts_of(record)
+    impacts = impacts or impacts_of(record)
     exact = bool(query.whole) and folded(record.summary) == query.whole
     summary = metadata = 0
     for term in query.terms:
@@ -159,6 +164,7 @@ def score_of(record: Record, query: Query, collection: Collection) -> Score | No
     )
 
 
+@lru_cache(maxsize=4_096)
 def rarity(document_frequency: int, size: int) -> int:
     """Sixteen times the binary logarithm of (n + 1) / (df + 1/2), rounded down, and at least one.
 
@@ -185,7 +191,7 @@ def impacts_of(record: Record) -> Impacts:
         term: once if count == 1 else impact(count, length=length) for term, count in Counter(terms).items()
     }
     # A line break joins no words, so all strings are read at once.
-    texts = "\n".join(_strings_of(record.metadata))
+    texts = "\n".join(strings_of(record.metadata))
     return Impacts(summary=summary, metadata=dict.fromkeys(terms_of(texts), IMPACT_METADATA))
 
 
@@ -199,13 +205,13 @@ def recency(age_ms: int) -> int:
     return RECENCY_MAX - bisect_right(RECENCY_STEPS_MS, age_ms)
 
 
-def _strings_of(value: JsonValue) -> Iterator[str]:
+def strings_of(value: JsonValue) -> Iterator[str]:
     """Every string in a metadata value, however deep. Keys and numbers say nothing about the content."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _strings_of(inner)
+            yield from strings_of(inner)
     elif isinstance(value, Sequence):
         for inner in value:
-            yield from _strings_of(inner)
+            yield from strings_of(inner)

@@ -20,6 +20,9 @@ class ScopeKind(StrEnum):
     WORKSPACE = "workspace"
 
 
+_KINDS = frozenset(kind.value for kind in ScopeKind)
+
+
 @dataclass(frozen=True, order=True)
 class Scope:
     """One scope. The workspace's id is always `default`."""
@@ -57,10 +60,9 @@ class Scope:
     def parse(cls, text: str) -> Self:
         """Read `KIND:ID`, or `workspace` alone."""
         kind, colon, identifier = text.partition(":")
-        known = ", ".join(ScopeKind)
-        if kind not in ScopeKind.__members__.values():
+        if kind not in _KINDS:
             raise Invalid(
-                f"{kind!r} is not a scope kind; there are {known}",
+                f"{kind!r} is not a scope kind; there are {', '.join(ScopeKind)}",
                 code="scope.kind",
                 hint="write a scope as KIND:ID, for example project:acme, or workspace",
             )

@@ -10,3 +10,10 @@ def is_storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def made_storable(text: str) -> str:
+    """The text with a sign in place of what no database holds: an error has to be told whatever it holds."""
+    if is_storable(text):
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from runlore.domain.record import (
     PROMPT_KINDS,
+    Kind,
     PolicyDecision,
     PublishTier,
     Record,
@@ -14,6 +15,8 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+
+PLANNING_KINDS = PROMPT_KINDS | {Kind.PROCEDURE}
 
 
 class Hidden(StrEnum):
@@ -39,7 +42,14 @@ def hidden_because(record: Record, now: datetime, *, shadowed: Collection[Record
     `shadowed` names the records that a live record already says it supersedes, while the link back is
     still being written.
     """
-    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record)
+    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record, PROMPT_KINDS)
+
+
+def hidden_from_planning(
+    record: Record, now: datetime, *, shadowed: Collection[RecordId] = ()
+) -> Hidden | None:
+    """The same for the context of a task, which knows approved procedures too."""
+    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record, PLANNING_KINDS)
 
 
 def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordId]) -> Hidden | None:
@@ -52,10 +62,10 @@ def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordI
     return None
 
 
-def _hidden_by_review(record: Record) -> Hidden | None:
+def _hidden_by_review(record: Record, kinds: frozenset[Kind]) -> Hidden | None:
     decision, status = record.policy_decision, record.verification_status
     reasons = (
-        (record.kind not in PROMPT_KINDS, Hidden.KIND),
+        (record.kind not in kinds, Hidden.KIND),
         (record.sensitivity is Sensitivity.SENSITIVE, Hidden.SENSITIVE),
         (record.publish_tier is not PublishTier.ACTIVE, Hidden.PROVISIONAL),
         (status is VerificationStatus.FAILED, Hidden.FAILED),

@@ -25,6 +25,7 @@ class Hit:
 
     record_id: RecordId
     total: int
+    revision: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +36,34 @@ class Ranking:
     collection: Collection
 
 
-class Index(Protocol):
+class Searchable(Protocol):
+    """Finds the best records for a query."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        where: RankFilter,
+        limit: int,
+        overlay: Overlay = NO_OVERLAY,
+        relative_to: Collection | None = None,
+    ) -> Ranking:
+        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id.
+
+        With `relative_to`, scores are relative to that collection, as where two indexes share one scale.
+        """
+        ...
+
+
+class Index(Searchable, Protocol):
     """Finds the best records for a query. Many threads may search beside one that applies changes."""
+
+    def frozen(self) -> Searchable:
+        """The index as it is now, whatever is applied to it later."""
+        ...
 
     def apply(self, records: Iterable[Record]) -> None:
         """Insert the records, each in place of the version held. An older revision than that is ignored."""
-        ...
-
-    def search(self, query: str, *, where: RankFilter, limit: int, overlay: Overlay = NO_OVERLAY) -> Ranking:
-        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id."""
         ...
 
     def erase(self, record_ids: Iterable[RecordId]) -> None:

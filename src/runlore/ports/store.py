@@ -4,15 +4,22 @@ A function that takes a `Store` owns its transactions; one that takes a `Transac
 caller's. Records and events are canonical; everything else can be rebuilt from them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
+from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
+from runlore.ports.run_store import Journal, Pointers, Processes, Runs, Sessions
+from runlore.ports.service_store import Counters, Jobs, Policies, Tokens
+
+# A table's name and one of its rows: how a backup holds the database, whichever engine it is.
+DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +34,24 @@ class RecordFilter:
     now: datetime | None = None
 
 
+class RecordLine(NamedTuple):
+    """What a list can tell of a record without reading it. `due_at` is when a live one expires."""
+
+    record_id: RecordId
+    revision: int
+    kind: Kind
+    state: State
+    scope: Scope
+    created_at: datetime
+    due_at: datetime | None
+    is_replaced: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Position:
     """How far a follower has come. Records may be told again, and none is left out.
 
-    The witness names the latest record and revision seen, so that a database that was put back to an
+    The witness names the latest record and run seen, so that a database that was put back to an
     earlier copy, and has moved on since, is not mistaken for the one that was followed.
     """
 
@@ -42,7 +62,10 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a keyed call answered the first time: the records at their revisions, to be told again."""
+    """What a keyed call answered the first time: the records at their revisions, to be told again.
+
+    A call that makes something else than records keeps its id, with revision 0.
+    """
 
     request_digest: str
     records: tuple[tuple[RecordId, int], ...]
@@ -80,6 +103,22 @@ class Records(Protocol):
         """The same as it would have answered at a past moment, from the events."""
         ...
 
+    def lines(self, where: RecordFilter, *, limit: int) -> tuple[RecordLine, ...]:
+        """The newest first, as `page`, without what the records say."""
+        ...
+
+    def count_lines(self, where: RecordFilter) -> int:
+        """How many records pass a filter."""
+        ...
+
+    def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
+        """The number of the latest change in each of the scopes that has records.
+
+        As long as it is the same nothing there has changed, for a record stays in its scope. None where that
+        cannot be told yet: a transaction with a lower number may still be committed.
+        """
+        ...
+
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
         """The records with an event later than a moment."""
         ...
@@ -96,16 +135,20 @@ class Records(Protocol):
         """The active profile records of a scope with this key, ignoring case."""
         ...
 
-    def active_workflow(self, scope: Scope, workflow: str) -> tuple[Record, ...]:
-        """The active procedural records of a scope with this workflow."""
-        ...
-
     def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
         """The superseded records that name this one as their replacement."""
         ...
 
     def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
         """The records made from this one (`source.record_ids`), whatever their state."""
+        ...
+
+    def of_run(self, run_id: RunId) -> tuple[Record, ...]:
+        """The records made from a run (`source.run_id`), whatever their state, oldest first."""
+        ...
+
+    def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
+        """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
         ...
 
     def proposals_for(self, digest: str) -> tuple[Record, ...]:
@@ -137,13 +180,62 @@ class Records(Protocol):
         ...
 
 
-class Transaction(Protocol):
-    """A write transaction: all of it is durable when the context ends, or nothing is."""
+class Collections(Protocol):
+    """Everything that a transaction or a snapshot holds. In a snapshot it can only be read."""
 
     @property
     def records(self) -> Records:
-        """The records, this transaction's own writes included."""
+        """The records."""
         ...
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions and personas."""
+        ...
+
+    @property
+    def runs(self) -> Runs:
+        """Runs, artifacts, receipts."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """The journals of the sessions."""
+        ...
+
+    @property
+    def pointers(self) -> Pointers:
+        """Where run memories are."""
+        ...
+
+    @property
+    def processes(self) -> Processes:
+        """Who executes runs."""
+        ...
+
+    @property
+    def jobs(self) -> Jobs:
+        """Background work."""
+        ...
+
+    @property
+    def policies(self) -> Policies:
+        """The policies' revisions."""
+        ...
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may call."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """Totals, switches and notes."""
+        ...
+
+
+class Transaction(Collections, Protocol):
+    """A write transaction: all of it is durable when the context ends, or nothing is."""
 
     def lock(self, scopes: Iterable[Scope]) -> None:
         """Keep others' review acts out of these scopes until the end, so that checks still hold."""
@@ -161,6 +253,11 @@ class Transaction(Protocol):
         """Replace the stored events of a forgotten record by their contentless versions (LRN-12 alone)."""
         ...
 
+    def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
+        """Write the rows of a backup into an empty store: how many of each table. Conflict
+        (`store.not-empty`) when there is anything; Invalid (`backup.format`) for rows that are not ours."""
+        ...
+
     def answer(self, key: str) -> Answer | None:
         """What a call with this idempotency key answered, if there was one."""
         ...
@@ -170,12 +267,15 @@ class Transaction(Protocol):
         ...
 
 
-class Snapshot(Protocol):
-    """A consistent view for reading."""
+class Snapshot(Collections, Protocol):
+    """A consistent view for reading: everything as it stood when the snapshot was taken."""
 
-    @property
-    def records(self) -> Records:
-        """The records as they stood when the snapshot was taken."""
+    def dump(self) -> Iterator[DumpRow]:
+        """Every row of every table, in an order in which they can be loaded; for a backup."""
+        ...
+
+    def dump_size(self) -> int:
+        """How many rows `dump` tells, so that its progress can be shown."""
         ...
 
 
@@ -196,6 +296,10 @@ class Store(Protocol):
 
     def scrub(self) -> None:
         """Overwrite what erased content has left in free pages and the log, as far as the engine can."""
+        ...
+
+    def problems(self) -> tuple[str, ...]:
+        """What the engine and our checksums find wrong with the stored data; for `doctor`."""
         ...
 
     def description(self) -> dict[str, str | int]:

@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 import numpy as np
 
 from runlore.domain.analysis import forget_words
-from runlore.domain.ranking import RankFilter, analysed
+from runlore.domain.ranking import Collection, RankFilter, analysed
 from runlore.domain.record import Record, RecordId
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
@@ -36,6 +36,32 @@ class Sizes:
 DEFAULT_SIZES = Sizes()
 
 
+@dataclass(frozen=True, eq=False)
+class FrozenIndex:
+    """One view, which no change touches. Implements `ports.index.Searchable`."""
+
+    view: View
+
+    def search(
+        self,
+        query: str,
+        *,
+        where: RankFilter,
+        limit: int,
+        overlay: Overlay = NO_OVERLAY,
+        relative_to: Collection | None = None,
+    ) -> Ranking:
+        """The best records of the filtered set that match."""
+        return ranked(
+            self.view,
+            analysed(query),
+            where=where,
+            limit=limit,
+            overlay=overlay,
+            relative_to=relative_to,
+        )
+
+
 class RankingIndex:
     """Implements `ports.index.Index`."""
 
@@ -53,9 +79,23 @@ class RankingIndex:
                 self._view = self._with(batch)
             self._view = View(parts=_settled(self._view.parts, self._sizes), tail=self._view.tail)
 
-    def search(self, query: str, *, where: RankFilter, limit: int, overlay: Overlay = NO_OVERLAY) -> Ranking:
+    def search(
+        self,
+        query: str,
+        *,
+        where: RankFilter,
+        limit: int,
+        overlay: Overlay = NO_OVERLAY,
+        relative_to: Collection | None = None,
+    ) -> Ranking:
         """The best records of the filtered set that match."""
-        return ranked(self._view, analysed(query), where=where, limit=limit, overlay=overlay)
+        return FrozenIndex(self._view).search(
+            query, where=where, limit=limit, overlay=overlay, relative_to=relative_to
+        )
+
+    def frozen(self) -> "FrozenIndex":
+        """The index as it is now."""
+        return FrozenIndex(self._view)
 
     def erase(self, record_ids: Iterable[RecordId]) -> None:
         """Rebuild what holds any version of these records without them, replaced versions included."""

@@ -33,8 +33,8 @@ from runlore.recall.sealing import Document, document_of, to_microseconds
 from runlore.recall.segment import CATEGORIES, Segment
 from runlore.recall.visibility import Part, Visible
 
-# What sorts hits: the total and the time the other way round, then the id.
-_Place: TypeAlias = tuple[int, int, RecordId]
+# What sorts hits: the total and the time the other way round, then the id. The revision comes along.
+_Place: TypeAlias = tuple[int, int, RecordId, int]
 
 _STATE_POINTS = np.array([state_points(state) for _, _, state, _ in CATEGORIES], dtype=np.int64)
 _RECENCY_STEPS_MS = np.array(RECENCY_STEPS_MS, dtype=np.int64)
@@ -48,18 +48,29 @@ class View:
     tail: Mapping[RecordId, Document] = field(default_factory=dict)
 
 
-def ranked(view: View, query: Query, *, where: RankFilter, limit: int, overlay: Overlay) -> Ranking:
+def ranked(
+    view: View,
+    query: Query,
+    *,
+    where: RankFilter,
+    limit: int,
+    overlay: Overlay,
+    relative_to: Collection | None = None,
+) -> Ranking:
     """The best of the filtered set."""
     documents = list(_documents(view, where, overlay))
     sections = list(_sections(view, query, where=where, overlay=overlay))
-    collection = _collection(query, documents, sections)
+    collection = relative_to or _collection(query, documents, sections)
     round_ = _Round(query=query, collection=collection, limit=limit)
     places: list[_Place] = round_.of_documents(documents) if limit > 0 else []
     for section in sections if limit > 0 else []:
         places = sorted(places)[:limit]
         floor = -places[-1][0] if len(places) == limit else 0
         places += round_.of_section(section, floor)
-    hits = tuple(Hit(record_id=record_id, total=-total) for total, _, record_id in sorted(places)[:limit])
+    hits = tuple(
+        Hit(record_id=record_id, total=-total, revision=revision)
+        for total, _, record_id, revision in sorted(places)[:limit]
+    )
     return Ranking(hits=hits, collection=collection)
 
 
@@ -123,7 +134,7 @@ class _Round:
         self._whole = digest(query.whole)
         self._weights = [
             rarity(frequency, collection.size) if frequency else 0
-            for frequency in collection.document_frequency.values()
+            for frequency in map(collection.document_frequency.__getitem__, query.terms)
         ]
 
     def of_documents(self, documents: Sequence[Document]) -> list[_Place]:
@@ -149,12 +160,11 @@ class _Round:
             exact_totals = EXACT + self._totals(segment, exact, points_at(exact, wanted))
             rows, totals = np.concatenate((exact, rows)), np.concatenate((exact_totals, totals))
         first = _first(rows, totals, self._limit)
-        created_at_us = segment.created_at_us[rows[first]].tolist()
+        best = rows[first]
+        columns = (totals[first], segment.created_at_us[best], best, segment.revision[best])
         return [
-            (-total, -created, segment.record_id(row))
-            for total, created, row in zip(
-                totals[first].tolist(), created_at_us, rows[first].tolist(), strict=True
-            )
+            (-total, -created, segment.record_id(row), revision)
+            for total, created, row, revision in zip(*(each.tolist() for each in columns), strict=True)
         ]
 
     def _place_of(self, document: Document) -> _Place | None:
@@ -169,7 +179,7 @@ class _Round:
             return None
         age_ms = self._collection.newest_at_ms - to_milliseconds(record.created_at)
         total = exact + TOKEN_SCALE * points + state_points(record.state) + recency(age_ms)
-        return -total, -to_microseconds(record.created_at), record.record_id
+        return -total, -to_microseconds(record.created_at), record.record_id, record.revision
 
     def _exact_rows(self, visible: Visible) -> Positions:
         if not self._query.whole:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -25,8 +25,10 @@ from runlore.recall.segment import CATEGORIES, Segment
 Kept = TypeVar("Kept")
 
 _FILTERS_KEPT = 8
+_CATEGORIES_KEPT = 64
 # With more rows taken out than this, counting anew costs less than looking each of them up.
 _REMOVED_MAX = 1024
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Recent(Generic[Kept]):
@@ -157,9 +159,9 @@ def _passing(segment: Segment, where: RankFilter) -> Mask:
         kinds=where.kinds,
         states=where.states,
         include_sensitive=where.include_sensitive,
-        now=where.now,
+        now=_LONG_AGO,
     )
-    mask = np.array([passes(record, anywhere) for record in _examples()])[segment.category]
+    mask = _categories(anywhere)[segment.category]
     if where.scopes is None:
         return mask
     scopes = keys_of(digest(str(scope)) for scope in where.scopes)
@@ -167,6 +169,12 @@ def _passing(segment: Segment, where: RankFilter) -> Mask:
     found = find(segment.scope_key, scopes)
     wanted[found[found >= 0]] = True
     return mask & wanted[segment.scope]
+
+
+@lru_cache(_CATEGORIES_KEPT)
+def _categories(anywhere: RankFilter) -> Mask:
+    """Which categories pass. Many sessions ask for the same ones, each in scopes of its own."""
+    return np.array([passes(record, anywhere) for record in _examples()])
 
 
 @cache
@@ -182,7 +190,7 @@ def _examples() -> tuple[Record, ...]:
             summary="",
             sensitivity=sensitivity,
             created_by="",
-            created_at=datetime(1970, 1, 1, tzinfo=UTC),
+            created_at=_LONG_AGO,
         )
         for layer, kind, state, sensitivity in CATEGORIES
     )

@@ -1,7 +1,11 @@
 """Opening the store that the settings name: SQLite in the state root, or PostgreSQL by its URL."""
 
+import os
+
 from runlore.domain.errors import Invalid, Unavailable
+from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Store
+from runlore.storage.run_memories import FOLDER, FileRunMemories
 from runlore.storage.sqlite.store import SqliteStore
 
 _SCHEMES = ("postgresql://", "postgres://")
@@ -26,3 +30,13 @@ def open_store(*, database_url: str | None, state_root: str) -> Store:
             hint="install it with: pip install 'runlore[postgres]'",
         ) from None
     return PostgresStore.open(database_url)
+
+
+def open_run_memories(*, store: Store, state_root: str) -> RunMemories:
+    """Where run memories are kept beside a store: its table where daemons share it, else files."""
+    if not isinstance(store, SqliteStore):
+        from runlore.storage.postgres.store import PostgresStore
+
+        if isinstance(store, PostgresStore):
+            return store.run_memories()
+    return FileRunMemories(os.path.join(os.path.abspath(state_root), FOLDER))

@@ -1,1 +1,1 @@
-"""Capture: what a finished run left becomes candidates. Filled by the learning plane."""
+"""Capture: sessions, runs and journals as agents report them, and what is remembered of a run that ended."""

@@ -4,16 +4,22 @@ The index follows the store inside the same snapshot that the answer is read fro
 is found by the next search.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from runlore.domain.audit import as_of as as_of_events
 from runlore.domain.errors import Corrupt
 from runlore.domain.ranking import Collection, Query, RankFilter, Score, analysed, score_of
-from runlore.domain.record import Record, RecordId, StateReason
-from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking
-from runlore.ports.store import Position, Records
+from runlore.domain.record import Record, RecordId
+from runlore.flow.project.feeds import Feed
+from runlore.flow.project.kept import Analysed, KeptRecords
+from runlore.flow.project.scope_view import KeptViews
+from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
+from runlore.ports.store import Position, RecordFilter, RecordLine, Records, Snapshot
+
+TOLD_KEPT_MAX = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,72 +30,170 @@ class Found:
     score: Score
 
 
+Told = frozenset[tuple[RecordId, int]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CaughtUp:
-    """Where the index stands now, how many records it was told, and whether some of them were forgotten."""
+    """Where the index stands now, what it was told last, and whether words of something forgotten went."""
 
     position: Position
     told: int
+    latest: Told
     forgot: bool
 
 
-def catch_up(index: Index, records: Records, since: Position) -> CaughtUp:
+def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: Position, *, latest: Told) -> CaughtUp:
     """Bring the index to where this snapshot stands.
 
-    Of a record that was forgotten, here or by another daemon, the words go too. Its tombstone stays, for it
-    still counts among the stale records of a search.
+    Of what was forgotten, here or by another daemon, the words go too; what the feed tells of it stays. What
+    was told the last time, `latest`, may be told again and is passed over.
     """
     told = 0
+    again: dict[tuple[RecordId, int], None] = {}
     forgotten: list[Record] = []
 
     def counted() -> Iterator[Record]:
         nonlocal told
-        for record in records.changed_since(since):
+        for change in feed.changes(snapshot, since):
+            version = (change.record.record_id, change.record.revision)
+            if len(again) < TOLD_KEPT_MAX:
+                again[version] = None
+            if version in latest:
+                continue
             told += 1
-            if record.state_reason is StateReason.FORGOTTEN:
-                forgotten.append(record)
-            yield record
+            if change.is_forgotten:
+                forgotten.append(change.record)
+            yield change.record
 
     index.apply(counted())
     # What is told from the beginning never had the words.
     if forgotten and since.cursor:
         index.erase([record.record_id for record in forgotten])
         index.apply(forgotten)
-    return CaughtUp(position=records.position(), told=told, forgot=bool(forgotten))
+    return CaughtUp(
+        position=snapshot.records.position(), told=told, latest=frozenset(again), forgot=bool(forgotten)
+    )
 
 
-def search(
-    index: Index, records: Records, query: str, *, where: RankFilter, limit: int, as_of: datetime | None
-) -> tuple[Found, ...]:
-    """The best matches of a query, now or as they would have been found at a past moment."""
-    past = _past_versions(records, as_of) if as_of is not None else {}
-    overlay = NO_OVERLAY
-    if past:
-        versions = tuple(record for record in past.values() if record is not None)
-        overlay = Overlay(hidden=frozenset(past), records=versions)
-    ranking = index.search(query, where=where, limit=limit, overlay=overlay)
-    found = dict(records.get_many([hit.record_id for hit in ranking.hits]))
-    found.update({i: record for i, record in past.items() if record is not None and i in found})
-    return _explained(ranking, found, query)
+class Past:
+    """A past moment: the versions of then of everything that has moved since, None for what was not there.
+
+    They are read when first asked for: an answer that needs no index needs none of them.
+    """
+
+    def __init__(self, records: Records, moment: datetime) -> None:
+        self._records = records
+        self.moment = moment
+
+    @cached_property
+    def versions(self) -> Mapping[RecordId, Record | None]:
+        """Those versions, by id."""
+        histories = self._records.events_of_many(self._records.moved_since(self.moment))
+        return {record_id: as_of_events(events, self.moment) for record_id, events in histories.items()}
+
+    @cached_property
+    def overlay(self) -> Overlay:
+        """What the index has to see instead."""
+        versions = tuple(record for record in self.versions.values() if record is not None)
+        return Overlay(hidden=frozenset(self.versions), records=versions)
 
 
-def _past_versions(records: Records, moment: datetime) -> dict[RecordId, Record | None]:
-    """What has moved since, as it was then: None for what did not exist yet."""
-    histories = records.events_of_many(records.moved_since(moment))
-    return {record_id: as_of_events(events, moment) for record_id, events in histories.items()}
+class IndexWanted(Exception):
+    """The answer needs the index: it is read once more, from a snapshot that the index stands at."""
 
 
-def _explained(ranking: Ranking, found: dict[RecordId, Record], query: str) -> tuple[Found, ...]:
-    asked = analysed(query)
-    return tuple(_part(hit, found.get(hit.record_id), asked, ranking.collection) for hit in ranking.hits)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One snapshot, the index as it stands there, and what was read last; now or at a past moment."""
+
+    snapshot: Snapshot
+    kept: KeptRecords = field(default_factory=KeptRecords)
+    views: KeptViews = field(default_factory=KeptViews)
+    searchable: Searchable | None = None
+    past: Past | None = None
+
+    @property
+    def records(self) -> Records:
+        """The records."""
+        return self.snapshot.records
+
+    @property
+    def index(self) -> Searchable:
+        """The index. Where it is not at hand the whole answer is asked for once more, with it."""
+        if self.searchable is None:
+            raise IndexWanted
+        return self.searchable
+
+    def at(self, moment: datetime | None) -> "Reading":
+        """The same at a past moment."""
+        if moment is None:
+            return self
+        return replace(self, past=Past(self.records, moment))
+
+    def page(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+        """The newest records, now or then."""
+        if self.past is None:
+            lines = self.records.lines(where, limit=limit)
+            return tuple(each.record for each in self.of_lines(lines))
+        return self.records.page_as_of(where, self.past.moment, limit=limit)
+
+    def of_lines(self, lines: tuple[RecordLine, ...]) -> list[Analysed]:
+        """The records of lines, in their order."""
+        found = self._analysed({line.record_id: line.revision for line in lines})
+        return [found[line.record_id] for line in lines if line.record_id in found]
+
+    def ranking(
+        self, query: str, *, where: RankFilter, limit: int, relative_to: Collection | None = None
+    ) -> Ranking:
+        """The best hits of a query, not yet read."""
+        overlay = NO_OVERLAY if self.past is None else self.past.overlay
+        return self.index.search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
+
+    def search(self, query: str, *, where: RankFilter, limit: int) -> tuple[Found, ...]:
+        """The best matches of a query."""
+        return self.explained(self.ranking(query, where=where, limit=limit), query)
+
+    def explained(self, ranking: Ranking, query: str) -> tuple[Found, ...]:
+        """The records behind a ranking, each with the parts of its score."""
+        found = self._analysed({hit.record_id: hit.revision for hit in ranking.hits})
+        return explained(ranking, found, analysed(query))
+
+    def _analysed(self, wanted: Mapping[RecordId, int]) -> dict[RecordId, Analysed]:
+        found: dict[RecordId, Analysed] = {}
+        missing: list[RecordId] = []
+        versions = {} if self.past is None else self.past.versions
+        for record_id, revision in wanted.items():
+            then = versions.get(record_id)
+            kept = Analysed(then) if then is not None else self.kept.get(record_id, revision)
+            if kept is None:
+                missing.append(record_id)
+            else:
+                found[record_id] = kept
+        if missing:
+            read = self.records.get_many(missing)
+            found.update((record_id, self.kept.keep(record)) for record_id, record in read.items())
+        return found
 
 
-def _part(hit: Hit, record: Record | None, query: Query, collection: Collection) -> Found:
-    score = None if record is None else score_of(record, query, collection)
-    if record is None or score is None or score.total != hit.total:
+def index_differs(error: Corrupt) -> bool:
+    """Whether it is only the index that is wrong, which is made anew from what is stored."""
+    return error.code == "index.differs"
+
+
+def explained(ranking: Ranking, found: Mapping[RecordId, Analysed], query: Query) -> tuple[Found, ...]:
+    """What a ranking says, beside what is stored. Corrupt where the two differ."""
+    return tuple(_part(hit, found.get(hit.record_id), query, ranking.collection) for hit in ranking.hits)
+
+
+def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collection) -> Found:
+    score = None
+    if stored is not None:
+        score = score_of(stored.record, query, collection, impacts=stored.impacts)
+    if stored is None or score is None or score.total != hit.total:
         raise Corrupt(
             f"the index ranks record {hit.record_id} by something else than what is stored",
             code="index.differs",
             hint="the index is rebuilt from the store by itself; search again",
         )
-    return Found(record=record, score=score)
+    return Found(record=stored.record, score=score)

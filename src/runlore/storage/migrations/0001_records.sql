@@ -5,7 +5,7 @@ CREATE TABLE store_meta (
 ) /* clustered */;
 
 -- One line per record: what queries look for. It holds no content, which stands in the events alone, and it
--- can be rebuilt from them. `subject`, `profile_key`, `workflow`, `sources_digest` and `imported_from` are
+-- can be rebuilt from them. `subject`, `profile_key`, `sources_digest` and `imported_from` are
 -- digests. `due_at_ms` is when a live record expires, `moved_at_ms` the latest time of any of its events.
 -- Reading starts at the event of `base_revision`. `change` is the number of the transaction that wrote it last.
 CREATE TABLE records (
@@ -18,9 +18,10 @@ CREATE TABLE records (
     proposal TEXT,
     subject TEXT,
     profile_key TEXT,
-    workflow TEXT,
     sources_digest TEXT,
     imported_from TEXT,
+    source_run TEXT,
+    source_session TEXT,
     superseded_by TEXT,
     created_at_ms BIGINT NOT NULL,
     due_at_ms BIGINT,
@@ -36,6 +37,7 @@ CREATE INDEX records_by_state
     ON records (state, layer, created_at_ms, record_id, kind, proposal, due_at_ms);
 CREATE INDEX records_by_scope
     ON records (scope_kind, scope_id, created_at_ms, record_id, state, layer, kind, proposal, due_at_ms);
+CREATE INDEX records_by_scope_change ON records (scope_kind, scope_id, change);
 
 CREATE INDEX records_by_change ON records (change, record_id);
 CREATE INDEX records_by_move ON records (moved_at_ms, record_id);
@@ -44,10 +46,10 @@ CREATE INDEX records_by_subject ON records (scope_kind, scope_id, kind, subject)
     WHERE subject IS NOT NULL AND state = 'active';
 CREATE INDEX records_by_profile_key ON records (scope_kind, scope_id, profile_key)
     WHERE profile_key IS NOT NULL AND state = 'active';
-CREATE INDEX records_by_workflow ON records (scope_kind, scope_id, workflow)
-    WHERE workflow IS NOT NULL AND state = 'active';
 CREATE INDEX records_by_replacement ON records (superseded_by) WHERE superseded_by IS NOT NULL;
 CREATE INDEX records_by_sources ON records (sources_digest) WHERE sources_digest IS NOT NULL;
+CREATE INDEX records_by_run ON records (source_run) WHERE source_run IS NOT NULL;
+CREATE INDEX records_by_session ON records (source_session) WHERE source_session IS NOT NULL;
 CREATE INDEX records_by_import ON records (imported_from) WHERE imported_from IS NOT NULL;
 
 -- The history, which is what a record is. Rows are appended and never grow, so that SQLite keeps no stale

@@ -17,7 +17,10 @@ CONNECTIONS_MAX = 8
 CONNECTION_WAIT_S = 5.0
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 5_000
-IDLE_TIMEOUT_MS = 300_000
+# A daemon that was suspended in the middle of a write must not keep others out for long; whoever reads, an
+# export to a slow disk perhaps, keeps nobody out.
+IDLE_TIMEOUT_MS = 10_000
+IDLE_READER_TIMEOUT_MS = 300_000
 CHECK_AFTER_S = 1.0
 OLDEST_SERVER = 130_000
 

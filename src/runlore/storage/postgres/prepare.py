@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.storage import migrate
+from runlore.storage.postgres import catalog
 from runlore.storage.postgres.connections import Connection
 from runlore.storage.postgres.session import placed
 from runlore.storage.sql.session import Dialect, Row
@@ -32,7 +33,8 @@ _MAY_SEE_CLUSTER = (
     " AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE')"
 )
 _FROM_THE_FUTURE = (
-    "SELECT COALESCE(max(change), 0) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM records"
+    "SELECT GREATEST((SELECT max(change) FROM records), (SELECT max(change) FROM runs), 0)"
+    " >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 )
 
 
@@ -50,7 +52,16 @@ def prepare(connection: Connection) -> Dialect:
             connection.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATION_LOCK,))
     may_see_cluster = connection.execute(_MAY_SEE_CLUSTER).fetchall()[0][0]
     store_id = _STORE_ID + (_CLUSTER if may_see_cluster else "")
-    return Dialect(change=_CHANGE, position=f"SELECT {store_id}, {_CURSOR}")
+    return Dialect(
+        change=_CHANGE,
+        position=f"SELECT {store_id}, {_CURSOR}",
+        settled=_CURSOR,
+        for_update=" FOR UPDATE",
+        skip_locked=" FOR UPDATE SKIP LOCKED",
+        columns=catalog.COLUMNS,
+        references=catalog.REFERENCES,
+        keeps_run_memories=True,
+    )
 
 
 def _renumber_if_restored(target: "PostgresTarget") -> None:
@@ -59,6 +70,7 @@ def _renumber_if_restored(target: "PostgresTarget") -> None:
         return
     with target.transaction():
         target.rows("UPDATE records SET change = 0")
+        target.rows("UPDATE runs SET change = 0")
         target.rows("UPDATE store_meta SET value = ? WHERE name = 'store_id'", secrets.token_hex(16))
 
 

@@ -8,9 +8,8 @@ from itertools import count
 import psycopg
 
 from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
-from runlore.storage.sql.session import Dialect, Parameters, Row, Statement
+from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, Statement
 
-STREAM_ROWS = 1_000
 _names = count()
 
 
@@ -20,7 +19,7 @@ def placed(sql: str) -> bytes:
     return sql.replace("%", "%%").replace("?", "%s").encode()
 
 
-class PostgresSession:
+class PostgresSession(Spoilable):
     """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
 
     def __init__(self, connection: psycopg.Connection, server: Server, dialect: Dialect) -> None:
@@ -37,10 +36,10 @@ class PostgresSession:
         except DRIVER_ERRORS as error:
             raise self._server.translated(error) from error
 
-    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+    def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         """The rows of a query, from a cursor that lives in the server and ends with the transaction."""
         cursor = self._connection.cursor(name=f"stream_{next(_names)}")
-        cursor.itersize = STREAM_ROWS
+        cursor.itersize = at_once
         self._streams.add(cursor)
         try:
             yield from cursor.execute(placed(sql), parameters)

@@ -10,18 +10,27 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from runlore.domain.errors import Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
-from runlore.storage.postgres.connections import CONNECTIONS_MAX, Connection, connect, make_pool
+from runlore.storage.postgres.connections import (
+    CONNECTIONS_MAX,
+    IDLE_READER_TIMEOUT_MS,
+    Connection,
+    connect,
+    make_pool,
+)
 from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
 from runlore.storage.postgres.prepare import prepare
+from runlore.storage.postgres.run_memories import TableRunMemories
 from runlore.storage.postgres.session import PostgresSession
-from runlore.storage.sql import positions
+from runlore.storage.sql import health, positions
 from runlore.storage.sql.session import Dialect
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
 
 _CLOSE_WAIT_S = 5.0
+_BEGIN_READING = f"SELECT set_config('idle_in_transaction_session_timeout', '{IDLE_READER_TIMEOUT_MS}', true)"
 # After an import the server would plan for empty tables until its own housekeeping comes by.
 ANALYZE_AFTER_ROWS = 10_000
-_ERASED_FROM = ("record_events", "records", "record_sources")
+_LARGE = ("records", "record_events", "runs", "journal", "texts")
+_ERASED_FROM = ("record_events", "records", "record_sources", "journal", "texts", "run_memories")
 
 
 class PostgresStore:
@@ -56,7 +65,7 @@ class PostgresStore:
             transaction.check()
             try:
                 if session.rows_written >= ANALYZE_AFTER_ROWS:
-                    connection.execute("ANALYZE records, record_events")
+                    connection.execute(f"ANALYZE {', '.join(_LARGE)}")
                 connection.commit()
             except DRIVER_ERRORS as error:
                 raise self._server.translated(error) from error
@@ -66,6 +75,10 @@ class PostgresStore:
         """A read transaction that sees all that was acknowledged before."""
         with self._reading() as session:
             yield SqlSnapshot(session)
+
+    def run_memories(self) -> TableRunMemories:
+        """The run memories that this database holds for all its daemons."""
+        return TableRunMemories(reading=self._reading, writing=self._writing)
 
     def is_current(self, position: Position) -> bool:
         """Whether a follower's position belongs to this database as it is."""
@@ -84,6 +97,11 @@ class PostgresStore:
             raise self._server.translated(error) from error
         finally:
             connection.close()
+
+    def problems(self) -> tuple[str, ...]:
+        """What our checksums find wrong; the server looks after its own pages."""
+        with self._reading() as session:
+            return health.problems(session)
 
     def description(self) -> dict[str, str | int]:
         """What `status` shows."""
@@ -110,8 +128,18 @@ class PostgresStore:
     def _reading(self) -> Iterator[PostgresSession]:
         with self._session(IsolationLevel.REPEATABLE_READ, read_only=True) as (_, session):
             # The first statement is what fixes the snapshot.
-            session.rows("SELECT 1")
+            session.rows(_BEGIN_READING)
             yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[PostgresSession]:
+        """A transaction for what is no collection of the store's; committed at its end."""
+        with self._session(IsolationLevel.READ_COMMITTED, read_only=False) as (connection, session):
+            yield session
+            try:
+                connection.commit()
+            except DRIVER_ERRORS as error:
+                raise self._server.translated(error) from error
 
     @contextmanager
     def _session(

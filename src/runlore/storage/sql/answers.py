@@ -1,21 +1,33 @@
-"""What calls with an idempotency key answered, stored in the transaction of their effect."""
+"""What calls with an idempotency key answered, stored in the transaction of their effect.
 
+Each answer is kept with the names of what it tells of, so that it goes when one of them is forgotten.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 
 import orjson
 
 from runlore.domain.errors import Conflict
 from runlore.domain.record import RecordId
+from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
 from runlore.storage.sql.rows import damaged, digest
-from runlore.storage.sql.session import Session, Statement
+from runlore.storage.sql.session import IN_LIST_MAX, Session, Statement, chunks, in_list
 
 _GET = "SELECT request_digest, records FROM answers WHERE idempotency_key = ?"
 _KEEP = (
     "INSERT INTO answers (idempotency_key, request_digest, records, at_ms) VALUES (?, ?, ?, ?)"
     " ON CONFLICT DO NOTHING"
 )
+_NAME = "INSERT INTO answer_names (name, idempotency_key) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_PRUNE = "DELETE FROM answers WHERE at_ms < ?"
+_PRUNE_NAMES = (
+    "DELETE FROM answer_names"
+    " WHERE idempotency_key IN (SELECT a.idempotency_key FROM answers a WHERE a.at_ms < ?)"
+)
+_NAMING = "SELECT idempotency_key FROM answer_names WHERE name IN ({names})"
 
 
 def get(session: Session, key: str) -> Answer | None:
@@ -35,9 +47,35 @@ def keep(session: Session, key: str, answer: Answer, at: datetime) -> None:
     """Remember a keyed call's answer with its effect."""
     records = orjson.dumps(answer.records).decode()
     row = (digest(key), answer.request_digest, records, to_milliseconds(at))
-    if session.run([Statement(sql=_KEEP, rows=[row])]) != [1]:
+    names = [(name, digest(key)) for name in sorted({name for name, _ in answer.records})]
+    if session.run([Statement(sql=_KEEP, rows=[row]), Statement(sql=_NAME, rows=names)])[0] != 1:
         raise Conflict(
             "another call with the same idempotency key was faster",
             code="request.repeated",
             hint="send the same call again: it gets the answer of the first one",
         )
+
+
+def prune(session: Session, before: datetime) -> int:
+    """Delete the answers from before a moment: how many there were."""
+    session.make_room(freeing=True)
+    moment = (to_milliseconds(before),)
+    return session.run([Statement(sql=_PRUNE_NAMES, rows=[moment]), Statement(sql=_PRUNE, rows=[moment])])[1]
+
+
+def forget(session: Session, names: Sequence[str]) -> int:
+    """Delete the answers that name any of these: how many there were."""
+    session.make_room(freeing=True)
+    keys: dict[str, None] = {}
+    for chunk in chunks(filter(is_storable, dict.fromkeys(names)), IN_LIST_MAX):
+        keys.update((row[0], None) for row in session.rows(_NAMING.format(names=in_list(chunk)), chunk))
+    return sum(_delete(session, chunk) for chunk in chunks(keys, IN_LIST_MAX))
+
+
+def _delete(session: Session, keys: Sequence[str]) -> int:
+    condition = f"WHERE idempotency_key IN ({in_list(keys)})"
+    statements = [
+        Statement(sql=f"DELETE FROM answers {condition}", rows=[keys]),
+        Statement(sql=f"DELETE FROM answer_names {condition}", rows=[keys]),
+    ]
+    return session.run(statements)[0]

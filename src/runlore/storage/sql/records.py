@@ -6,10 +6,13 @@ from datetime import datetime
 from runlore.domain.audit import RecordEvent, replay
 from runlore.domain.errors import NotFound
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
-from runlore.ports.store import Position, RecordFilter
-from runlore.storage.sql import as_of, filters, listing, positions, reading
+from runlore.ports.store import Position, RecordFilter, RecordLine
+from runlore.storage.sql import as_of, filters, lines, listing, positions, reading
 from runlore.storage.sql.rows import digest
 from runlore.storage.sql.session import IN_LIST_MAX, Session, SqlValue, chunks, in_list
 
@@ -70,6 +73,18 @@ class SqlRecords:
             return ()
         return as_of.page_as_of(self._session, where, moment, limit=limit, before=before)
 
+    def lines(self, where: RecordFilter, *, limit: int) -> tuple[RecordLine, ...]:
+        """The newest first, without what the records say."""
+        return lines.lines(self._session, where, limit=limit)
+
+    def count_lines(self, where: RecordFilter) -> int:
+        """How many records pass a filter."""
+        return lines.count(self._session, where)
+
+    def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
+        """The number of the latest change in each of the scopes that has records."""
+        return lines.stamps(self._session, scopes)
+
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
         """The records with an event later than a moment."""
         sql = "SELECT record_id FROM records WHERE moved_at_ms > ? ORDER BY record_id"
@@ -85,11 +100,6 @@ class SqlRecords:
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
         return self._where(condition, scope.kind.value, scope.id, digest(profile_key.casefold()))
 
-    def active_workflow(self, scope: Scope, workflow: str) -> tuple[Record, ...]:
-        """The active procedural records of a scope with this workflow."""
-        condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.workflow = ?"
-        return self._where(condition, scope.kind.value, scope.id, digest(workflow))
-
     def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
         """The superseded records that name this one as their replacement."""
         return self._where("r.state = 'superseded' AND r.superseded_by = ?", record_id)
@@ -98,6 +108,19 @@ class SqlRecords:
         """The records made from this one (`source.record_ids`), whatever their state."""
         derived = "SELECT s.record_id FROM record_sources s WHERE s.source_id = ?"
         return self._where(f"r.record_id IN ({derived})", record_id)
+
+    def of_run(self, run_id: RunId) -> tuple[Record, ...]:
+        """The records made from a run (`source.run_id`), whatever their state, oldest first."""
+        return self._oldest_first("r.source_run = ?", run_id)
+
+    def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
+        """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
+        # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
+        found = (
+            "SELECT record_id FROM records WHERE source_session = ?"
+            " UNION SELECT record_id FROM records WHERE scope_kind = 'session' AND scope_id = ?"
+        )
+        return self._oldest_first(f"r.record_id IN ({found})", session_id, session_id)
 
     def proposals_for(self, digest_of_sources: str) -> tuple[Record, ...]:
         """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
@@ -140,6 +163,12 @@ class SqlRecords:
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
         """All records with their histories, by `record_id`, streamed."""
         return ((replay(history), history) for history in reading.all_histories(self._session))
+
+    def _oldest_first(self, condition: str, *parameters: str) -> tuple[Record, ...]:
+        if not all(map(is_storable, parameters)):
+            return ()
+        order = "r.created_at_ms, r.record_id"
+        return reading.records_where(self._session, condition, parameters, order=order)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Record, ...]:
         return reading.records_where(self._session, condition, parameters)

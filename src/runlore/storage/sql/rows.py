@@ -46,9 +46,10 @@ STEADY_COLUMNS = (
     "proposal",
     "subject",
     "profile_key",
-    "workflow",
     "sources_digest",
     "imported_from",
+    "source_run",
+    "source_session",
     "created_at_ms",
 )
 MOVING_COLUMNS = ("state", "superseded_by", "due_at_ms", "revision")
@@ -67,9 +68,10 @@ def steady_values(record: Record) -> tuple[SqlValue, ...]:
         None if record.proposal is None else record.proposal.value,
         _subject(record.semantic_key),
         _profile_key(record.layer, metadata),
-        _text_digest(metadata.get("workflow")) if record.layer is Layer.PROCEDURAL else None,
         _text_digest(metadata.get("sources_digest")),
         _text_digest(record.source.imported_from),
+        record.source.run_id,
+        record.source.session_id,
         to_milliseconds(record.created_at),
     )
 
@@ -178,10 +180,11 @@ def verify(row: Row) -> None:
         raise damaged(f"{row[0]} at revision {row[1]}")
 
 
-def to_json(value: JsonObject) -> str:
-    """The JSON text of a value; Invalid when it holds what cannot be stored."""
+def to_json(value: JsonObject, *, is_sorted: bool = False) -> str:
+    """The JSON text of a value, its keys in order where asked; Invalid when it cannot be stored."""
+    option = orjson.OPT_SORT_KEYS if is_sorted else None
     try:
-        text = orjson.dumps(value, default=_plain_mapping).decode()
+        text = orjson.dumps(value, default=_plain_mapping, option=option).decode()
     except TypeError as error:
         if "surrogates" in str(error):
             raise unstorable() from None

@@ -1,16 +1,22 @@
 """What the shared SQL needs from a database: one open transaction, and the few expressions that differ."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import islice
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 SqlValue: TypeAlias = int | str | None
 # Rows come from the driver; `rows.py` reads them once, at this edge.
 Row: TypeAlias = tuple[Any, ...]
 Parameters: TypeAlias = Sequence[SqlValue]
 ItemT = TypeVar("ItemT")
+_Arguments = ParamSpec("_Arguments")
+_ResultT = TypeVar("_ResultT")
 
+# How many rows of a stream are held at once, as a rule; and where each may hold a whole text.
+STREAM_ROWS = 1_000
+STREAM_LARGE_ROWS = 64
 # Well below what the databases take in one statement (SQLite 32,766 values).
 IN_LIST_MAX = 500
 
@@ -20,11 +26,20 @@ class Dialect:
     """The expressions that the databases spell differently.
 
     `change` is the number of the running transaction. `position` answers the store's id and the first number
-    that a snapshot taken now may not have seen.
+    that a snapshot taken now may not have seen; it has seen every change below `settled`. `for_update` and
+    `skip_locked` follow a SELECT whose rows are to stay as they are; with the second, rows that others hold
+    are passed over. `columns` and `references` tell the schema. `keeps_run_memories` is whether run memories
+    are a table here, and not files.
     """
 
     change: str
     position: str
+    settled: str
+    for_update: str
+    skip_locked: str
+    columns: str
+    references: str
+    keeps_run_memories: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +62,7 @@ class Session(Protocol):
         """All rows of a query with a bounded answer."""
         ...
 
-    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+    def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         """The rows of a query with an unbounded answer, in batches; the next query may run meanwhile."""
         ...
 
@@ -62,6 +77,59 @@ class Session(Protocol):
     def make_room(self, *, freeing: bool) -> None:
         """Refuse when the disk is nearly full; what takes something away may use the reserve."""
         ...
+
+    def check(self) -> None:
+        """Raise what made a write fail, so that half of it is never committed."""
+        ...
+
+    def spoil(self, error: BaseException) -> None:
+        """Note that a write has failed: the transaction can only be rolled back, whoever caught the error."""
+        ...
+
+
+class Spoilable:
+    """The part of a session that remembers the first failure of a write."""
+
+    _failure: BaseException | None = None
+
+    def check(self) -> None:
+        """Raise what made a write fail."""
+        if self._failure is not None:
+            raise self._failure
+
+    def spoil(self, error: BaseException) -> None:
+        """Note that a write has failed."""
+        if self._failure is None:
+            self._failure = error
+
+
+class _OnSession(Protocol):
+    """Something that reads and writes through a session."""
+
+    @property
+    def _session(self) -> Session:
+        """Its session."""
+        ...
+
+
+_OwnerT = TypeVar("_OwnerT", bound=_OnSession)
+
+
+def writing(
+    method: Callable[Concatenate[_OwnerT, _Arguments], _ResultT],
+) -> Callable[Concatenate[_OwnerT, _Arguments], _ResultT]:
+    """Mark a method that writes: once it has failed, its transaction is never committed."""
+
+    @wraps(method)
+    def guarded(self: _OwnerT, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _ResultT:
+        self._session.check()
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            self._session.spoil(error)
+            raise
+
+    return guarded
 
 
 def in_list(values: Sequence[object]) -> str:

@@ -1,76 +1,96 @@
 """A transaction and a snapshot, as the port names them, on a database's session."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from hashlib import blake2b
 
 from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
-from runlore.ports.store import Answer
-from runlore.storage.sql import answers, erasure, writes
+from runlore.ports.store import Answer, DumpRow
+from runlore.storage.sql import answers, dump, erasure, writes
+from runlore.storage.sql.counters import SqlCounters
+from runlore.storage.sql.jobs import SqlJobs
+from runlore.storage.sql.journal import SqlJournal
+from runlore.storage.sql.pointers import SqlPointers
+from runlore.storage.sql.policies import SqlPolicies
+from runlore.storage.sql.processes import SqlProcesses
 from runlore.storage.sql.records import SqlRecords
-from runlore.storage.sql.session import Session
+from runlore.storage.sql.runs import SqlRuns
+from runlore.storage.sql.session import Session, writing
+from runlore.storage.sql.sessions import SqlSessions
+from runlore.storage.sql.tokens import SqlTokens
 
 
-class SqlSnapshot:
-    """A consistent view for reading."""
-
-    def __init__(self, session: Session) -> None:
-        self.records = SqlRecords(session)
-
-
-class SqlTransaction:
-    """A write transaction. Once a write has failed it can only be rolled back, whoever caught the error."""
+class _Collections:
+    """Everything that the database holds, on one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._failure: BaseException | None = None
         self.records = SqlRecords(session)
+        self.sessions = SqlSessions(session)
+        self.runs = SqlRuns(session)
+        self.journal = SqlJournal(session)
+        self.pointers = SqlPointers(session)
+        self.processes = SqlProcesses(session)
+        self.jobs = SqlJobs(session)
+        self.policies = SqlPolicies(session)
+        self.tokens = SqlTokens(session)
+        self.counters = SqlCounters(session)
 
+
+class SqlSnapshot(_Collections):
+    """A consistent view for reading."""
+
+    def dump(self) -> Iterator[DumpRow]:
+        """Every row of every table, in an order in which they can be loaded."""
+        return dump.dump(self._session)
+
+    def dump_size(self) -> int:
+        """How many rows `dump` tells."""
+        return dump.size(self._session)
+
+
+class SqlTransaction(_Collections):
+    """A write transaction. Once a write has failed it can only be rolled back, whoever caught the error."""
+
+    @writing
     def lock(self, scopes: Iterable[Scope]) -> None:
         """Keep others' review acts out of these scopes until the end."""
-        with self._failing():
-            self._session.lock(sorted({_number(scope) for scope in scopes}))
+        self._session.lock(sorted({_number(scope) for scope in scopes}))
 
+    @writing
     def write(self, changes: Iterable[Change]) -> None:
         """Write changes with their events."""
-        with self._failing():
-            writes.write(self._session, changes)
+        writes.write(self._session, changes)
 
+    @writing
     def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
         """Write whole records with their histories as they are."""
-        with self._failing():
-            writes.load(self._session, histories)
+        writes.load(self._session, histories)
 
+    @writing
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
         """Replace the stored events of a forgotten record by their contentless versions."""
-        with self._failing():
-            erasure.erase(self._session, record_id, events)
+        erasure.erase(self._session, record_id, events)
+
+    @writing
+    def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
+        """Write the rows of a backup into an empty store: how many of each table."""
+        return dump.load(self._session, rows)
 
     def answer(self, key: str) -> Answer | None:
         """What a call with this idempotency key answered, if there was one."""
         return answers.get(self._session, key)
 
+    @writing
     def keep_answer(self, key: str, answer: Answer, at: datetime) -> None:
         """Remember a keyed call's answer with its effect."""
-        with self._failing():
-            answers.keep(self._session, key, answer, at)
+        answers.keep(self._session, key, answer, at)
 
     def check(self) -> None:
         """Raise what a write raised, so that half of it is never committed."""
-        if self._failure is not None:
-            raise self._failure
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        self.check()
-        try:
-            yield
-        except BaseException as error:
-            self._failure = error
-            raise
+        self._session.check()
 
 
 def _number(scope: Scope) -> int:

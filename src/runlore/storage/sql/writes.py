@@ -175,8 +175,9 @@ def _first_step(change: Change) -> _Step:
 
 
 def _steady(record: Record) -> tuple[object, ...]:
-    identity = (record.kind, record.scope, record.proposal, record.semantic_key, record.source.imported_from)
-    return (*identity, record.created_at, record.metadata)
+    source = record.source
+    identity = (record.kind, record.scope, record.proposal, record.semantic_key, source.imported_from)
+    return (*identity, source.run_id, source.session_id, record.created_at, record.metadata)
 
 
 def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:

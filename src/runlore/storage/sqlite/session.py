@@ -4,16 +4,24 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from runlore.storage.sql.session import Dialect, Parameters, Row, Statement
+from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, Statement
+from runlore.storage.sqlite import catalog
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
 from runlore.storage.sqlite.room import Room
 
+LATEST_CHANGE = (
+    "max((SELECT COALESCE(max(change), 0) FROM records), (SELECT COALESCE(max(change), 0) FROM runs))"
+)
 DIALECT = Dialect(
     change="current_change()",
-    position=(
-        "SELECT (SELECT value FROM store_meta WHERE name = 'store_id'),"
-        " (SELECT COALESCE(max(change), 0) + 1 FROM records)"
-    ),
+    position=(f"SELECT (SELECT value FROM store_meta WHERE name = 'store_id'), (SELECT {LATEST_CHANGE} + 1)"),
+    # Whoever writes is alone, so no number is overtaken.
+    settled=str(2**63 - 1),
+    for_update="",
+    skip_locked="",
+    columns=catalog.COLUMNS,
+    references=catalog.REFERENCES,
+    keeps_run_memories=False,
 )
 _CONNECTION_PRAGMAS = (
     "foreign_keys = ON",
@@ -45,7 +53,7 @@ def connect(path: str, *, writing: bool) -> apsw.Connection:
     return connection
 
 
-class SqliteSession:
+class SqliteSession(Spoilable):
     """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
 
     dialect = DIALECT
@@ -63,7 +71,13 @@ class SqliteSession:
         except DRIVER_ERRORS as error:
             raise self._health.translated(error) from error
 
-    def stream(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
+    def stream(
+        self,
+        sql: str,
+        parameters: Parameters = (),
+        *,
+        at_once: int = STREAM_ROWS,  # noqa: ARG002 - SQLite hands over one row at a time.
+    ) -> Iterator[Row]:
         """The rows of a query, read while they are asked for; it ends with the session."""
         cursor = self._connection.cursor()
         self._streams.add(cursor)

@@ -10,7 +10,8 @@ import apsw
 from runlore.domain.errors import Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
-from runlore.storage.sql import positions
+from runlore.storage.sql import health, positions
+from runlore.storage.sql.session import Session
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
@@ -80,6 +81,12 @@ class SqliteStore:
         self._check_open()
         self._writer.truncate_log()
 
+    def problems(self) -> tuple[str, ...]:
+        """What SQLite and our checksums find wrong."""
+        self._check_open()
+        with self._readers.session() as session:
+            return health.problems(session, _integrity)
+
     def description(self) -> dict[str, str | int]:
         """What `status` shows."""
         self._check_open()
@@ -110,6 +117,12 @@ class SqliteStore:
     def _check_open(self) -> None:
         if not self._is_open:
             raise Unavailable("the store is closed", code="store.closed", hint="open it again")
+
+
+def _integrity(session: Session) -> Iterator[str]:
+    for row in session.rows(f"PRAGMA integrity_check({health.PROBLEMS_MAX})"):
+        if row[0] != "ok":
+            yield f"SQLite: {row[0]}"
 
 
 def _size(path: str) -> int:

@@ -17,7 +17,7 @@ from runlore.domain.errors import RunloreError, Unavailable
 from runlore.storage.sql.transaction import SqlTransaction
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health, copied, disk_full
 from runlore.storage.sqlite.room import Room
-from runlore.storage.sqlite.session import SqliteSession
+from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession
 from runlore.storage.sqlite.turn import Turn
 
 BATCH_MEMBERS_MAX = 64
@@ -71,7 +71,7 @@ class Writer:
         self._turn = Turn()
         self._batch: _Batch | None = None
         self._thread: int | None = None
-        latest = connection.execute("SELECT COALESCE(max(change), 0) FROM records").fetchall()
+        latest = connection.execute(f"SELECT {LATEST_CHANGE}").fetchall()
         self._change = cast("int", latest[0][0])
         self._log_pages = 0
         self._checkpoint_at_pages = CHECKPOINT_PAGES

@@ -1,0 +1,64 @@
+"""How the API answers: JSON documents, problem documents, revisions as entity tags."""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import orjson
+from starlette.responses import Response
+
+from runlore.api.errors import RETRY_AFTER_S, status_of
+from runlore.daemon.answers import problem
+from runlore.domain.errors import RunloreError
+from runlore.domain.record import JsonValue
+
+JSON = "application/json"
+PROBLEM_JSON = "application/problem+json"
+# What is remembered is nobody's cache's business, and no browser shall guess what it is.
+PRIVATE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def document(
+    plain: JsonValue, *, status: int = 200, revision: int | None = None, location: str | None = None
+) -> Response:
+    """One JSON document, with its revision as the entity tag, and where a new thing is found."""
+    headers = dict(PRIVATE_HEADERS)
+    if revision is not None:
+        headers["ETag"] = entity_tag(revision)
+    if location is not None:
+        headers["Location"] = location
+    return Response(orjson.dumps(plain, default=_plain), status, headers, JSON)
+
+
+def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None) -> Response:
+    """The problem document of an error."""
+    status = status_of(error)
+    own = {**PRIVATE_HEADERS, **(headers or {})}
+    if status == 401:
+        own["WWW-Authenticate"] = 'Bearer realm="runlore"'
+    elif status == 503:
+        own["Retry-After"] = str(RETRY_AFTER_S)
+    plain = {name: _sayable(value) for name, value in problem(error, status).items()}
+    return Response(orjson.dumps(plain), status, own, PROBLEM_JSON)
+
+
+def entity_tag(revision: int) -> str:
+    """The entity tag of a revision."""
+    return f'"{revision}"'
+
+
+def place(*segments: str) -> str:
+    """The path of a thing, whatever characters its id has."""
+    return "/" + "/".join(quote(segment, safe="") for segment in segments)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+def _sayable(value: JsonValue) -> JsonValue:
+    """Text of a caller in an error may hold halves of surrogate pairs, which no document can."""
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value

@@ -1,0 +1,105 @@
+"""The HTTP status of every error: one table. It loads no web framework, so others can read it too."""
+
+from runlore.domain.errors import (
+    Conflict,
+    Corrupt,
+    Denied,
+    Invalid,
+    NotFound,
+    Refused,
+    RunloreError,
+    Unavailable,
+)
+
+STATUSES: tuple[tuple[type[RunloreError], int], ...] = (
+    (Invalid, 422),
+    (Refused, 422),
+    (Denied, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Unavailable, 503),
+    (Corrupt, 500),
+    (RunloreError, 500),
+)
+
+# Codes of the surface itself whose status says more than that of their class.
+PARTICULAR = {
+    "request.json": 400,
+    "request.header": 400,
+    "request.path": 400,
+    "request.too-large": 413,
+    "request.media-type": 415,
+    "token.missing": 401,
+    "token.unknown": 401,
+    "token.revoked": 401,
+    "method.denied": 405,
+    "revision.stale": 412,
+}
+# What is raised for a revision that is no longer the one that the caller has seen.
+STALE = frozenset(
+    {"record.revision", "policy.revision", "session.revision", "persona.revision", "run.revision"}
+)
+RETRY_AFTER_S = 1
+
+
+def status_of(error: RunloreError) -> int:
+    """The status of an error's problem document."""
+    particular = PARTICULAR.get(error.code)
+    return particular or next(status for kind, status in STATUSES if isinstance(error, kind))
+
+
+def unforeseen() -> RunloreError:
+    """What a caller is told of a mistake of ours. The details go to the log, not over the wire."""
+    return RunloreError(
+        "Runlore itself failed",
+        code="internal",
+        hint="this is a mistake in Runlore; the daemon's log has the details, please report it with them",
+    )
+
+
+def method_denied(method: str, path: str, allowed: str) -> Denied:
+    """The error for a path that exists, but not with this method."""
+    return Denied(
+        f"{path[:200]} does not take {method[:20]}", code="method.denied", hint=f"it takes {allowed}"
+    )
+
+
+def no_such_path(path: str) -> NotFound:
+    """The error for a path that names nothing."""
+    return NotFound(
+        f"there is nothing at {path[:200]}",
+        code="path.not-found",
+        hint="GET /openapi.json lists every path",
+    )
+
+
+def bad_json(what: str) -> Invalid:
+    """The error for a body that cannot be read at all."""
+    return Invalid(f"the body is {what}", code="request.json", hint="send one JSON document in UTF-8")
+
+
+def bad_field(name: str, problem: str) -> Invalid:
+    """The error for a parameter or a field that is unknown, missing or of another type."""
+    return Invalid(
+        f"{name[:200]} {problem[:300]}",
+        code="request.field",
+        hint="GET /openapi.json tells what this call takes",
+    )
+
+
+def too_large(limit_bytes: int) -> Invalid:
+    """The error for a body beyond the limit."""
+    return Invalid(
+        f"the body is larger than {limit_bytes:,} bytes",
+        code="request.too-large",
+        hint="send it in several calls",
+    )
+
+
+def unsupported_media(media: str) -> Invalid:
+    """The error for a body that is something else than JSON."""
+    return Invalid(
+        f"the body's type is {media[:100]!r}, which is not taken here",
+        code="request.media-type",
+        hint="send it with Content-Type: application/json",
+    )

@@ -1,0 +1,34 @@
+"""The OpenAPI document: what FastAPI tells of the routes, and the documents that they answer with."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from runlore.api.documents import projection, records, review, service, sessions
+
+DOCUMENTS = {
+    **records.DOCUMENTS,
+    **review.DOCUMENTS,
+    **sessions.DOCUMENTS,
+    **projection.DOCUMENTS,
+    **service.DOCUMENTS,
+}
+
+
+def openapi_of(app: FastAPI) -> dict[str, Any]:
+    """The document of an application, made once."""
+    if not app.openapi_schema:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        components = schema.setdefault("components", {})
+        schemas = components.setdefault("schemas", {})
+        schemas.update(DOCUMENTS)
+        # FastAPI's own errors are never answered here.
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema

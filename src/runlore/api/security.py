@@ -1,0 +1,191 @@
+"""The gate before every call: host, origin, size of the body, token. Nothing is read or routed before it.
+
+A web page cannot reach the daemon through a name of its own (Host), nor from another site (Origin); nobody
+reaches it without a token, the two probes apart.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from runlore.api import errors
+from runlore.api.answering import problem_answer
+from runlore.daemon.server import Service
+from runlore.domain import limits
+from runlore.domain.access import Caller
+from runlore.domain.errors import Denied, Invalid, RunloreError
+
+FREE_PATHS = frozenset({"/healthz", "/readyz"})
+# These bodies are files, and are streamed to the disk.
+FILE_PATHS = {"/v1/memory/import": limits.IMPORT_BYTES_MAX}
+_LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+# A client that still sends would not hear our answer, so so much of its body is taken and thrown away.
+_THROWN_AWAY_BYTES_MAX = 4 * limits.BODY_BYTES_MAX
+_THROWN_AWAY_S_MAX = 10.0
+_REQUEST_LINE_CHARS = 200
+
+Headers = dict[bytes, list[bytes]]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lets calls in that may come in, over one of the two ways: the unix socket or TCP."""
+
+    app: ASGIApp
+    service: Service
+    over_unix: bool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a call, then pass it on with its caller."""
+        if scope["type"] != "http":
+            return
+        path = scope["raw_path"].decode("latin-1")
+        limit_bytes = FILE_PATHS.get(path, limits.BODY_BYTES_MAX)
+        try:
+            headers = _grouped(scope["headers"])
+            self._check_host(headers)
+            self._check_origin(headers, scope["scheme"])
+            caller = None if path in FREE_PATHS else await self._caller(headers)
+            _check_length(headers, limit_bytes)
+        except RunloreError as error:
+            if not _waits_for_us(scope["headers"]):
+                await _throw_away(receive)
+            await problem_answer(error)(scope, receive, send)
+            return
+        # Routes are found by the path as it was sent: an id may hold a slash, written as %2F.
+        scope["path"] = path
+        scope["runlore.caller"] = caller
+        scope["runlore.service"] = self.service
+        scope["runlore.over_unix"] = self.over_unix
+        await self.app(scope, _bounded(receive, limit_bytes), send)
+
+    def _check_host(self, headers: Headers) -> None:
+        host = _only(headers, b"host")
+        name = _name_of(host)
+        allowed = {
+            *_LOCAL_NAMES,
+            self.service.server.host.lower(),
+            *_lowered(self.service.server.allowed_hosts),
+        }
+        # No page in a browser reaches a unix socket, so any name without a domain is taken for a local one.
+        if name in allowed or (self.over_unix and "." not in name):
+            return
+        raise Denied(
+            f"this daemon does not answer to the host {host[:_REQUEST_LINE_CHARS]!r}",
+            code="host.denied",
+            hint="call it as 127.0.0.1 or localhost, or list the name under allowed_hosts in [server]",
+        )
+
+    def _check_origin(self, headers: Headers, scheme: str) -> None:
+        if b"origin" not in headers:
+            return
+        origin = _only(headers, b"origin").lower()
+        host = _only(headers, b"host").lower()
+        if origin == f"{scheme}://{host}" or origin in _lowered(self.service.server.allowed_origins):
+            return
+        raise Denied(
+            f"calls from pages of {origin[:_REQUEST_LINE_CHARS]!r} are not let in",
+            code="origin.denied",
+            hint="list the origin under allowed_origins in [server], if it is yours",
+        )
+
+    async def _caller(self, headers: Headers) -> Caller:
+        secret = _secret_of(headers)
+        known = self.service.tokens.remembered(secret)
+        if known is not None:
+            return known
+        return await run_in_threadpool(self.service.tokens.caller, secret)
+
+
+def _secret_of(headers: Headers) -> str:
+    if b"authorization" not in headers:
+        raise Denied(
+            "this call needs a token",
+            code="token.missing",
+            hint="send Authorization: Bearer SECRET; operator.token in the state root holds the operator's",
+        )
+    kind, _, secret = _only(headers, b"authorization").partition(" ")
+    if kind.lower() != "bearer" or not secret.strip():
+        raise Denied(
+            "the Authorization header holds no bearer token",
+            code="token.missing",
+            hint="send Authorization: Bearer SECRET",
+        )
+    return secret.strip()
+
+
+def _check_length(headers: Headers, limit_bytes: int) -> None:
+    for value in headers.get(b"content-length", ()):
+        if not value.isdigit() or int(value[:20]) > limit_bytes:
+            raise errors.too_large(limit_bytes)
+
+
+def _bounded(receive: Receive, limit_bytes: int) -> Receive:
+    """The body, until it is larger than it may be: a body that is sent in chunks tells no length."""
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > limit_bytes:
+            await _throw_away(receive)
+            raise errors.too_large(limit_bytes)
+        return message
+
+    return bounded
+
+
+def _waits_for_us(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a client sends its body only when asked to, or would send more than is worth waiting for."""
+    grouped = _grouped(headers)
+    lengths = [int(value[:20]) for value in grouped.get(b"content-length", ()) if value.isdigit()]
+    return b"expect" in grouped or max(lengths, default=0) > _THROWN_AWAY_BYTES_MAX
+
+
+async def _throw_away(receive: Receive) -> None:
+    """Take what a client still sends, for a while, so that it hears our answer afterwards."""
+    taken = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_THROWN_AWAY_S_MAX):
+            while taken <= _THROWN_AWAY_BYTES_MAX:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                taken += len(message.get("body", b""))
+
+
+def _grouped(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    grouped: Headers = {}
+    for name, value in headers:
+        grouped.setdefault(name.lower(), []).append(value)
+    return grouped
+
+
+def _only(headers: Headers, name: bytes) -> str:
+    """A header that stands once; two of them are an attempt to be read differently by different readers."""
+    values = headers.get(name, [])
+    if len(values) != 1:
+        raise Invalid(
+            f"the header {name.decode()} stands {len(values)} times",
+            code="request.header",
+            hint="send it once",
+        )
+    return values[0].decode("latin-1").strip()
+
+
+def _name_of(host: str) -> str:
+    """The host without its port; an IPv6 address without its brackets."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _lowered(names: Iterable[str]) -> set[str]:
+    return {name.lower() for name in names}

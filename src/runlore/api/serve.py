@@ -1,0 +1,169 @@
+"""The daemon as a process: it listens, serves until it is told to stop, and leaves nothing behind.
+
+The unix socket and TCP have a web server each in one loop, for only TCP may speak TLS.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+
+import structlog
+import uvicorn
+
+from runlore import __version__
+from runlore.api.app import guarded
+from runlore.api.metrics import Metrics
+from runlore.daemon.logs import PrivateLog, follow_policy, set_up_logs
+from runlore.daemon.server import GRACE_S, Plan, Service, alone, opened
+from runlore.daemon.sockets import (
+    DaemonFile,
+    bind_tcp,
+    bind_unix,
+    remove_traces,
+    socket_path,
+    write_daemon_file,
+)
+from runlore.daemon.workers import Workers
+from runlore.domain.errors import Invalid, RunloreError
+from runlore.domain.timestamps import format_time
+
+_POLICY_S = 30.0
+_TICK_S = 0.005
+_HEADER_BYTES_MAX = 128 * 1024
+_log = structlog.get_logger("runlore.daemon")
+
+
+def serve(
+    plan: Plan, *, log_file: str | None = None, on_ready: Callable[[DaemonFile], None] | None = None
+) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code, which is 1 when the store has stopped writing."""
+    with ExitStack() as ends:
+        ends.enter_context(alone(plan))
+        log = set_up_logs(log_file)
+        service = ends.enter_context(opened(plan))
+        follow_policy(log, service.parts.store)
+        listeners = _listeners(plan, ends)
+        workers = Workers(service.parts)
+        workers.start()
+        ends.callback(workers.stop)
+        told = _told(plan, service, listeners)
+
+        def started() -> None:
+            write_daemon_file(plan.state_root, told)
+            _log.info("ready", pid=told.pid, socket=told.socket, url=told.url, version=told.version)
+            if on_ready is not None:
+                on_ready(told)
+
+        asyncio.run(_until_told(service, listeners, log, started))
+        failed = service.health.has_stopped_writing()
+        _log.info("stopped", degraded=failed)
+    return 1 if failed else 0
+
+
+class _Server(uvicorn.Server):
+    """A server of several in one loop: signals are caught once, for all of them."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the process."""
+        yield
+
+
+async def serve_on(
+    service: Service, listeners: Sequence[socket.socket], *, stop: asyncio.Event, started: Callable[[], None]
+) -> None:
+    """Serve on sockets that listen already, until told to stop or until one of the servers fails."""
+    metrics = Metrics(service)
+    servers = [_server(service, metrics, listener) for listener in listeners]
+    serving = [
+        asyncio.create_task(server.serve(sockets=[listener]))
+        for server, listener in zip(servers, listeners, strict=True)
+    ]
+    stopping = asyncio.create_task(stop.wait())
+    while not all(server.started or task.done() for server, task in zip(servers, serving, strict=True)):
+        await asyncio.sleep(_TICK_S)
+    service.health.ready()
+    started()
+    await asyncio.wait([stopping, *serving], return_when=asyncio.FIRST_COMPLETED)
+    service.health.stop()
+    stopping.cancel()
+    for server in servers:
+        server.should_exit = True
+    await asyncio.gather(*serving)
+
+
+async def _until_told(
+    service: Service, listeners: Sequence[socket.socket], log: PrivateLog | None, started: Callable[[], None]
+) -> None:
+    """Serve until a signal comes, the log following the policy meanwhile."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    following = asyncio.create_task(_follow(log, service))
+    try:
+        await serve_on(service, listeners, stop=stop, started=started)
+    finally:
+        following.cancel()
+
+
+async def _follow(log: PrivateLog | None, service: Service) -> None:
+    """Look at the retention policy now and then: another daemon may have changed it."""
+    while True:
+        await asyncio.sleep(_POLICY_S)
+        with suppress(RunloreError):
+            await asyncio.to_thread(follow_policy, log, service.parts.store)
+
+
+def _server(service: Service, metrics: Metrics, listener: socket.socket) -> _Server:
+    over_unix = listener.family == socket.AF_UNIX
+    config = uvicorn.Config(
+        guarded(service, metrics, over_unix=over_unix),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=GRACE_S,
+        h11_max_incomplete_event_size=_HEADER_BYTES_MAX,
+        ssl_certfile=None if over_unix else service.server.tls_certificate,
+        ssl_keyfile=None if over_unix else service.server.tls_key,
+    )
+    try:
+        config.load()
+    except OSError as error:
+        raise Invalid(
+            f"the TLS certificate or its key cannot be used: {error.strerror or error}",
+            code="server.tls",
+            hint="name a PEM certificate and the PEM key that belongs to it",
+        ) from None
+    return _Server(config)
+
+
+def _listeners(plan: Plan, ends: ExitStack) -> list[socket.socket]:
+    listeners = [bind_unix(socket_path(plan.state_root))]
+    ends.callback(listeners[0].close)
+    # From here on the socket is ours, and goes with us however this ends.
+    ends.callback(remove_traces, plan.state_root)
+    if plan.server.tcp:
+        listeners.append(bind_tcp(plan.server.host, plan.server.port))
+        ends.callback(listeners[1].close)
+    return listeners
+
+
+def _told(plan: Plan, service: Service, listeners: list[socket.socket]) -> DaemonFile:
+    url = None
+    if len(listeners) > 1:
+        host, port = listeners[1].getsockname()[:2]
+        scheme = "https" if plan.server.tls_certificate else "http"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    return DaemonFile(
+        pid=os.getpid(),
+        socket=socket_path(plan.state_root),
+        url=url,
+        version=__version__,
+        started_at=format_time(service.parts.clock.now()),
+    )

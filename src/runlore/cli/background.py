@@ -1,0 +1,197 @@
+"""Starting a daemon that goes on by itself, and ending one after making sure that it is the one."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from runlore.cli.failures import EXIT_CODES
+from runlore.cli.log_tail import last_lines
+from runlore.client.transport import Transport, unix_connect
+from runlore.config.settings import Settings
+from runlore.daemon.sockets import read_daemon_file, socket_path
+from runlore.domain.errors import RunloreError, Unavailable
+
+START_S_MAX = 60.0
+_READY_S = 5.0
+_POLL_S = 0.05
+_PID_BYTES_MAX = 20
+_LINES_MAX = 200
+_ERROR_LINE = re.compile(r"error: (?P<sentence>.*) \[(?P<code>[a-z][a-z0-9.-]*)\]")
+_HINT_LINE = re.compile(r"hint: (?P<hint>.*)")
+# macOS tells the process at the other end of a unix socket by these numbers, which Python does not name.
+_SOL_LOCAL, _LOCAL_PEERPID = 0, 2
+
+
+def start_detached(settings: Settings, log: str) -> None:
+    """Start a daemon in a session of its own, and come back when it is ready.
+
+    Where it dies instead, its own error is raised; where it says nothing for too long, that is.
+    """
+    file = _opened_log(settings.state_root, log)
+    begin = os.fstat(file).st_size
+    try:
+        process = subprocess.Popen(
+            _command(settings, log),
+            cwd=settings.state_root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            start_new_session=True,
+        )
+    finally:
+        os.close(file)
+    deadline = time.monotonic() + START_S_MAX
+    while not _is_ready(settings.state_root, process.pid):
+        if process.poll() is not None:
+            raise _died(process.returncode, log, begin)
+        if time.monotonic() >= deadline:
+            process.terminate()
+            raise Unavailable(
+                f"the daemon was not ready after {START_S_MAX:.0f} s, and was ended",
+                code="daemon.slow",
+                hint=f"its log may tell why: {log}",
+            )
+        time.sleep(_POLL_S)
+
+
+def end_daemon(state_root: str, *, wait_s: float) -> int | None:
+    """Ask the daemon of a state root to end, and wait for that. Its process; None where none is running."""
+    deadline = time.monotonic() + wait_s
+    with _lock_file(state_root) as lock:
+        pid = None if lock is None else _holder(lock, socket_path(state_root), deadline)
+        if lock is None or pid is None:
+            return None
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        while _is_held(lock):
+            if time.monotonic() >= deadline:
+                raise Unavailable(
+                    f"the daemon, process {pid}, is still finishing after {wait_s:.0f} s",
+                    code="daemon.busy",
+                    hint="wait with a longer --timeout; `runlore logs` shows what it does",
+                )
+            time.sleep(_POLL_S)
+    return pid
+
+
+def _command(settings: Settings, log: str) -> list[str]:
+    server = settings.server
+    listen = ["--host", server.host, "--port", str(server.port)] if server.tcp else ["--no-tcp"]
+    # -P: whatever folder this is called in, only the installed Runlore is imported.
+    runlore = [sys.executable, "-P", "-m", "runlore"]
+    return [*runlore, "up", "--home", settings.state_root, "--log-file", os.path.abspath(log), *listen]
+
+
+def _opened_log(state_root: str, log: str) -> int:
+    try:
+        for folder in (state_root, os.path.dirname(log)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Unavailable(
+            f"the log cannot be written: {log}: {error.strerror}",
+            code="logs.write",
+            hint="choose a state root that this user can write, with --home or RUNLORE_HOME",
+        ) from None
+
+
+def _is_ready(state_root: str, pid: int) -> bool:
+    told = read_daemon_file(state_root)
+    if told is None or told.pid != pid:
+        return False
+    transport = Transport(unix_connect(told.socket), where=told.socket, host="localhost", token=None)
+    with closing(transport), suppress(Unavailable):
+        return transport.call("GET", "/readyz", repeatable=True, timeout_s=_READY_S).status == 200
+    return False
+
+
+def _died(code: int, log: str, begin: int) -> RunloreError:
+    """Its own error, as it wrote it into the log; else what can be told of its end."""
+    size = os.stat(log).st_size
+    lines = last_lines(log, _LINES_MAX).lines if size > begin else []
+    for number, line in reversed(list(enumerate(lines))):
+        if told := _ERROR_LINE.fullmatch(line):
+            hint = _HINT_LINE.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
+            kind = next((kind for kind, exit_code in EXIT_CODES if exit_code == code), RunloreError)
+            return kind(told["sentence"], code=told["code"], hint=hint["hint"] if hint else "")
+    end = f"signal {-code}" if code < 0 else f"exit code {code}"
+    last = f": {lines[-1]}" if lines else ""
+    return Unavailable(
+        f"the daemon ended with {end} before it was ready{last}",
+        code="daemon.died",
+        hint=f"its log may tell more: {log}",
+    )
+
+
+@contextmanager
+def _lock_file(state_root: str) -> Iterator[int | None]:
+    """The file that a daemon keeps locked from its first to its last moment, however it ends."""
+    from runlore.daemon.server import LOCK_FILE
+
+    try:
+        file = os.open(os.path.join(state_root, LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        yield None
+        return
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _is_held(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return False
+
+
+def _holder(lock: int, path: str, deadline: float) -> int | None:
+    """Who holds the lock. One that has only just taken it may not have written its number over the old one:
+    what answers on the socket decides, and where nobody does, a second look."""
+    while _is_held(lock):
+        written = _written(lock)
+        listener = _listener(path)
+        if listener is None:
+            time.sleep(_POLL_S)
+            listener = _written(lock) if _is_held(lock) else None
+        if written is not None and written == listener:
+            return written
+        if time.monotonic() >= deadline:
+            raise Unavailable(
+                "a daemon is starting or ending, and does not tell its process yet",
+                code="daemon.busy",
+                hint="try again in a moment, or with a longer --timeout",
+            )
+        time.sleep(_POLL_S)
+    return None
+
+
+def _written(lock: int) -> int | None:
+    text = os.pread(lock, _PID_BYTES_MAX, 0).strip()
+    return int(text) if text.isdigit() and int(text) > 1 else None
+
+
+def _listener(path: str) -> int | None:
+    """The process that listens on a unix socket, where the system tells it."""
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as client:
+        client.settimeout(_READY_S)
+        try:
+            client.connect(path)
+            if hasattr(socket, "SO_PEERCRED"):
+                raw = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+                return int(struct.unpack("3i", raw)[0])
+            raw = client.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, struct.calcsize("i"))
+            return int(struct.unpack("i", raw)[0])
+        except OSError:
+            return None

@@ -1,0 +1,83 @@
+"""`runlore session run`: one run, its journal, its notes and what it left behind."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, session_tables, tables
+from runlore.cli.calls import Call, command
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.run import ArtifactId, RunId, RunStatus
+from runlore.ports import operations as ops
+
+run = group("One run: its journal, its notes, its artifacts.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFilter:
+    """`--status`, repeatable."""
+
+    status: Annotated[
+        list[str],
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Only this status, such as running or completed. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+
+    def statuses(self) -> frozenset[RunStatus]:
+        """The statuses that were named."""
+        return options.words(RunStatus, self.status, "run status")
+
+
+@command(run, "show")
+def show(call: Call, run_id: options.RunArgument) -> None:
+    """Show one run."""
+    with call.operations() as operations:
+        found = operations.get_run(RunId(run_id))
+    call.answer(answers.run_to_plain(found), lambda: session_tables.show_run(found))
+
+
+@command(run, "journal")
+def journal(call: Call, run_id: options.RunArgument, page: options.JournalOptions) -> None:
+    """Show what happened in a run, event by event.
+
+    Long texts are cut; `--json` gives them whole.
+    """
+    request = ops.JournalRequest(run_id=RunId(run_id), limit=page.read_limit(), cursor=page.cursor)
+    with call.operations() as operations:
+        found = operations.journal(request)
+    call.answer(answers.journal_to_plain(found), lambda: session_tables.show_journal(found))
+
+
+@command(run, "scratch")
+def scratch(call: Call, run_id: options.RunArgument) -> None:
+    """Show a run's notes to itself, which go when it ends."""
+    with call.operations() as operations:
+        found = operations.list_scratch(RunId(run_id))
+    call.answer(
+        answers.records_to_plain(found),
+        lambda: tables.show_records(found, None, empty="The run has no notes."),
+    )
+
+
+@command(run, "artifacts")
+def artifacts(call: Call, run_id: options.RunArgument) -> None:
+    """List the texts that a run left behind."""
+    with call.operations() as operations:
+        found = operations.list_artifacts(RunId(run_id))
+    call.answer(answers.artifacts_to_plain(found), lambda: session_tables.show_artifacts(found))
+
+
+@command(run, "artifact")
+def artifact(
+    call: Call,
+    artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The artifact's id.")],
+) -> None:
+    """Print one artifact's text."""
+    with call.operations() as operations:
+        found = operations.get_artifact(ArtifactId(artifact_id))
+    call.answer(answers.artifact_to_plain(found), lambda: session_tables.show_artifact(found))

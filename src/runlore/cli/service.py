@@ -1,0 +1,223 @@
+"""`runlore up`, `down` and `logs`: the daemon of a state root, on this machine."""
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import orjson
+import typer
+
+from runlore.cli import options
+from runlore.cli.calls import Call
+from runlore.cli.terminal import say
+from runlore.config.settings import Settings, read_port
+from runlore.daemon.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
+from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.record import JsonValue
+
+_LINES_DEFAULT = 50
+_LINES_MAX = 100_000
+_TIMEOUT_S_DEFAULT = 30
+_TIMEOUT_S_MAX = 3_600
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenOptions:
+    """Where to listen, and where to log."""
+
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="HOST", help="The address to listen on (127.0.0.1).")
+    ] = None
+    port: Annotated[
+        str | None,
+        typer.Option("--port", metavar="N", help="The port to listen on (7717); 0 takes a free one."),
+    ] = None
+    no_tcp: Annotated[
+        bool, typer.Option("--no-tcp", help="Listen on the unix socket in the state root alone.")
+    ] = False
+    log_file: Annotated[
+        str | None,
+        typer.Option("--log-file", metavar="PATH", help="Write the log there, and not to standard error."),
+    ] = None
+
+    def apply(self, settings: Settings) -> Settings:
+        """The settings with what was given here."""
+        server = settings.server
+        return replace(
+            settings,
+            server=replace(
+                server,
+                host=self.host or server.host,
+                port=server.port if self.port is None else read_port(self.port, "--port"),
+                tcp=server.tcp and not self.no_tcp,
+            ),
+        )
+
+
+def up(
+    call: Call,
+    listen: ListenOptions,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Go on in the background, and return when it is ready.")
+    ] = False,
+) -> None:
+    """Start the daemon of a state root.
+
+    It listens on a unix socket in the state root, and on 127.0.0.1. Without --detach it runs until Ctrl-C.
+    """
+    settings = listen.apply(_local(call))
+    socket = socket_path(settings.state_root)
+    if is_listening(socket):
+        found = read_daemon_file(settings.state_root)
+        raise running(f"process {found.pid}, {found.url or socket}" if found else socket)
+    if detach:
+        from runlore.cli.background import start_detached
+        from runlore.daemon.logs import log_path
+
+        start_detached(settings, listen.log_file or log_path(settings.state_root))
+        found = read_daemon_file(settings.state_root)
+        assert found is not None, "a daemon that is ready has told where it is"
+        _tell_started(call, settings, found)
+        return
+    from runlore.api.serve import serve
+    from runlore.daemon.server import planned
+
+    code = serve(
+        planned(settings),
+        log_file=listen.log_file,
+        on_ready=lambda daemon: _tell_started(call, settings, daemon),
+    )
+    if code:
+        raise typer.Exit(code)
+
+
+def down(
+    call: Call,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for its end.")
+    ] = str(_TIMEOUT_S_DEFAULT),
+) -> None:
+    """End the daemon of a state root; what it has begun is finished.
+
+    Where none runs, that is said, and is no error.
+    """
+    from runlore.cli.background import end_daemon
+
+    settings = _local(call)
+    wait_s = _within(options.whole_number(timeout, "--timeout"), "--timeout", _TIMEOUT_S_MAX)
+    pid = end_daemon(settings.state_root, wait_s=wait_s)
+    ended = f"Runlore is down (process {pid})."
+    call.answer(
+        {"was_running": pid is not None, "pid": pid},
+        lambda: say(ended if pid else f"No daemon is running on {settings.state_root}."),
+    )
+
+
+def logs(
+    call: Call,
+    lines: Annotated[
+        str, typer.Option("--lines", "-n", metavar="N", help="How many of the last lines.")
+    ] = str(_LINES_DEFAULT),
+    follow_on: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on showing what is added, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show the log of the daemon."""
+    from runlore.cli.log_tail import follow, last_lines
+    from runlore.daemon.logs import log_path
+
+    path = log_path(_local(call).state_root)
+    number = _within(options.whole_number(lines, "--lines"), "--lines", _LINES_MAX)
+    if follow_on and call.as_json:
+        raise Invalid(
+            "--follow has no end, and --json prints one document",
+            code="usage",
+            hint="leave one of them out",
+        )
+    try:
+        found = last_lines(path, number)
+    except FileNotFoundError:
+        raise NotFound(
+            f"there is no log: {path}",
+            code="logs.not-found",
+            hint="a daemon started with `runlore up --detach` writes it",
+        ) from None
+    call.answer({"path": path, "lines": found.lines}, lambda: _print(found.lines))
+    if follow_on:
+        # Whoever follows has no other way to end it, so that is no failure.
+        with suppress(KeyboardInterrupt, BrokenPipeError):
+            for more in follow(path, found.end):
+                _print(more)
+                sys.stdout.flush()
+
+
+def where_text(settings: Settings) -> str:
+    """Through what a command reaches its store."""
+    if settings.url is not None:
+        return f"through {settings.url}"
+    daemon = read_daemon_file(settings.state_root)
+    if daemon is None or not is_listening(daemon.socket):
+        return "no daemon is running: this command worked on the state root itself"
+    return f"daemon: process {daemon.pid}, {daemon.url or daemon.socket}, since {daemon.started_at}"
+
+
+def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
+    from runlore.daemon.tokens import TOKEN_FILE
+
+    token_file = os.path.join(settings.state_root, TOKEN_FILE)
+    told: dict[str, JsonValue] = {
+        "pid": daemon.pid,
+        "url": daemon.url,
+        "socket": daemon.socket,
+        "token_file": token_file,
+        "version": daemon.version,
+        "started_at": daemon.started_at,
+    }
+
+    def show() -> None:
+        say(f"Runlore is up, as process {daemon.pid}.", "green")
+        if daemon.url:
+            say(f"  url     {daemon.url}")
+        say(f"  socket  {daemon.socket}")
+        say(f"  token   in {token_file}")
+
+    call.answer(told, show)
+
+
+def _local(call: Call) -> Settings:
+    settings = call.settings()
+    if settings.url is not None:
+        raise Invalid(
+            "a daemon is started, ended and its log read on its own machine, not through a connection",
+            code="service.remote",
+            hint="leave out --url and RUNLORE_URL",
+        )
+    return settings
+
+
+def _within(number: int, name: str, most: int) -> int:
+    if not 0 <= number <= most:
+        raise Invalid(
+            f"{name} is {number}, outside 0 to {most}", code="number.range", hint=f"give {name} 20, perhaps"
+        )
+    return number
+
+
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        say(_readable(line))
+
+
+def _readable(line: str) -> str:
+    """A line of the log for a person: when, how bad, what, and its particulars. Others stay as they are."""
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return line
+    if not isinstance(fields, dict):
+        return line
+    head = [str(fields.pop(name, "-")) for name in ("timestamp", "level", "event")]
+    fields.pop("logger", None)
+    return "  ".join([*head, *(f"{name}={value}" for name, value in fields.items())])

@@ -1,0 +1,233 @@
+"""What people see of the service itself: status, policies, tokens, capture, jobs, backups, health."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from runlore.cli.cells import counted, field_rows, scopes_text, time_text
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.domain.access import AccessToken
+from runlore.domain.job import Job, JobState
+from runlore.domain.policy import PolicyRevision
+from runlore.domain.record import JsonObject, JsonValue, Layer, State
+from runlore.ports import operations as ops
+
+_OUTCOME_STYLES = {"ok": "green", "repaired": "yellow", "problem": "red"}
+_JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
+# What `status` shows elsewhere, or what says more in `policy show`.
+_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon"})
+
+
+def show_status(status: ops.Status, where: str) -> None:
+    """What this Runlore is, where it was asked, what it holds and does."""
+    say(f"Runlore {status.version} on {status.state_root}", "bold")
+    say(f"  {where}")
+    for name, value in status.store.items():
+        if value != 0:
+            say(f"  {name}: {value}")
+    say("")
+    show_table(
+        [Column(title="LAYER"), *(Column(title=state.upper(), labelled=True) for state in State)],
+        [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
+    )
+    say("")
+    say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
+    say("")
+    _show_sections(status.sections)
+
+
+def show_policy(revision: PolicyRevision) -> None:
+    """One policy, field by field."""
+    say(_policy_title(revision), "bold")
+    show_table(
+        [Column(), Column(wraps=True)],
+        [(name, _shown(value)) for name, value in revision.policy.items()],
+        indent=2,
+    )
+
+
+def show_policy_change(before: PolicyRevision, after: PolicyRevision) -> None:
+    """What a change of policy changed."""
+    if before.revision == after.revision:
+        say(f"{_policy_title(after)}: nothing has changed")
+        return
+    say(_policy_title(after), "bold")
+    rows = _differences(before.policy, after.policy)
+    if rows:
+        show_table([Column(), Column(), Column(), Column()], rows, indent=2)
+    else:
+        say("  says the same as the one before", "dim")
+
+
+def show_policies(revisions: Sequence[PolicyRevision]) -> None:
+    """Every version, the newest first, each with what it changed of the one before."""
+    if not revisions:
+        say("Nobody has changed it: the defaults are in force.", "dim")
+        return
+    for newer, older in pairwise(revisions):
+        say(_policy_title(newer), "bold")
+        show_table([Column()] * 4, _differences(older.policy, newer.policy), indent=2)
+    # There is nothing before the first: it is shown whole.
+    show_policy(revisions[-1])
+
+
+def show_made_token(made: ops.MadeToken) -> None:
+    """A new token. Its secret stands alone on its line, to be copied."""
+    token = made.token
+    limited = f", limited to {scopes_text(sorted(token.scopes))}" if token.scopes is not None else ""
+    say(f"Made {token.name}, {_article(token.role)} {token.role}{limited}. Its secret, shown this once:")
+    say(made.secret, "bold")
+    say("Its program gives it as RUNLORE_TOKEN, or in the header `Authorization: Bearer SECRET`.", "dim")
+
+
+def show_tokens(tokens: Sequence[AccessToken]) -> None:
+    """All tokens, without their secrets."""
+    if not tokens:
+        say("There are no tokens.", "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("NAME", "ROLE", "MADE", "REVOKED")),
+            Column(title="SCOPES", wraps=True, columns_min=16),
+        ],
+        [
+            (
+                token.name,
+                token.role,
+                time_text(token.created_at),
+                (time_text(token.revoked_at), "red") if token.revoked_at else "-",
+                "all" if token.scopes is None else scopes_text(sorted(token.scopes)),
+            )
+            for token in tokens
+        ],
+    )
+
+
+def show_capture(status: ops.CaptureStatus) -> None:
+    """Whether runs are captured."""
+    since = f" since {time_text(status.since)}" if status.since else ""
+    by = f", by {status.by}" if status.by else ""
+    if status.paused:
+        say(f"Capture is paused{since}{by}: nothing of any run is stored.", "yellow")
+    else:
+        say(f"Capture is on{since}{by}.")
+
+
+def show_jobs(jobs: Sequence[Job]) -> None:
+    """Background work."""
+    if not jobs:
+        say("There is no background work.", "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("ID", "KIND", "STATE", "TRIES", "DUE")),
+            Column(title="SUBJECT", wraps=True),
+            Column(title="ERROR", wraps=True),
+        ],
+        [
+            (
+                job.job_id,
+                job.kind,
+                (job.state, _JOB_STYLES.get(job.state, "")),
+                str(job.attempts),
+                time_text(job.due_at),
+                job.subject,
+                job.error,
+            )
+            for job in jobs
+        ],
+    )
+
+
+def show_backup(deed: str, where: str, answer: ops.BackupAnswer) -> None:
+    """What a backup holds, and where it lies."""
+    rows = counted(sum(answer.counts.values()), "row")
+    say(f"{deed} {rows} ({counted(answer.bytes, 'byte')}) {where} {answer.path}")
+
+
+def show_diagnosis(diagnosis: ops.Diagnosis) -> None:
+    """What a check found, and what to do."""
+    show_table(
+        [Column(title="CHECK"), Column(title="OUTCOME"), Column(title="WHAT", wraps=True)],
+        [(f.check, (f.outcome, _OUTCOME_STYLES.get(f.outcome, "")), _advice(f)) for f in diagnosis.findings],
+    )
+    if diagnosis.healthy:
+        say("Everything is whole.", "green")
+    else:
+        say("Something is wrong: `runlore doctor --repair` mends what is derived.", "red")
+
+
+def _advice(finding: ops.Finding) -> str:
+    return f"{finding.detail}; {finding.hint}" if finding.hint else finding.detail
+
+
+def _show_sections(sections: Mapping[str, JsonValue]) -> None:
+    """One row for each section, with what is not nothing; below it, what was met on the way."""
+    named = [(name, section) for name, section in sections.items() if name not in _NOT_IN_STATUS]
+    rows: list[tuple[Cell, ...]] = [
+        ((name.replace("_", " "), "bold"), ", ".join(_particulars(section)) or "nothing yet")
+        for name, section in named
+    ]
+    policies = sections.get("policies")
+    if isinstance(policies, dict):
+        told = (f"{name}: {_revision_text(revision)}" for name, revision in policies.items())
+        rows.append((("policies", "bold"), "; ".join(told)))
+    show_table([Column(), Column(wraps=True)], rows)
+    for name, section in named:
+        for entry in _listed(section):
+            say(
+                f"  {name.replace('_', ' ')}: {', '.join(text for _, text in field_rows('', entry))}",
+                "yellow",
+            )
+
+
+def _particulars(section: JsonValue) -> Iterator[str]:
+    shown = section
+    if isinstance(section, dict):
+        shown = {name: value for name, value in section.items() if name not in _NOT_IN_STATUS}
+    for name, text in field_rows("", shown):
+        words = [word for word in name.split(".") if word and word != "metrics"]
+        label = " ".join(words).removesuffix("_total").replace("_", " ")
+        if text != "0" and "diagnostics" not in words:
+            yield f"{label} {text}".strip()
+
+
+def _listed(section: JsonValue) -> Iterator[JsonValue]:
+    """The entries of every list of documents in a section, such as its diagnostics."""
+    for value in section.values() if isinstance(section, dict) else ():
+        if isinstance(value, list):
+            yield from (entry for entry in value if isinstance(entry, dict))
+        else:
+            yield from _listed(value)
+
+
+def _revision_text(told: JsonValue) -> str:
+    if not isinstance(told, dict) or not told.get("revision"):
+        return "the defaults"
+    return f"revision {told['revision']}, {told.get('updated_at')}, by {told.get('actor')}"
+
+
+def _policy_title(revision: PolicyRevision) -> str:
+    if revision.updated_at is None:
+        return f"{revision.name}: the defaults, which nobody has changed"
+    when = time_text(revision.updated_at)
+    return f"{revision.name}: revision {revision.revision}, {when}, by {revision.actor}"
+
+
+def _differences(before: JsonObject, after: JsonObject) -> list[tuple[Cell, ...]]:
+    return [
+        (name, (_shown(before.get(name)), "red"), "->", (_shown(after.get(name)), "green"))
+        for name in _ordered([*before, *after])
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _shown(value: JsonValue) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"

@@ -1,0 +1,60 @@
+"""What `make up` does once everything is set up: `python -m runlore.cli.start`.
+
+It starts a daemon where none is running, on another port where its own is taken, shows its status, and tells
+what to try next. Calling it again does no harm.
+"""
+
+import os
+import sys
+from dataclasses import replace
+
+from runlore.cli.background import start_detached
+from runlore.cli.failures import report
+from runlore.cli.main import run
+from runlore.config.settings import Settings, read_settings
+from runlore.daemon.logs import log_path
+from runlore.daemon.sockets import is_listening, socket_path
+from runlore.domain.errors import RunloreError, Unavailable
+
+_NEXT = """
+Runlore runs in the background. What next:
+  export PATH="$PWD/.venv/bin:$PATH"
+  runlore status              what it holds and does
+  runlore session create      a conversation, to which any agent can post its runs: README.md shows how
+  make tour                   a short tour of reviewed memory, on a scratch state root
+  runlore down                end it
+"""
+
+
+def main() -> None:
+    """Start what is not running yet; the exit code is that of the first thing that fails."""
+    try:
+        # Where the environment names a Runlore elsewhere, this starts the one here all the same.
+        settings = replace(read_settings(home=None, environment=os.environ), url=None)
+        if is_listening(socket_path(settings.state_root)):
+            print("Runlore is up already.")
+        else:
+            _start(settings)
+            print("Runlore is up.")
+    except RunloreError as error:
+        sys.exit(report(error, as_json=False))
+    sys.stdout.flush()
+    code = run(["status"])
+    if code == 0:
+        print(_NEXT, end="")
+    sys.exit(code)
+
+
+def _start(settings: Settings) -> None:
+    log = log_path(settings.state_root)
+    try:
+        start_detached(settings, log)
+    except Unavailable as error:
+        if error.code != "server.listen":
+            raise
+        print(f"{error.sentence}. Runlore takes a free port instead.", flush=True)
+        start_detached(replace(settings, server=replace(settings.server, port=0)), log)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""`runlore token`: who may call, as what, and where. Secrets are told once and kept nowhere."""
+
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, service_tables
+from runlore.cli.calls import Call, command
+from runlore.cli.terminal import say
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.access import Role
+from runlore.ports import operations as ops
+
+token = group("Who may call this Runlore, and as what.")
+
+
+@command(token, "create")
+def create(
+    call: Call,
+    *,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Who uses it, such as claude-code; told in every event.")
+    ],
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reader, agent or operator.")],
+    where: options.Scoping,
+) -> None:
+    """Make a token, and print its secret, this once.
+
+    A reader reads; an agent reports its own sessions and proposes; an operator decides. Scopes limit what it
+    may create, bind, read and propose; without them it is not limited.
+    """
+    request = ops.NewToken(
+        name=name, role=options.word(Role, role, "role"), scopes=where.scopes() if where.scope else None
+    )
+    with call.operations() as operations:
+        made = operations.create_token(request)
+    call.answer(answers.made_token_to_plain(made), lambda: service_tables.show_made_token(made))
+
+
+@command(token, "list")
+def list_tokens(call: Call) -> None:
+    """List tokens, revoked ones included."""
+    with call.operations() as operations:
+        tokens = operations.list_tokens()
+    call.answer(answers.tokens_to_plain(tokens), lambda: service_tables.show_tokens(tokens))
+
+
+@command(token, "revoke")
+def revoke(
+    call: Call, name: Annotated[str, typer.Argument(metavar="NAME", help="The token's name or id.")]
+) -> None:
+    """Make a token useless, at once and for good."""
+    with call.operations() as operations:
+        revoked = operations.revoke_token(name)
+    call.answer(
+        answers.token_to_plain(revoked),
+        lambda: say(f"Revoked {revoked.name}: its secret opens nothing any more."),
+    )

@@ -1,0 +1,14 @@
+"""All operations together, bound to one connection."""
+
+from runlore.client.remote.projection import RemoteProjection
+from runlore.client.remote.radar import RemoteRadar
+from runlore.client.remote.records import RemoteRecords
+from runlore.client.remote.review import RemoteReview
+from runlore.client.remote.service import RemoteService
+from runlore.client.remote.sessions import RemoteSessions
+
+
+class RemoteOperations(
+    RemoteRecords, RemoteReview, RemoteRadar, RemoteSessions, RemoteProjection, RemoteService
+):
+    """The operations over HTTP: the same requests, answers and errors as in this process."""

@@ -1,0 +1,202 @@
+"""HTTP/1.1 to a Runlore, over a unix socket, TCP or TLS.
+
+It is small and loads next to nothing, because a hook starts with every prompt of an agent. One connection is
+kept between calls. A call whose connection broke is made once more only where that cannot do it twice.
+"""
+
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping
+
+from runlore import __version__
+from runlore.client.answer import Answer, Upload, read_answer
+from runlore.client.problems import stranger, unreachable
+from runlore.domain.errors import Invalid
+
+CALL_S = 60.0
+CONNECT_S = 5.0
+_CHUNK_BYTES = 1 << 20
+_QUEUE_POLL_S = 0.02
+
+Connect = Callable[[float], socket.socket]
+
+
+class Transport:
+    """Calls to one server, one after the other. `where` names it in errors."""
+
+    def __init__(
+        self, connect: Connect, *, where: str, host: str, token: str | None, prefix: str = ""
+    ) -> None:
+        self._connect = connect
+        self._where = where
+        self._prefix = prefix
+        self._fixed = [f"Host: {host}", f"User-Agent: runlore/{__version__}", "Accept: application/json"]
+        if token is not None:
+            self.authorise(token)
+        self._kept: socket.socket | None = None
+
+    def authorise(self, token: str) -> None:
+        """Send this token with every call from now on."""
+        if not (token.isascii() and token.isprintable() and token.strip() == token and token):
+            raise Invalid(
+                "the token holds characters that no token has",
+                code="token.format",
+                hint="give the secret alone, as `runlore token create` told it",
+            )
+        self._fixed.append(f"Authorization: Bearer {token}")
+
+    def open(self) -> None:
+        """Connect now, so that whoever is not there is known before the first call."""
+        self._kept = self._connection(CONNECT_S)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | Upload = b"",
+        repeatable: bool = False,
+        timeout_s: float = CALL_S,
+    ) -> Answer:
+        """One request and its answer. `repeatable`: making it twice does no more than making it once."""
+        head = self._head(method, path, headers or {}, len(body))
+        may_be_done = False
+        for is_last in (False, True) if repeatable else (True,):
+            connection = self._taken(timeout_s, may_be_done=may_be_done)
+            may_be_done = method != "GET"
+            try:
+                return self._exchange(connection, head, body)
+            except TimeoutError as error:
+                raise unreachable(
+                    self._where, f"nothing within {timeout_s:g} s", may_be_done=may_be_done
+                ) from error
+            except OSError as error:
+                if is_last:
+                    raise unreachable(self._where, _told(error), may_be_done=may_be_done) from error
+        raise AssertionError("the last attempt answers or raises")
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _head(self, method: str, path: str, headers: Mapping[str, str], length: int) -> bytes:
+        lines = [f"{method} {self._prefix}{path} HTTP/1.1", *self._fixed]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if length or method != "GET":
+            lines.append(f"Content-Length: {length}")
+        assert all(line.isascii() and line.isprintable() for line in lines), "a header is visible ASCII"
+        return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+    def _taken(self, timeout_s: float, *, may_be_done: bool) -> socket.socket:
+        """The kept connection where it is still good, else a new one."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            if not _has_ended(kept):
+                kept.settimeout(timeout_s)
+                return kept
+            kept.close()
+        return self._connection(timeout_s, may_be_done=may_be_done)
+
+    def _connection(self, timeout_s: float, *, may_be_done: bool = False) -> socket.socket:
+        try:
+            connection = self._connect(min(timeout_s, CONNECT_S))
+        except OSError as error:
+            raise unreachable(self._where, _told(error), may_be_done=may_be_done) from error
+        connection.settimeout(timeout_s)
+        return connection
+
+    def _exchange(self, connection: socket.socket, head: bytes, body: bytes | Upload) -> Answer:
+        try:
+            is_sent = _send(connection, head, body)
+            answer = read_answer(connection)
+        except BaseException:
+            connection.close()
+            raise
+        if is_sent and answer.keeps_alive:
+            self._kept = connection
+        else:
+            connection.close()
+        return answer
+
+
+def unix_connect(path: str, *, owner: int | None = None) -> Connect:
+    """Connects to a unix socket. With an `owner`, only to a process of that user or of root."""
+
+    def connect(timeout_s: float) -> socket.socket:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(timeout_s)
+            try:
+                connection.connect(path)
+                _check_peer(connection, path, owner)
+            except BlockingIOError:
+                # Its queue is full: somebody is there, and busy.
+                connection.close()
+                if time.monotonic() >= deadline:
+                    raise TimeoutError("its queue stays full") from None
+                time.sleep(_QUEUE_POLL_S)
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                return connection
+
+    return connect
+
+
+def tcp_connect(host: str, port: int) -> Connect:
+    """Connects to a host and port, in the clear."""
+
+    def connect(timeout_s: float) -> socket.socket:
+        connection = socket.create_connection((host, port), timeout=timeout_s)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    return connect
+
+
+def _check_peer(connection: socket.socket, path: str, owner: int | None) -> None:
+    """A secret is told only to whoever could read it anyway; the folder of a socket may be anybody's."""
+    if owner is None:
+        return
+    if hasattr(socket, "SO_PEERCRED"):
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        peer = int.from_bytes(raw[4:8], "little" if _IS_LITTLE else "big")
+    else:
+        peer = os.lstat(path).st_uid
+    if peer not in (owner, 0):
+        raise stranger(path, peer)
+
+
+_IS_LITTLE = memoryview(b"\x01\x00").cast("H")[0] == 1
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether there is something to read before anything was asked: the server has closed it."""
+    watch = select.poll()
+    watch.register(connection, select.POLLIN)
+    return bool(watch.poll(0))
+
+
+def _send(connection: socket.socket, head: bytes, body: bytes | Upload) -> bool:
+    """Whether all of it went: a server that refuses a body may stop reading it, and say why."""
+    try:
+        if isinstance(body, bytes):
+            connection.sendall(head + body)
+        else:
+            connection.sendall(head)
+            for chunk in body.chunks(_CHUNK_BYTES):
+                connection.sendall(chunk)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    return True
+
+
+def _told(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__

@@ -1,0 +1,23 @@
+"""Where a daemon listens, and whom it listens to: one frozen part of the settings."""
+
+from dataclasses import dataclass
+
+HOST_DEFAULT = "127.0.0.1"
+PORT_DEFAULT = 7717
+PORT_MAX = 65_535
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """The unix socket in the state root is always there; TCP can be switched off. Port 0 takes a free one.
+
+    Loopback names are allowed as hosts without being listed.
+    """
+
+    host: str = HOST_DEFAULT
+    port: int = PORT_DEFAULT
+    tcp: bool = True
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()

@@ -1,0 +1,93 @@
+"""Who sees what: the scopes that a caller's reads answer from, and those that its writes may name.
+
+An operator and a reader see what their token's scopes reach. An agent names its session with every read, and
+sees what that session sees, as far as its token reaches.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from runlore.domain.access import Caller, Role
+from runlore.domain.errors import Denied, NotFound
+from runlore.domain.record import Layer, Record
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import Session, SessionId
+from runlore.ports.store import Collections
+
+
+def readable_scopes(
+    collections: Collections, caller: Caller, session_id: SessionId | None, *, at: datetime | None = None
+) -> frozenset[Scope] | None:
+    """The scopes that a read answers from; None is all. With `at`, what the session saw then."""
+    if session_id is None:
+        if caller.role is Role.AGENT:
+            raise Denied(
+                f"{caller.actor} has the role agent, and its reads name a session",
+                code="session.required",
+                hint="give the session_id of the session that you work in",
+            )
+        return caller.scopes
+    session = own_session(collections, caller, session_id)
+    binding = None if at is None else collections.sessions.binding_at(session_id, at)
+    seen = frozenset(session.visible_scopes(binding))
+    return seen if caller.scopes is None else seen & (caller.scopes | {session.scope})
+
+
+def own_session(collections: Collections, caller: Caller, session_id: SessionId) -> Session:
+    """A session that the caller may use; to everybody else it does not exist."""
+    session = collections.sessions.get(session_id)
+    if may_use(caller, session):
+        return session
+    raise NotFound(
+        f"there is no session {session_id!r} for {caller.actor}",
+        code="session.not-found",
+        hint="an agent uses the sessions that its own token made, or that its token is limited to",
+    )
+
+
+def may_use(caller: Caller, session: Session) -> bool:
+    """Whether a session is the caller's to use."""
+    if caller.role is Role.AGENT:
+        named = caller.scopes is not None and session.scope in caller.scopes
+        return named or session.created_by == caller.actor
+    return caller.scopes is None or session.created_by == caller.actor or session.scope in caller.scopes
+
+
+def narrowed(asked: frozenset[Scope], readable: frozenset[Scope] | None) -> frozenset[Scope] | None:
+    """The scopes to read: those asked for that the caller sees; None is all, an empty set nothing."""
+    if readable is None:
+        return asked or None
+    return asked & readable if asked else readable
+
+
+def require_visible(record: Record, readable: frozenset[Scope] | None) -> Record:
+    """A record that the caller sees; any other does not exist. Scratch is seen inside its own run alone."""
+    if readable is None:
+        return record
+    if record.scope in readable and record.layer is not Layer.WORKING:
+        return record
+    raise NotFound(
+        f"there is no record {record.record_id!r}",
+        code="record.not-found",
+        hint="a session sees itself, its persona, its projects and the workspace",
+    )
+
+
+def require_reach(caller: Caller, scopes: Iterable[Scope]) -> None:
+    """Refuse a write to a scope that the caller's token is not good for."""
+    for scope in scopes:
+        if not caller.reaches(scope):
+            raise Denied(
+                f"the token of {caller.actor} is not good for {scope}",
+                code="scope.denied",
+                hint="use a token that is limited to other scopes, or to none",
+            )
+
+
+def require_bindable(caller: Caller, session: Session) -> None:
+    """Refuse to bind a session to what the caller's token does not reach; the workspace is always seen."""
+    bound = (scope for scope in session.visible_scopes() if scope.kind in _BINDABLE)
+    require_reach(caller, bound)
+
+
+_BINDABLE = frozenset({ScopeKind.PERSONA, ScopeKind.PROJECT})

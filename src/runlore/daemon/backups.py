@@ -1,0 +1,201 @@
+"""Backups: one consistent copy of everything, written while the store is in use, and read into an empty one.
+
+All rows come from one snapshot. Run memories that are files travel as the rows that they are on a server, so
+a backup of either database can be read into the other.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import chain, islice
+from typing import BinaryIO, Protocol
+
+from runlore import __version__
+from runlore.daemon.backup_files import Archive, Header, opened_backup, write_file
+from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
+from runlore.domain.run import MemoryState, RunId
+from runlore.domain.run_memory import RunMemory
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.timestamps import format_time
+from runlore.ports.clock import Clock
+from runlore.ports.operations import BackupAnswer, Progress, unwatched
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import DumpRow, Snapshot, Store
+from runlore.storage.run_memory_body import body_of, checksum_of, memory_of
+
+FOLDER = "backups"
+SUFFIX = ".jsonl.gz"
+_RUN_MEMORIES = "run_memories"
+_AT_ONCE = 500
+_TOLD_ROWS = 500
+_KEPT = frozenset({MemoryState.PENDING, MemoryState.STORED})
+
+
+class Parts(Protocol):
+    """What of a Runlore is needed to copy it."""
+
+    @property
+    def store(self) -> Store:
+        """Its store."""
+        ...
+
+    @property
+    def run_memories(self) -> RunMemories:
+        """Its run memories."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Its clock."""
+        ...
+
+    @property
+    def state_root(self) -> str:
+        """Its folder."""
+        ...
+
+
+def write_backup(parts: Parts, path: str | None = None, progress: Progress = unwatched) -> BackupAnswer:
+    """Write a new file, durable before it is named in the answer; a folder gets one with the time's name."""
+    now = parts.clock.now()
+    target = _target(path or os.path.join(parts.state_root, FOLDER), now, is_folder=not path)
+    header = Header(
+        schema=int(parts.store.description()["schema"]),
+        written_at=format_time(now),
+        runlore_version=__version__,
+    )
+    archive = Archive()
+    with parts.store.snapshot() as snapshot:
+        rows = _told(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
+        try:
+            write_file(target, archive.lines(header, rows))
+            size = os.stat(target).st_size
+        except OSError as error:
+            raise Unavailable(
+                f"the backup cannot be written to {target}: {error.strerror or error}",
+                code="backup.write",
+                hint="make room, or name a place that this user can write",
+            ) from error
+    return BackupAnswer(path=target, bytes=size, counts=dict(archive.counts))
+
+
+def read_backup(parts: Parts, path: str, progress: Progress = unwatched) -> BackupAnswer:
+    """Read a file into an empty store: all of it, or nothing when it is not whole or not ours."""
+    with opened_backup(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        # The first time only to see that it is whole; half of the work is done then.
+        header, rows = Archive().rows(file)
+        for _ in _read(rows, file, progress, total=2 * size):
+            pass
+        _check_schema(header, int(parts.store.description()["schema"]))
+        file.seek(0)
+        archive = Archive()
+        _, rows = archive.rows(file)
+        _load(parts, _read(rows, file, progress, done=size, total=2 * size))
+    progress(2 * size, 2 * size)
+    return BackupAnswer(path=path, bytes=size, counts=dict(archive.counts))
+
+
+def _target(path: str, now: datetime, *, is_folder: bool) -> str:
+    if "\0" in path:
+        raise Invalid(
+            "the backup has no path that there can be", code="backup.path", hint="name a file or a folder"
+        )
+    path = os.path.abspath(path)
+    if is_folder or os.path.isdir(path):
+        return _free_name(path, now)
+    if os.path.lexists(path):
+        raise Conflict(
+            f"{path} exists already",
+            code="backup.exists",
+            hint="name another file, or a folder that gets a file with the time's name",
+        )
+    return path
+
+
+def _free_name(folder: str, now: datetime) -> str:
+    stamp = format_time(now).replace("-", "").replace(":", "").replace(".", "")
+    number = 1
+    while True:
+        path = os.path.join(folder, f"{stamp}{'' if number == 1 else f'-{number}'}{SUFFIX}")
+        if not os.path.lexists(path):
+            return path
+        number += 1
+
+
+def _rows(snapshot: Snapshot, run_memories: RunMemories) -> Iterator[DumpRow]:
+    return chain(snapshot.dump(), () if run_memories.in_store else _memory_rows(snapshot, run_memories))
+
+
+def _memory_rows(snapshot: Snapshot, run_memories: RunMemories) -> Iterator[DumpRow]:
+    """The memories that the snapshot knows of: one that was stored later, or pruned before, is not part."""
+    memories = (found for found in run_memories.everything() if isinstance(found, RunMemory))
+    while piece := tuple(islice(memories, _AT_ONCE)):
+        runs = snapshot.runs.get_many([memory.run_id for memory in piece])
+        for memory in piece:
+            if memory.run_id in runs and runs[memory.run_id].memory in _KEPT:
+                body = body_of(memory)
+                row = {"run_id": memory.run_id, "checksum": checksum_of(body), "body": body.decode()}
+                yield _RUN_MEMORIES, row
+
+
+def _told(rows: Iterable[DumpRow], total: int, progress: Progress) -> Iterator[DumpRow]:
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % _TOLD_ROWS == 0:
+            progress(number, max(total, number))
+    progress(number, number)
+
+
+def _read(
+    rows: Iterable[DumpRow], file: BinaryIO, progress: Progress, *, total: int, done: int = 0
+) -> Iterator[DumpRow]:
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if number % _TOLD_ROWS == 0:
+            progress(done + file.tell(), total)
+
+
+def _check_schema(header: Header, schema: int) -> None:
+    if header.schema != schema:
+        raise Invalid(
+            f"the backup has schema {header.schema}, and this store {schema}",
+            code="backup.format",
+            hint=f"restore it with Runlore {header.runlore_version:.40}, which wrote it, then update",
+        )
+
+
+def _load(parts: Parts, rows: Iterable[DumpRow]) -> None:
+    kept: list[RunId] = []
+    if not parts.run_memories.in_store:
+        rows = _with_files(rows, parts.run_memories, kept)
+    try:
+        with parts.store.transaction() as tx:
+            # Two at once must not both find the store empty.
+            tx.lock({WORKSPACE})
+            tx.load_dump(rows)
+    except BaseException:
+        for run_id in kept:
+            parts.run_memories.delete(run_id)
+        raise
+
+
+def _with_files(rows: Iterable[DumpRow], run_memories: RunMemories, kept: list[RunId]) -> Iterator[DumpRow]:
+    """The rows, and the run memories among them kept as files before the rest is committed."""
+    for table, row in rows:
+        if table == _RUN_MEMORIES:
+            memory = _memory(row)
+            if memory is not None:
+                kept.append(memory.run_id)
+                run_memories.put(memory)
+        yield table, row
+
+
+def _memory(row: Mapping[str, str | int | None]) -> RunMemory | None:
+    """A memory is derived: one that was damaged already when the backup was made is left out."""
+    run_id, checksum, body = (str(row.get(name)) for name in ("run_id", "checksum", "body"))
+    try:
+        return memory_of(body.encode(), checksum=checksum, run_id=RunId(run_id))
+    except Corrupt:
+        return None

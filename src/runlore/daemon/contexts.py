@@ -1,0 +1,62 @@
+"""What a run is given when it is opened, and what it was given when that is asked for once more."""
+
+from runlore.daemon.parts import Parts
+from runlore.domain.access import Caller
+from runlore.domain.errors import Invalid
+from runlore.domain.journal import Entry
+from runlore.domain.journal_entry import input_entry
+from runlore.domain.projection import Section
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope
+from runlore.domain.session import Binding, Session
+from runlore.flow.project import rebuild
+from runlore.flow.project.given import Given, Input, gather, given
+from runlore.ports.operations import NewRun
+from runlore.ports.store import Collections
+
+
+def reached_scopes(caller: Caller, session: Session, binding: Binding | None = None) -> tuple[Scope, ...]:
+    """What a session sees, in order of priority, as far as the caller's token reaches; with a past binding,
+    what it saw then."""
+    seen = session.visible_scopes(binding)
+    if caller.scopes is None:
+        return seen
+    return tuple(scope for scope in seen if scope == session.scope or scope in caller.scopes)
+
+
+def input_of(request: NewRun) -> Entry:
+    """The input of a run as it is journalled, its bounds checked."""
+    if not request.request.strip():
+        raise Invalid("the request is blank", code="run.request", hint="say what was asked for")
+    if request.prompt_tokens is not None and not 0 <= request.prompt_tokens < 2**31:
+        raise Invalid(
+            "prompt_tokens is not a number of tokens",
+            code="run.prompt-tokens",
+            hint="tell what the prompt costs without this input, or leave it out",
+        )
+    return input_entry(request.request, request.metadata)
+
+
+def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *, text: str) -> Given:
+    """What an input of a session is given: what the session sees, as far as the caller's token reaches.
+
+    `text` is the input as it is journalled, without what Runlore itself had put into a prompt.
+    """
+    asked = Input(
+        session=session,
+        scopes=reached_scopes(caller, session),
+        text=text,
+        model=request.model,
+        prompt_tokens=request.prompt_tokens,
+    )
+    now = parts.clock.now()
+
+    found = parts.follower.answer(lambda reading: gather(reading, asked, families=parts.families, now=now))
+    # The memories are read with no snapshot open: where they are a table, that takes a connection too.
+    return given(found, parts.run_memories)
+
+
+def sections_again(collections: Collections, run_id: RunId) -> tuple[Section, ...] | None:
+    """The sections that a run was given, told again from its receipt; None where it was given none."""
+    receipt = collections.runs.get_receipt(run_id)
+    return None if receipt is None else rebuild.sections_again(receipt, collections.records)

@@ -1,0 +1,124 @@
+"""Working folders: which project one belongs to, and whether what happens there may be captured.
+
+Files are read, nothing is run: the folder may be a stranger's repository. What is read is bounded, and only
+regular files are.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id
+from runlore.domain.storable import is_storable
+
+_FILE_BYTES_MAX = 256 * 1024
+_FOLDERS_MAX = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkingFolder:
+    """A folder in which an agent works, its project, and whether capture is allowed there."""
+
+    path: str
+    project: str
+    capture: bool
+
+
+def working_folder(path: str) -> WorkingFolder:
+    """Read a folder's project file and its git remote; it need not exist on this machine."""
+    if not os.path.isabs(path) or len(path) > limits.PATH_CHARS_MAX or not is_storable(path):
+        raise Invalid(
+            "the working folder is not an absolute path, or is too long",
+            code="session.folder",
+            hint="give the absolute path of the folder in which the agent works",
+        )
+    folder = os.path.realpath(path)
+    root = _repository_root(folder)
+    files = list(_project_files(folder, root))
+    named = next((file.name for file in files if file.name is not None), None)
+    remote = None if root is None else _remote(root)
+    project = named or project_id(remote=remote, repository_root=root, folder=folder)
+    # Whoever says no, nearest or at the root, is heard.
+    return WorkingFolder(path=folder, project=project, capture=all(file.capture for file in files))
+
+
+def _repository_root(folder: str) -> str | None:
+    for each in _upwards(folder):
+        if os.path.lexists(os.path.join(each, ".git")):
+            return each
+    return None
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    for _ in range(_FOLDERS_MAX):
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _project_files(folder: str, root: str | None) -> Iterator[ProjectFile]:
+    """The nearest first, up to the repository's root; without one only the folder's own."""
+    for each in _upwards(folder):
+        path = os.path.join(each, PROJECT_FILE)
+        text = _read(path)
+        if text is not None:
+            yield parse_project_file(text)
+        elif os.path.lexists(path):
+            raise Invalid(
+                f"{path} is there and cannot be read",
+                code="project-file.unreadable",
+                hint="it may say that nothing is captured: make it readable, or remove it",
+            )
+        if root is None or each == root:
+            return
+
+
+def _remote(root: str) -> str | None:
+    """The address of `origin`, else of the remote that the repository names first."""
+    remotes = dict(_remotes(_read(os.path.join(_git_folder(root), "config")) or ""))
+    return remotes.get("origin") or next(iter(remotes.values()), None)
+
+
+def _git_folder(root: str) -> str:
+    """Where the repository's configuration lies: a worktree only points to it."""
+    git = os.path.join(root, ".git")
+    pointer = None if os.path.isdir(git) else _read(git)
+    if pointer is None or not pointer.startswith("gitdir:"):
+        return git
+    git = os.path.join(root, pointer.removeprefix("gitdir:").strip())
+    common = _read(os.path.join(git, "commondir"))
+    return git if common is None else os.path.join(git, common.strip())
+
+
+def _remotes(config: str) -> Iterator[tuple[str, str]]:
+    name = None
+    for line in map(str.strip, config.splitlines()):
+        if line.startswith("["):
+            section = line.rstrip("]").removeprefix("[")
+            is_remote = section.startswith('remote "')
+            name = section.removeprefix('remote "').rstrip('"') if is_remote else None
+        elif name is not None:
+            key, equals, value = line.partition("=")
+            if equals and key.strip().lower() == "url":
+                yield name, value.strip().strip('"')
+
+
+def _read(path: str) -> str | None:
+    """A small regular file; None where there is none that can be read."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return None
+        return os.read(opened, _FILE_BYTES_MAX).decode(errors="replace")
+    except OSError:
+        return None
+    finally:
+        os.close(opened)

@@ -1,0 +1,144 @@
+"""Maintenance: at a daemon's start, every hour, after a policy has changed, and when the doctor asks."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import orjson
+
+from runlore.daemon.exports import Exports
+from runlore.daemon.parts import Parts
+from runlore.daemon.run_ends import closing, remembering
+from runlore.domain.audit import Act
+from runlore.domain.errors import Conflict, RunloreError
+from runlore.domain.run import ProcessId, Run
+from runlore.domain.timestamps import format_time
+from runlore.flow.capture.ending import PROCESS_DIED, interruption
+from runlore.flow.capture.maintenance import (
+    MAINTENANCE_NOTE,
+    Beat,
+    Diagnostic,
+    Maintenance,
+    Report,
+    unhurried,
+)
+from runlore.flow.capture.remember import JOB_LOST
+from runlore.flow.capture.retention import retain
+from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, lapsed_processes
+from runlore.flow.policies import current_retention, current_run_memory
+from runlore.flow.publish.undo import sweep as sweep_records
+from runlore.flow.reactions import DAEMON, close_where
+from runlore.ports.store import Transaction
+
+STOPPING = "daemon.stopping"
+_SWEEP = 500
+# These say nothing about what was being maintained.
+_CUT_SHORT = frozenset({STOPPING, JOB_LOST})
+
+
+def maintain(parts: Parts, *, source: str, beat: Beat = unhurried) -> Report:
+    """Everything: owed memories written, pointers rebuilt, what the policies no longer keep pruned.
+
+    A place of memories that cannot be read fails it, and the note that `status` shows says so.
+    """
+    report = Report(source=source)
+    maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat)
+    try:
+        maintenance.settle_owed()
+        maintenance.rebuild()
+    except RunloreError as error:
+        if error.code not in _CUT_SHORT:
+            report.scan_error_count += 1
+            report.tell(Diagnostic(action="failed", reason=error.code, message=error.sentence))
+            _keep_note(parts, report)
+        raise
+    _enforce(parts, maintenance)
+    _keep_note(parts, report)
+    return report
+
+
+def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried) -> Report:
+    """What the policies no longer keep goes; nothing is rebuilt."""
+    report = Report(source=source)
+    _enforce(parts, Maintenance(remembering=remembering(parts), report=report, beat=beat))
+    _keep_note(parts, report)
+    return report
+
+
+def sweep(parts: Parts, beat: Beat = unhurried) -> None:
+    """What time alone brings about: records expire, and runs that nobody ends are interrupted."""
+    sweep_expired(parts)
+    interrupt_abandoned(parts, beat)
+    interrupt_idle(parts, beat)
+
+
+def sweep_expired(parts: Parts) -> None:
+    """Tombstone the records whose `expires_at` has come."""
+    while True:
+        now = parts.clock.now()
+        with parts.store.snapshot() as snapshot:
+            if not snapshot.records.due(now, limit=1):
+                return
+        # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
+        with suppress(Conflict), parts.store.transaction() as tx:
+            due = tx.records.due(now, limit=_SWEEP)
+            sweep_records(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
+
+
+def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
+    """Interrupt the runs whose process is dead, each once, whichever daemon comes first."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        runs = snapshot.runs.abandoned(now, limit=_SWEEP)
+        lapsed = lapsed_processes(snapshot, now)
+    ended = _interrupt(parts, runs, PROCESS_DIED, still=lambda tx, run: is_abandoned(tx, run, now), beat=beat)
+    _forget_processes(parts, lapsed)
+    return ended
+
+
+def interrupt_idle(parts: Parts, beat: Beat = unhurried) -> int:
+    """Interrupt the external runs of which nothing was heard for longer than the policy waits."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        hours = current_run_memory(snapshot).external_run_idle_hours
+        since = idle_since(hours, now)
+        runs = snapshot.runs.idle_external(since, limit=_SWEEP)
+    reason = f"nothing was reported for {hours} hours"
+    return _interrupt(parts, runs, reason, still=lambda _tx, run: is_idle(run, since), beat=beat)
+
+
+def _interrupt(
+    parts: Parts,
+    runs: tuple[Run, ...],
+    reason: str,
+    *,
+    still: Callable[[Transaction, Run], bool],
+    beat: Beat,
+) -> int:
+    ended = 0
+    for run in runs:
+        ended += close_where(
+            remembering(parts), closing(parts), run.run_id, interruption(reason), still=still
+        )
+        beat()
+    return ended
+
+
+def _forget_processes(parts: Parts, lapsed: tuple[ProcessId, ...]) -> None:
+    for process_id in lapsed:
+        with parts.store.transaction() as tx:
+            tx.processes.delete(process_id)
+
+
+def _enforce(parts: Parts, maintenance: Maintenance) -> None:
+    maintenance.prune()
+    with parts.store.snapshot() as snapshot:
+        policy = current_retention(snapshot)
+    retain(parts.store, policy, parts.clock.now())
+    if policy.exports_kept:
+        Exports(parts.state_root).keep_newest(policy.exports_kept)
+
+
+def _keep_note(parts: Parts, report: Report) -> None:
+    checked_at = format_time(parts.clock.now())
+    with parts.store.transaction() as tx:
+        tx.counters.set_note(MAINTENANCE_NOTE, orjson.dumps(report.plain(checked_at)).decode())

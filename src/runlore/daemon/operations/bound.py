@@ -1,0 +1,74 @@
+"""What every area of operations stands on: the parts that wiring picked, the caller, how acts are done."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
+
+from runlore.daemon.access import require_visible
+from runlore.daemon.acts import Acting, Call, Done, same_records
+from runlore.daemon.lookups import target
+from runlore.daemon.parts import Parts
+from runlore.daemon.roles import require_role
+from runlore.domain.audit import Act
+from runlore.domain.record import Record
+from runlore.flow.record.intake import Intake
+from runlore.ports import operations as ops
+from runlore.ports.store import Transaction
+
+BoundT = TypeVar("BoundT", bound="Bound")
+ParametersT = ParamSpec("ParametersT")
+AnswerT = TypeVar("AnswerT")
+
+
+def operation(
+    method: Callable[Concatenate[BoundT, ParametersT], AnswerT],
+) -> Callable[Concatenate[BoundT, ParametersT], AnswerT]:
+    """An operation: it runs only when the caller's role allows it."""
+
+    @functools.wraps(method)
+    def guarded(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
+        require_role(self.caller, method.__name__)
+        return method(self, *args, **kwargs)
+
+    return guarded
+
+
+class Bound:
+    """One Runlore, bound to one caller."""
+
+    def __init__(self, parts: Parts, caller: ops.Caller) -> None:
+        self.parts = parts
+        self.caller = caller
+
+    def intake(self, act: Act) -> Intake:
+        """What makes records of drafts, for an act."""
+        return Intake(ids=self.parts.ids, act=act)
+
+    def target(self, tx: Transaction, decision: ops.Decision) -> Record:
+        """The record to act on, read again once its scope is ours; another's does not exist."""
+        return require_visible(target(tx, decision), self.caller.scopes)
+
+    @property
+    def acting(self) -> Acting:
+        """How acts are done: one transaction, one effect for one key."""
+        return Acting(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
+
+    def decide(
+        self, name: str, decision: ops.Decision, body: Callable[[Transaction, Act], Sequence[Record]]
+    ) -> tuple[Record, ...]:
+        """A decision whose answer is its records."""
+        return self.write(decision_call(name, decision), body)
+
+    def write(self, call: Call, body: Callable[[Transaction, Act], Sequence[Record]]) -> tuple[Record, ...]:
+        """An act whose answer is its records."""
+
+        def do(tx: Transaction, act: Act) -> Done[tuple[Record, ...]]:
+            records = tuple(body(tx, act))
+            return Done(answer=records, records=records)
+
+        return self.acting.perform(call, do, same_records)
+
+
+def decision_call(name: str, decision: ops.Decision) -> Call:
+    """What a decision asks for."""
+    return Call(operation=name, request=decision, key=decision.idempotency_key, reason=decision.reason)

@@ -1,0 +1,136 @@
+"""Forgetting: a record, a run or a session is shown or erased with everything that was derived from it."""
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from runlore.daemon.access import own_session, require_visible
+from runlore.daemon.exports import Exports
+from runlore.daemon.lookups import storable
+from runlore.daemon.operations.bound import Bound, decision_call, operation
+from runlore.daemon.run_access import own_run
+from runlore.daemon.run_ends import remembering
+from runlore.daemon.scrubbing import Scrubbing
+from runlore.domain.audit import Act
+from runlore.domain.errors import Conflict
+from runlore.domain.record import Record, RecordId
+from runlore.domain.run import Run, RunId
+from runlore.domain.session import Session, SessionId
+from runlore.flow.publish.decide import expect_revision
+from runlore.flow.publish.forget import forget, to_forget
+from runlore.flow.publish.forget_runs import (
+    Forgotten,
+    forget_run,
+    forget_session,
+    tombstones_of_run,
+    tombstones_of_session,
+    would_forget_run,
+    would_forget_session,
+)
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections, Transaction
+
+Target: TypeAlias = Record | Run | Session
+
+
+class ForgetActs(Bound):
+    """Erasing what was said, for good."""
+
+    @operation
+    def forget(self, decision: ops.Decision, *, dry_run: bool = False) -> ops.ForgetAnswer:
+        """Erase the content of a record, a run or a session, and everything derived from it."""
+        with self.parts.store.snapshot() as snapshot:
+            target = self._found(snapshot, decision)
+            if dry_run:
+                _expect(target, decision.expected_revision)
+                return self._answer(decision, _shown(snapshot, target), dry_run=True)
+        return self._erased(decision, target)
+
+    def _erased(self, decision: ops.Decision, target: Target) -> ops.ForgetAnswer:
+        parts = self.parts
+        with Scrubbing(parts.state_root).after(parts.store):
+            # Saved indexes hold words of the content: they go first, so a crash leaves nothing behind.
+            parts.follower.discard_snapshot()
+            parts.run_follower.discard_snapshot()
+            forgotten = self._forget(decision, target)
+            remembering(parts).drop(forgotten.runs)
+            parts.follower.catch_up()
+            parts.run_follower.catch_up()
+        answer = self._answer(decision, forgotten, dry_run=False)
+        with parts.store.snapshot() as snapshot:
+            records = [record.record_id for record in forgotten.records]
+            if isinstance(target, Record):
+                records = [target.record_id]
+            moments = [snapshot.records.events(record_id)[-1].at for record_id in records[:1]]
+        return replace(answer, forgotten_at=moments[0] if moments else parts.clock.now())
+
+    def _forget(self, decision: ops.Decision, target: Target) -> Forgotten:
+        if isinstance(target, Record):
+            records = self.decide(
+                "forget", decision, lambda tx, act: forget(tx, self.target(tx, decision), act)
+            )
+            return Forgotten(records=records)
+
+        def do(tx: Transaction, act: Act) -> tuple[Forgotten, str]:
+            shown = _shown(tx, target)
+            scopes = {record.scope for record in shown.records}
+            tx.lock({tx.sessions.get(target.session_id).scope, *scopes})
+            present = self._found(tx, decision)
+            _expect(present, decision.expected_revision)
+            if isinstance(present, Run):
+                return forget_run(tx, present, act), present.run_id
+            assert isinstance(present, Session), "what is no record and no run is a session"
+            return forget_session(tx, present, act), present.session_id
+
+        call = decision_call("forget", decision)
+        return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
+
+    def _found(self, collections: Collections, decision: ops.Decision) -> Target:
+        """What an id names: a record first, then a run, then a session."""
+        name = storable(decision.record_id)
+        if not collections.records.get_many([name]):
+            run = collections.runs.find(RunId(name))
+            if run is not None:
+                return own_run(collections, self.caller, run.run_id)[0]
+            if collections.sessions.find(SessionId(name)) is not None:
+                return own_session(collections, self.caller, SessionId(name))
+        return require_visible(collections.records.get(name), self.caller.scopes)
+
+    def _answer(self, decision: ops.Decision, forgotten: Forgotten, *, dry_run: bool) -> ops.ForgetAnswer:
+        named = [decision.record_id, *(record.record_id for record in forgotten.records), *forgotten.runs]
+        return ops.ForgetAnswer(
+            records=forgotten.records,
+            dry_run=dry_run,
+            exports_left=Exports(self.parts.state_root).holding([RecordId(name) for name in named]),
+            sessions=forgotten.sessions,
+            runs=forgotten.runs,
+            events=forgotten.events,
+            artifacts=forgotten.artifacts,
+        )
+
+
+def _shown(collections: Collections, target: Target) -> Forgotten:
+    if isinstance(target, Record):
+        return Forgotten(records=to_forget(collections.records, target))
+    if isinstance(target, Run):
+        return would_forget_run(collections, target)
+    return would_forget_session(collections, target)
+
+
+def _again(collections: Collections, target: Run | Session) -> Forgotten:
+    """What an earlier call with the same key has left."""
+    if isinstance(target, Run):
+        return Forgotten(records=tombstones_of_run(collections, target.run_id), runs=(target.run_id,))
+    runs = tuple(run.run_id for run in collections.runs.of_session(target.session_id))
+    records = tombstones_of_session(collections, target.session_id)
+    return Forgotten(records=records, runs=runs, sessions=(target.session_id,))
+
+
+def _expect(target: Target, expected: int | None) -> None:
+    if isinstance(target, Record):
+        expect_revision(target, expected)
+    elif expected is not None and target.revision != expected:
+        raise Conflict(
+            f"it is at revision {target.revision}, not {expected}",
+            code="record.revision",
+            hint="read it again, and decide on what it says now",
+        )

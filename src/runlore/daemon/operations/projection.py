@@ -1,0 +1,299 @@
+"""Projection: what a session's next prompt would be given, what it was given, and what it can find.
+
+Nothing here changes anything: what is missing, unreadable or too old is passed over.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from runlore.daemon.access import own_session, readable_scopes
+from runlore.daemon.contexts import given_to, input_of, reached_scopes
+from runlore.daemon.follower import answer_together
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.requests import checked_limit, checked_query
+from runlore.daemon.run_access import Unstored, own_run
+from runlore.domain import limits
+from runlore.domain.capability import CapabilityScope, combined
+from runlore.domain.errors import Corrupt, NotFound
+from runlore.domain.journal import text_of
+from runlore.domain.policy import SearchVisibility
+from runlore.domain.projection import Projection
+from runlore.domain.record import Layer
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope
+from runlore.domain.selection import LEARNED_LIMITS
+from runlore.domain.session import Binding, Session, SessionId
+from runlore.domain.timestamps import format_time
+from runlore.flow.policies import current_run_memory
+from runlore.flow.project.goal import best_for_goal
+from runlore.flow.project.hidden import (
+    HiddenRecords,
+    hidden_records,
+    hidden_then,
+    is_whole,
+    visible_lines,
+)
+from runlore.flow.project.learned import Learned, all_learned, learned_for
+from runlore.flow.project.rebuild import rebuilt
+from runlore.flow.project.recovered import (
+    RecoveredRuns,
+    TrackedRuns,
+    recovered_runs,
+    tracked_runs,
+    tracked_then,
+)
+from runlore.flow.project.run_search import Finder, RunSearch, read_runs
+from runlore.flow.project.search import Reading, index_differs
+from runlore.flow.project.session_search import Asked, Gathered, SessionFound, gathered, merged
+from runlore.flow.project.views import views_of
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections
+
+# Without an input a session is shown all that it is eligible for, up to so many.
+_CONTEXT_ENTRIES_MAX = 100
+# So many more runs than asked for, in case some memories are not there; then many more.
+_SPARE_RUNS = (16, 1_000)
+
+AnswerT = TypeVar("AnswerT")
+
+
+class ProjectionActs(Bound):
+    """Reading what prompts are given."""
+
+    @operation
+    def memory_context(self, request: ops.ContextRequest) -> ops.MemoryContext:
+        """What a session is eligible for, before packing."""
+        query = None if request.query is None else checked_query(request.query)
+        session_id = SessionId(askable(request.session_id, "session"))
+        now = request.as_of or self.parts.clock.now()
+
+        def ask(reading: Reading) -> tuple[ops.MemoryContext, TrackedRuns]:
+            snapshot = reading.snapshot
+            session = own_session(snapshot, self.caller, session_id)
+            binding = bound_then(snapshot, session, request.as_of)
+            scopes = reached_scopes(self.caller, session, binding)
+            learned, hidden = _eligible(reading.at(request.as_of), query, scopes, now)
+            answer = ops.MemoryContext(
+                session_id=session.session_id,
+                capability_scope=_capabilities(snapshot, binding),
+                learning_scopes=scopes,
+                learned_context=_learned_context(learned),
+                recovered_memory=ops.RecoveredMemory(),
+                hidden=hidden.listed,
+                hidden_omitted=hidden.omitted,
+            )
+            return answer, self._tracked(snapshot, session_id, request.as_of)
+
+        answer, tracked = self.parts.follower.answer(ask)
+        # Read with no snapshot open: where memories are a table, that takes a connection too.
+        runs = recovered_runs(tracked, self.parts.run_memories)
+        return replace(answer, recovered_memory=_recovered_memory(runs))
+
+    @operation
+    def session_search(self, request: ops.SessionSearchRequest) -> ops.SessionSearch:
+        """Learnings and recovered runs that a session sees, ranked on one scale."""
+        limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
+        asked = ops.SessionSearchRequest(
+            session_id=SessionId(askable(request.session_id, "session")),
+            query=None if request.query is None else checked_query(request.query),
+            limit=limit,
+            as_of=request.as_of,
+        )
+        try:
+            found = self._searched(asked)
+        except Corrupt as error:
+            if not index_differs(error):
+                raise
+            self.parts.run_follower.rebuild()
+            found = self._searched(asked)
+        return ops.SessionSearch(
+            session_id=asked.session_id,
+            query=asked.query,
+            results=tuple(_session_hit(each) for each in found[:limit]),
+            truncated=len(found) > limit,
+        )
+
+    def _searched(self, request: ops.SessionSearchRequest) -> list[SessionFound]:
+        """Hits in a snapshot, then their memories; more hits where too many memories are not there."""
+        moment = request.as_of or self.parts.clock.now()
+        for spare in _SPARE_RUNS:
+
+            def ask(readings: list[Reading], spare: int = spare) -> tuple[Asked, Gathered, TrackedRuns]:
+                learnings, runs = readings[0], readings[-1]
+                session = own_session(runs.snapshot, self.caller, request.session_id)
+                binding = bound_then(runs.snapshot, session, request.as_of)
+                scopes = reached_scopes(self.caller, session, binding)
+                asked = Asked(scopes=scopes, query=request.query, limit=request.limit, now=moment)
+                search = RunSearch.opened(runs, _finder(runs.snapshot, request, scopes, moment))
+                found = gathered(learnings.at(request.as_of), search, asked, spare=spare)
+                return asked, found, self._tracked(runs.snapshot, session.session_id, request.as_of)
+
+            asked, found, tracked = self._ask(ask, needs_index=request.query is not None)
+            runs = read_runs(found.runs, self.parts.run_memories, request.query)
+            if found.runs.is_all or len(runs) > request.limit:
+                break
+        in_prompt = recovered_runs(tracked, self.parts.run_memories).entries
+        names = frozenset(memory.run_id for memory in in_prompt)
+        return merged(found.learnings, runs, asked, in_prompt=names)
+
+    def _ask(self, ask: Callable[[list[Reading]], AnswerT], *, needs_index: bool) -> AnswerT:
+        if needs_index:
+            return answer_together(ask, self.parts.follower, self.parts.run_follower)
+        return self.parts.follower.answer(lambda reading: ask([reading]))
+
+    @operation
+    def preview_input(self, request: ops.PreviewRequest) -> Projection:
+        """The exact sections that an input would get, with the budget's arithmetic."""
+        session_id = SessionId(askable(request.session_id, "session"))
+        wanted = ops.NewRun(
+            session_id=session_id,
+            request=request.text,
+            model=request.model,
+            prompt_tokens=request.prompt_tokens,
+        )
+        entry = input_of(wanted)
+        with self.parts.store.snapshot() as snapshot:
+            session = own_session(snapshot, self.caller, session_id)
+        given = given_to(self.parts, self.caller, session, wanted, text=text_of(entry.body))
+        return given.projection
+
+    @operation
+    def receipt(self, run_id: RunId) -> ops.ReceiptView:
+        """What a run was given, and what was left out and why."""
+        with self.parts.store.snapshot() as snapshot:
+            unstored = Unstored(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
+            if unstored is not None:
+                view = ops.RunView(run=unstored, request="", stored=False)
+                return ops.ReceiptView(run=view, receipt=None)
+            run, _ = own_run(snapshot, self.caller, run_id)
+            text = snapshot.journal.inputs([run.run_id]).get(run.run_id, "")
+            kept = snapshot.runs.get_receipt(run.run_id)
+            sections = () if kept is None else rebuilt(kept, snapshot.records)
+        return ops.ReceiptView(run=ops.RunView(run=run, request=text), receipt=kept, sections=sections)
+
+    @operation
+    def goal_context(self, request: ops.GoalRequest) -> ops.GoalContext:
+        """The top profile, procedural and semantic records for a goal, only such as a prompt may see."""
+        goal = checked_query(request.goal)
+        limit = checked_limit(request.limit, limits.CONTEXT_PER_LAYER_MAX)
+        now = request.as_of or self.parts.clock.now()
+        session_id = None
+        if request.session_id is not None:
+            session_id = SessionId(askable(request.session_id, "session"))
+
+        def ask(reading: Reading) -> ops.GoalContext:
+            if session_id is not None:
+                session = own_session(reading.snapshot, self.caller, session_id)
+                bound_then(reading.snapshot, session, request.as_of)
+            scopes = readable_scopes(reading.snapshot, self.caller, session_id, at=request.as_of)
+            then = reading.at(request.as_of)
+            best = {
+                layer: tuple(
+                    ops.SearchHit(record=found.record, score=found.score)
+                    for found in best_for_goal(then, goal, layer, scopes=scopes, limit=limit, now=now)
+                )
+                for layer in (Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC)
+            }
+            return ops.GoalContext(
+                goal=goal,
+                profile=best[Layer.PROFILE],
+                procedural=best[Layer.PROCEDURAL],
+                semantic=best[Layer.SEMANTIC],
+            )
+
+        return self.parts.follower.answer(ask, needs_index=True)
+
+    def _tracked(
+        self, collections: Collections, session_id: SessionId, moment: datetime | None
+    ) -> TrackedRuns:
+        policy = current_run_memory(collections)
+        if moment is not None:
+            return tracked_then(collections, session_id, policy=policy, moment=moment)
+        return tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
+
+
+def _finder(
+    collections: Collections, request: ops.SessionSearchRequest, scopes: tuple[Scope, ...], moment: datetime
+) -> Finder:
+    policy = current_run_memory(collections)
+    return Finder(
+        session_id=request.session_id,
+        scopes=frozenset(scopes),
+        own_only=policy.search_visibility is SearchVisibility.SESSION_ONLY,
+        policy=policy,
+        now=moment,
+        is_past=request.as_of is not None,
+    )
+
+
+def bound_then(collections: Collections, session: Session, moment: datetime | None) -> Binding:
+    """What a session is bound to, or was at a moment; NotFound before it was made."""
+    # Nothing of a private session is stored, so it was never bound to anything else.
+    if moment is None or (session.private and moment >= session.created_at):
+        return session.binding
+    binding = collections.sessions.binding_at(session.session_id, moment)
+    if binding is None:
+        raise NotFound(
+            f"session {session.session_id} did not exist at {format_time(moment)}",
+            code="session.not-found",
+            hint="ask for a later moment; `runlore session show` tells when it was made",
+        )
+    return binding
+
+
+def _capabilities(collections: Collections, binding: Binding) -> CapabilityScope:
+    """What persona and session together leave to the agent, as it is shown."""
+    persona = None
+    if binding.persona_id is not None:
+        persona = collections.sessions.find_persona(binding.persona_id)
+    of_persona = None if persona is None else persona.capability_scope
+    return combined(of_persona, binding.capability_scope).shown()
+
+
+def _eligible(
+    reading: Reading, query: str | None, scopes: tuple[Scope, ...], now: datetime
+) -> tuple[Learned, HiddenRecords]:
+    """What an input may be given, or without one everything that any input may; and what is hidden."""
+    views = views_of(reading, scopes, now)
+    is_past = reading.past is not None
+    lines = () if is_past or views is not None else visible_lines(reading, scopes)
+    known = lines if views is None and not is_past and is_whole(lines) else None
+    if query is None:
+        most = _CONTEXT_ENTRIES_MAX
+        learned = all_learned(reading, scopes=scopes, now=now, entries_max=most, views=views, lines=known)
+    else:
+        most = LEARNED_LIMITS.max_entries
+        learned = learned_for(
+            reading, query, scopes=scopes, now=now, entries_max=most, views=views, lines=known
+        )
+    if views is not None:
+        return learned, views.hidden()
+    if is_past:
+        return learned, hidden_then(reading, scopes=scopes, now=now)
+    return learned, hidden_records(reading, lines, scopes=scopes, now=now)
+
+
+def _learned_context(learned: Learned) -> ops.LearnedContext:
+    return ops.LearnedContext(entries=learned.entries, truncated=learned.omitted > 0, omitted=learned.omitted)
+
+
+def _recovered_memory(runs: RecoveredRuns) -> ops.RecoveredMemory:
+    omitted = len(runs.left_out)
+    return ops.RecoveredMemory(entries=runs.entries, truncated=omitted > 0, omitted=omitted)
+
+
+def _session_hit(found: SessionFound) -> ops.SessionHit:
+    return ops.SessionHit(
+        kind=found.kind,
+        source_id=found.source_id,
+        title=found.title,
+        excerpt=found.excerpt,
+        score=found.score,
+        timestamp=found.timestamp,
+        scope=found.scope,
+        prompt_eligible=found.prompt_eligible,
+        matched_fields=found.matched_fields,
+    )

@@ -1,0 +1,153 @@
+"""Review: what waits, and the decisions on it."""
+
+from collections.abc import Sequence
+
+from runlore.daemon.access import narrowed, readable_scopes, require_reach
+from runlore.daemon.acts import Call, Done
+from runlore.daemon.lookups import (
+    active_records,
+    next_cursor,
+    storable,
+)
+from runlore.daemon.merges import Grouping, items_again, merge_item, records_of
+from runlore.daemon.operations.bound import decision_call, operation
+from runlore.daemon.operations.forgetting import ForgetActs
+from runlore.daemon.requests import (
+    checked_limit,
+    place_of,
+)
+from runlore.domain import limits
+from runlore.domain.audit import Act
+from runlore.domain.curation import compactions, dedups
+from runlore.domain.record import Kind, Layer, Record, State
+from runlore.domain.scope import Scope
+from runlore.flow.publish.decide import confirm, reject
+from runlore.flow.publish.undo import replaced_by, restore, roll_back
+from runlore.flow.record.curate import propose_merges, view
+from runlore.flow.review.inbox import items as review_items
+from runlore.ports import operations as ops
+from runlore.ports.store import RecordFilter, Transaction
+
+_REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
+
+
+class ReviewActs(ForgetActs):
+    """What waits for review, and the decisions on it."""
+
+    @operation
+    def review_list(self, request: ops.ReviewRequest) -> ops.ReviewPage:
+        """What waits, and what confirming it would do."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        now = self.parts.clock.now()
+        with self.parts.store.snapshot() as snapshot:
+            readable = readable_scopes(snapshot, self.caller, request.session_id)
+            where = RecordFilter(
+                kinds=request.kinds or _REVIEWED_KINDS,
+                states=frozenset({State.CONSTRAINED}),
+                scopes=narrowed(request.scopes, readable),
+                now=now,
+            )
+            place = place_of(request.cursor)
+            found = snapshot.records.page(where, limit=limit + 1, before=place)
+            listed = review_items(snapshot.records, found[:limit], now)
+        return ops.ReviewPage(
+            items=tuple(
+                ops.ReviewItem(record=item.record, outcome=item.outcome, rivals=item.rivals)
+                for item in listed
+            ),
+            next_cursor=next_cursor(found, limit),
+        )
+
+    @operation
+    def confirm(self, decision: ops.Decision) -> Record:
+        """Make a candidate active; the original answers for a duplicate."""
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            candidate = self.target(tx, decision)
+            return [
+                confirm(
+                    tx,
+                    candidate,
+                    act,
+                    summary=decision.summary,
+                    supersedes=None if decision.supersedes is None else storable(decision.supersedes),
+                    accept_untrusted=decision.accept_untrusted,
+                )
+            ]
+
+        return self.decide("confirm", decision, body)[0]
+
+    @operation
+    def reject(self, decision: ops.Decision) -> Record:
+        """Tombstone a candidate."""
+        return self.decide("reject", decision, lambda tx, act: [reject(tx, self.target(tx, decision), act)])[
+            0
+        ]
+
+    @operation
+    def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
+        """Tombstone an active record, and bring back what it replaced where asked."""
+
+        def do(tx: Transaction, act: Act) -> Done[ops.RollbackAnswer]:
+            done = roll_back(tx, self.target(tx, decision), act, restore_sources=decision.restore_sources)
+            answer = ops.RollbackAnswer(
+                record=done.record,
+                restorable=done.restorable,
+                restored=done.restored,
+                blocked=done.blocked,
+            )
+            return Done(answer=answer, records=(done.record, *done.restored))
+
+        def again(tx: Transaction, records: tuple[Record, ...]) -> ops.RollbackAnswer:
+            # What can come back is told as it is now: an old list would be wrong.
+            restorable, blocked = replaced_by(tx.records, records[0].record_id, self.parts.clock.now())
+            return ops.RollbackAnswer(
+                record=records[0], restorable=restorable, restored=records[1:], blocked=blocked
+            )
+
+        return self.acting.perform(decision_call("rollback", decision), do, again)
+
+    @operation
+    def restore(self, decision: ops.Decision) -> Record:
+        """Make a superseded record active again."""
+        return self.decide(
+            "restore", decision, lambda tx, act: [restore(tx, self.target(tx, decision), act)]
+        )[0]
+
+    @operation
+    def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
+        """Semantic records that say the same thing in several places."""
+        return self._merges("compact", request, Layer.SEMANTIC, compactions)
+
+    @operation
+    def dedup(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
+        """Procedures of one workflow."""
+        return self._merges("dedup", request, Layer.PROCEDURAL, dedups)
+
+    def _merges(
+        self, name: str, request: ops.MergeRequest, layer: Layer, group: Grouping
+    ) -> tuple[ops.MergeItem, ...]:
+        """What would merge is worked out before the transaction, and checked again inside it."""
+        now = self.parts.clock.now()
+        with self.parts.store.snapshot() as snapshot:
+            sources = active_records(snapshot.records, layer, self._reached(request.scopes), now)
+            merges = group(tuple(sources.values()))
+            views = tuple(view(snapshot.records, merge, now) for merge in merges)
+        present = tuple(merge_item(each, sources) for each in views)
+        if not request.create_proposals:
+            return present
+
+        def do(tx: Transaction, act: Act) -> Done[tuple[ops.MergeItem, ...]]:
+            proposed = propose_merges(tx, self.intake(act), merges, sources)
+            items = tuple(merge_item(each, sources) for each in proposed)
+            return Done(answer=items, records=records_of(items))
+
+        call = Call(operation=name, request=request, key=request.idempotency_key, reason=f"memory {name}")
+        return self.acting.perform(call, do, lambda _tx, kept: items_again(present, kept, group))
+
+    def _reached(self, asked: frozenset[Scope]) -> frozenset[Scope]:
+        """The scopes to look through; an empty set is all of them."""
+        scopes = narrowed(asked, self.caller.scopes)
+        if scopes is not None and not scopes:
+            require_reach(self.caller, asked)
+        return scopes or frozenset()

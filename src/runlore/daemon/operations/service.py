@@ -1,0 +1,224 @@
+"""Running Runlore: policies, tokens, capture and jobs."""
+
+import hashlib
+import secrets
+from dataclasses import replace
+
+from runlore.daemon.acts import Call
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.domain.access import AccessToken, TokenId, checked_token_name
+from runlore.domain.audit import Act
+from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.policy import PolicyName, PolicyRevision, checked_policy
+from runlore.domain.record import JsonObject
+from runlore.flow.policies import current_policy
+from runlore.ports import operations as ops
+from runlore.ports.service_store import Switch
+from runlore.ports.store import Transaction
+
+CAPTURE_PAUSED = "capture.paused"
+TOKEN_PREFIX = "rlt_"
+# Names that Runlore itself acts under: a token that took one would pass for it in the history.
+_RESERVED = frozenset({"operator", "daemon", "default"})
+_JOBS_LISTED_MAX = 500
+
+
+class ServiceActs(Bound):
+    """Policies, tokens, capture and jobs."""
+
+    @operation
+    def get_policy(self, name: PolicyName) -> PolicyRevision:
+        """The policy in force."""
+        with self.parts.store.snapshot() as snapshot:
+            return current_policy(snapshot, name)
+
+    @operation
+    def put_policy(self, change: ops.PolicyChange) -> PolicyRevision:
+        """Put a policy, whole."""
+        document = checked_policy(change.name, change.policy)
+        call = Call(operation="put_policy", request=change, key=change.idempotency_key)
+
+        def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
+            current = _expected(tx, change.name, change.expected_revision)
+            return self._next_revision(tx, current, document, act)
+
+        return self.acting.perform_named(call, do, _revision_again)
+
+    @operation
+    def policy_history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
+        """All revisions, the newest first."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.policies.history(name)
+
+    @operation
+    def rollback_policy(self, request: ops.PolicyRollback) -> PolicyRevision:
+        """Put an earlier revision again."""
+        call = Call(operation="rollback_policy", request=request, key=request.idempotency_key)
+
+        def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
+            current = _expected(tx, request.name, request.expected_revision)
+            wanted = current.revision - 1 if request.to_revision is None else request.to_revision
+            document = _document_of(tx, current, wanted)
+            return self._next_revision(tx, current, document, act)
+
+        return self.acting.perform_named(call, do, _revision_again)
+
+    @operation
+    def create_token(self, request: ops.NewToken) -> ops.MadeToken:
+        """Make a token; its secret is told once."""
+        name = checked_token_name(request.name)
+        if name in _RESERVED:
+            raise Invalid(
+                f"{name!r} is a name that Runlore itself acts under",
+                code="token.reserved",
+                hint="name the token after the person or program that uses it",
+            )
+        now = self.parts.clock.now()
+        token_id = TokenId(self.parts.ids.new("tok", now))
+        made = new_token(replace(request, name=name), token_id, Act(actor=self.caller.actor, at=now))
+        with self.parts.store.transaction() as tx:
+            tx.tokens.insert(made.token)
+        return made
+
+    @operation
+    def list_tokens(self) -> tuple[AccessToken, ...]:
+        """All tokens, revoked ones included, the newest first."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.tokens.everything()
+
+    @operation
+    def revoke_token(self, name: str) -> AccessToken:
+        """Make a token useless, at once and for good; by its name or id."""
+        with self.parts.store.transaction() as tx:
+            token = tx.tokens.find(askable(name, "token"))
+            if token is None:
+                raise NotFound(
+                    f"there is no token {name!r}",
+                    code="token.not-found",
+                    hint="`runlore token list` shows the names",
+                )
+            if token.revoked_at is not None:
+                return token
+            now = self.parts.clock.now()
+            tx.tokens.revoke(token.token_id, now)
+        return replace(token, revoked_at=now)
+
+    @operation
+    def pause_capture(self) -> ops.CaptureStatus:
+        """Store nothing of any run from now on."""
+        return self._switch_capture(paused=True)
+
+    @operation
+    def resume_capture(self) -> ops.CaptureStatus:
+        """Capture again."""
+        return self._switch_capture(paused=False)
+
+    @operation
+    def capture_status(self) -> ops.CaptureStatus:
+        """Whether anything is captured."""
+        with self.parts.store.snapshot() as snapshot:
+            return _capture_status(snapshot.counters.switch(CAPTURE_PAUSED))
+
+    @operation
+    def list_jobs(self, states: frozenset[JobState] = frozenset()) -> tuple[Job, ...]:
+        """Background work that waits, runs or has failed for good."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.jobs.list(states or frozenset(JobState), limit=_JOBS_LISTED_MAX)
+
+    @operation
+    def retry_job(self, job_id: JobId) -> Job:
+        """Try a dead job again."""
+        with self.parts.store.transaction() as tx:
+            return tx.jobs.retry(JobId(askable(job_id, "job")), now=self.parts.clock.now())
+
+    def _next_revision(
+        self, tx: Transaction, current: PolicyRevision, document: JsonObject, act: Act
+    ) -> tuple[PolicyRevision, str]:
+        revision = PolicyRevision(
+            name=current.name,
+            revision=current.revision + 1,
+            policy=document,
+            updated_at=act.at,
+            actor=act.actor,
+        )
+        tx.policies.put(revision)
+        # What the new policy no longer keeps goes as soon as somebody can see to it.
+        tx.jobs.put(
+            Job(
+                job_id=JobId(self.parts.ids.new("job", act.at)),
+                kind=JobKind.MAINTAIN,
+                subject="policy",
+                due_at=act.at,
+                created_at=act.at,
+            )
+        )
+        return revision, f"{revision.name}@{revision.revision}"
+
+    def _switch_capture(self, *, paused: bool) -> ops.CaptureStatus:
+        with self.parts.store.transaction() as tx:
+            switch = tx.counters.switch(CAPTURE_PAUSED)
+            if switch is None or switch.on is not paused:
+                switch = Switch(
+                    name=CAPTURE_PAUSED, on=paused, at=self.parts.clock.now(), actor=self.caller.actor
+                )
+                tx.counters.set_switch(switch)
+        return _capture_status(switch)
+
+
+def new_token(request: ops.NewToken, token_id: TokenId, act: Act) -> ops.MadeToken:
+    """A token with a fresh secret."""
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    token = AccessToken(
+        token_id=token_id,
+        name=request.name,
+        role=request.role,
+        scopes=request.scopes,
+        digest=token_digest(secret),
+        created_at=act.at,
+        created_by=act.actor,
+    )
+    return ops.MadeToken(token=token, secret=secret)
+
+
+def token_digest(secret: str) -> str:
+    """What is kept of a secret. It is long and random, so a plain hash gives nothing away."""
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def _capture_status(switch: Switch | None) -> ops.CaptureStatus:
+    if switch is None:
+        return ops.CaptureStatus(paused=False)
+    return ops.CaptureStatus(paused=switch.on, since=switch.at, by=switch.actor)
+
+
+def _expected(tx: Transaction, name: PolicyName, expected_revision: int | None) -> PolicyRevision:
+    current = current_policy(tx, name)
+    if expected_revision is not None and expected_revision != current.revision:
+        raise Conflict(
+            f"the policy {name} is at revision {current.revision}, not {expected_revision}",
+            code="policy.revision",
+            hint="look at what has changed, then put it again with that revision",
+        )
+    return current
+
+
+def _document_of(tx: Transaction, current: PolicyRevision, wanted: int) -> JsonObject:
+    if wanted == 0:
+        return checked_policy(current.name, {})
+    for revision in tx.policies.history(current.name):
+        if revision.revision == wanted:
+            return checked_policy(current.name, revision.policy)
+    raise NotFound(
+        f"the policy {current.name} has no revision {wanted}",
+        code="policy.not-found",
+        hint=f"it has the revisions 0 to {current.revision}; 0 are the defaults",
+    )
+
+
+def _revision_again(tx: Transaction, name: str) -> PolicyRevision:
+    policy, _, number = name.rpartition("@")
+    return next(
+        revision for revision in tx.policies.history(PolicyName(policy)) if revision.revision == int(number)
+    )

@@ -1,0 +1,248 @@
+"""Sessions and personas: what agents open, bind and end, and who they are in it."""
+
+from dataclasses import replace
+
+from runlore.daemon.access import own_session, require_bindable
+from runlore.daemon.acts import Call
+from runlore.daemon.folders import WorkingFolder, working_folder
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import operation
+from runlore.daemon.operations.journals import JournalActs
+from runlore.daemon.operations.runs import RunActs
+from runlore.daemon.pages import cut, moment_and_id
+from runlore.daemon.requests import checked_limit, short_text
+from runlore.daemon.run_access import LONG_AGO
+from runlore.domain import limits
+from runlore.domain.access import Role
+from runlore.domain.audit import Act
+from runlore.domain.capability import capability_scope_of
+from runlore.domain.errors import Denied, NotFound
+from runlore.domain.redaction import redacted
+from runlore.domain.run import OPEN
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session, SessionId, bound
+from runlore.flow.capture.consent import is_muted
+from runlore.flow.capture.ending import SESSION_ENDED, interruption
+from runlore.flow.capture.sessions import (
+    change_session,
+    expect_session_revision,
+    make_session,
+    put_persona,
+    require_same,
+)
+from runlore.flow.capture.turns import session_turn
+from runlore.flow.reactions import Closed
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections, Transaction
+
+
+class SessionActs(RunActs, JournalActs):
+    """Sessions, personas, and the runs that agents report."""
+
+    @operation
+    def create_session(self, request: ops.NewSession) -> Session:
+        """Make a session; the one that is there for the same id and the same request."""
+        folder = self._folder(request.working_folder)
+        wanted = _session_of(request, folder, self.caller.actor)
+        require_bindable(self.caller, wanted)
+
+        def do(tx: Transaction, act: Act) -> tuple[Session, str]:
+            session_id = request.session_id or SessionId(self.parts.ids.new("ses", act.at))
+            tx.lock({Scope(ScopeKind.SESSION, session_id)})
+            session = replace(wanted, session_id=session_id, created_at=act.at, active_at=act.at)
+            session = _without_title(tx, session)
+            present = tx.sessions.find(session_id)
+            made = make_session(tx, session) if present is None else require_same(tx, present, session)
+            return made, session_id
+
+        call = Call(operation="create_session", request=request, key=request.idempotency_key)
+        return self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get(SessionId(name)))
+
+    @operation
+    def change_session(self, change: ops.SessionChange) -> Session:
+        """Bind, link, name, restrict or end a session."""
+        session_id = _session_id(change.session_id)
+
+        def do(tx: Transaction, act: Act) -> tuple[tuple[Session, tuple[Closed, ...]], str]:
+            own_session(tx, self.caller, session_id)
+            session = session_turn(tx, session_id)
+            expect_session_revision(session, change.expected_revision)
+            after = _without_title(tx, _changed(session, change, act), before=session)
+            if after.binding != session.binding:
+                require_bindable(self.caller, after)
+                self._require_unfreed(session, after)
+            closed = self._end_runs(tx, session, act) if change.ended else ()
+            return (change_session(tx, session, after, act.at), closed), session_id
+
+        def again(tx: Transaction, name: str) -> tuple[Session, tuple[Closed, ...]]:
+            return tx.sessions.get(SessionId(name)), ()
+
+        call = Call(operation="change_session", request=change, key=change.idempotency_key)
+        session, closed = self.acting.perform_named(call, do, again)
+        for each in closed:
+            self.remembering.settle(each.run.run_id, each.job)
+        return session
+
+    @operation
+    def get_session(self, session_id: SessionId) -> Session:
+        """One session."""
+        with self.parts.store.snapshot() as snapshot:
+            return own_session(snapshot, self.caller, _session_id(session_id))
+
+    @operation
+    def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
+        """Sessions, the newest first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        place = moment_and_id(request.cursor)
+        limited = self.caller.role is Role.AGENT or self.caller.scopes is not None
+        with self.parts.store.snapshot() as snapshot:
+            found = snapshot.sessions.page(
+                limit=limit + 1,
+                before=None if place is None else (place[0], SessionId(place[1])),
+                scopes=self.caller.scopes,
+                created_by=self.caller.actor if limited else None,
+            )
+        items, cursor = cut(found, limit, lambda session: (session.created_at, session.session_id))
+        return ops.SessionPage(items=items, next_cursor=cursor)
+
+    @operation
+    def put_persona(self, change: ops.PersonaChange) -> Persona:
+        """Make or change a persona."""
+        Scope(ScopeKind.PERSONA, change.persona_id)
+        name = short_text("the name", change.name, limits.TITLE_CHARS_MAX)
+        capability_scope = capability_scope_of(change.capability_scope)
+
+        def do(tx: Transaction, act: Act) -> tuple[Persona, str]:
+            persona = Persona(
+                persona_id=change.persona_id,
+                name=redacted(name).text,
+                capability_scope=capability_scope,
+                capture=change.capture,
+                updated_at=act.at,
+            )
+            written = put_persona(tx, persona, expected_revision=change.expected_revision)
+            return written, change.persona_id
+
+        call = Call(operation="put_persona", request=change, key=change.idempotency_key)
+        return self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get_persona(PersonaId(name)))
+
+    @operation
+    def get_persona(self, persona_id: PersonaId) -> Persona:
+        """One persona."""
+        persona_id = PersonaId(askable(persona_id, "persona"))
+        with self.parts.store.snapshot() as snapshot:
+            persona = snapshot.sessions.get_persona(persona_id)
+        if not self._reaches(persona):
+            raise NotFound(
+                f"there is no persona {persona_id!r} for {self.caller.actor}",
+                code="persona.not-found",
+                hint="this token is limited to other scopes",
+            )
+        return persona
+
+    @operation
+    def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
+        """Personas, the latest changed first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        place = moment_and_id(request.cursor)
+        with self.parts.store.snapshot() as snapshot:
+            found = snapshot.sessions.personas(
+                limit=limit + 1, before=None if place is None else (place[0], PersonaId(place[1]))
+            )
+        items, cursor = cut(found, limit, lambda persona: (persona.updated_at, persona.persona_id))
+        return ops.PersonaPage(items=tuple(filter(self._reaches, items)), next_cursor=cursor)
+
+    def _reaches(self, persona: Persona) -> bool:
+        return self.caller.reaches(Scope(ScopeKind.PERSONA, persona.persona_id))
+
+    def _folder(self, path: str | None) -> WorkingFolder | None:
+        if path is None:
+            return None
+        if self.caller.role is not Role.OPERATOR:
+            raise Denied(
+                f"{self.caller.actor} has the role {self.caller.role}, and only an operator names a folder",
+                code="session.folder",
+                hint="leave working_folder out, and link the project with project_ids",
+            )
+        return working_folder(path)
+
+    def _require_unfreed(self, before: Session, after: Session) -> None:
+        """An agent does not lift what restricts it."""
+        if (
+            self.caller.role is Role.AGENT
+            and after.binding.capability_scope != before.binding.capability_scope
+        ):
+            raise Denied(
+                f"{self.caller.actor} has the role agent, and only an operator restricts a session",
+                code="session.capability",
+                hint="leave capability_scope out",
+            )
+
+    def _end_runs(self, tx: Transaction, session: Session, act: Act) -> tuple[Closed, ...]:
+        """Interrupt what other agents have not finished; what Runlore itself works ends by its own work."""
+        runs = [run for run in tx.runs.of_session(session.session_id) if run.status in OPEN]
+        return tuple(
+            self.closing.close(tx, run, interruption(SESSION_ENDED), act)
+            for run in runs
+            if run.executor is None
+        )
+
+
+def _session_id(session_id: SessionId) -> SessionId:
+    return SessionId(askable(session_id, "session"))
+
+
+def _session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str) -> Session:
+    """What a request asks for, its fields checked; the time and a missing id come with the act."""
+    if request.session_id is not None:
+        Scope(ScopeKind.SESSION, request.session_id)
+    projects = (*request.project_ids, *(() if folder is None else (folder.project,)))
+    binding = bound(
+        UNBOUND,
+        persona_id=request.persona_id,
+        project_ids=projects,
+        capability_scope=UNBOUND.capability_scope,
+    )
+    return Session(
+        session_id=request.session_id or SessionId("new"),
+        title=_title(request.title),
+        agent=short_text("the agent", request.agent or "", limits.ID_CHARS_MAX) or None,
+        private=request.private or (folder is not None and not folder.capture),
+        working_folder=None if folder is None else folder.path,
+        binding=binding,
+        created_by=actor,
+        created_at=LONG_AGO,
+        active_at=LONG_AGO,
+    )
+
+
+def _title(title: str) -> str:
+    return redacted(short_text("the title", title, limits.TITLE_CHARS_MAX)).text
+
+
+def _changed(session: Session, change: ops.SessionChange, act: Act) -> Session:
+    present = session.binding
+    persona = present.persona_id if change.persona_id is ops.UNSET else change.persona_id
+    given = change.capability_scope
+    binding: Binding = bound(
+        present,
+        persona_id=persona,
+        project_ids=present.project_ids if change.project_ids is None else change.project_ids,
+        capability_scope=present.capability_scope if given is None else capability_scope_of(given),
+    )
+    ended_at = session.ended_at
+    if change.ended is not None:
+        ended_at = (ended_at or act.at) if change.ended else None
+    return replace(
+        session,
+        title=session.title if change.title is None else _title(change.title),
+        binding=binding,
+        ended_at=ended_at,
+    )
+
+
+def _without_title(collections: Collections, session: Session, *, before: Session | None = None) -> Session:
+    """A title is what an agent says of the conversation: where capture is off, none is taken."""
+    if is_muted(collections, session):
+        return replace(session, title="" if before is None else before.title)
+    return session

@@ -1,0 +1,93 @@
+"""What `status` shows beside the records: sessions, run memory, jobs, policies, capture, retention."""
+
+from typing import TypeAlias
+
+import orjson
+
+from runlore.domain.job import JobKind, JobState
+from runlore.domain.policy import PolicyName, policy_to_plain
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunStatus
+from runlore.domain.timestamps import format_time
+from runlore.flow.policies import current_policy, current_retention, current_run_memory
+from runlore.ports.store import Collections
+
+Plain: TypeAlias = dict[str, JsonValue]
+
+MAINTENANCE_NOTE = "run_memory.maintenance"
+RUN_MEMORY_COUNTERS = (
+    "stored_total",
+    "injected_total",
+    "skipped_unreadable_total",
+    "pruned_ttl_total",
+    "pruned_overflow_total",
+    "pruned_orphan_total",
+    "redacted_fields_total",
+    "prompt_limit_omitted_total",
+)
+
+
+def overview(collections: Collections) -> Plain:
+    """Everything that `status` shows beside the records, as plain values."""
+    counters = collections.counters.values()
+    return {
+        "sessions": _sessions(collections),
+        "run_memory": _run_memory(collections, counters),
+        "session_memory": {
+            "metrics": {
+                "prompt_limit_omitted_total": counters.get("session_memory.prompt_limit_omitted_total", 0)
+            }
+        },
+        "jobs": _jobs(collections),
+        "policies": {name.value: _policy(collections, name) for name in PolicyName},
+        "capture": _capture(collections),
+        "retention": _retention(collections),
+    }
+
+
+def _sessions(collections: Collections) -> Plain:
+    runs = collections.runs.count()
+    return {
+        "count": collections.sessions.count(),
+        "runs": {status.value: runs.get(status, 0) for status in RunStatus},
+    }
+
+
+def _run_memory(collections: Collections, counters: dict[str, int]) -> Plain:
+    indexed = collections.pointers.count()
+    note = collections.counters.note(MAINTENANCE_NOTE)
+    return {
+        "policy": policy_to_plain(current_run_memory(collections)),
+        "indexed_session_count": indexed.sessions,
+        "indexed_record_count": indexed.runs,
+        "indexed_scope_count": indexed.scopes,
+        "capture_pending": indexed.pending,
+        "maintenance": None if note is None else orjson.loads(note),
+        "metrics": {name: counters.get(f"run_memory.{name}", 0) for name in RUN_MEMORY_COUNTERS},
+    }
+
+
+def _jobs(collections: Collections) -> Plain:
+    counted = collections.jobs.count()
+    return {
+        kind.value: {state.value: counted.get((kind, state), 0) for state in JobState} for kind in JobKind
+    }
+
+
+def _policy(collections: Collections, name: PolicyName) -> Plain:
+    current = current_policy(collections, name)
+    changed = None if current.updated_at is None else format_time(current.updated_at)
+    return {"revision": current.revision, "updated_at": changed, "actor": current.actor}
+
+
+def _capture(collections: Collections) -> Plain:
+    switch = collections.counters.switch("capture.paused")
+    return {"paused": switch is not None and switch.on}
+
+
+def _retention(collections: Collections) -> Plain:
+    return {
+        "policy": policy_to_plain(current_retention(collections)),
+        "journal_bytes": collections.journal.bytes(),
+        "artifact_bytes": collections.runs.artifact_bytes(),
+    }

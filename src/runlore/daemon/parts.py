@@ -1,0 +1,36 @@
+"""The parts of one Runlore, as wiring picked them."""
+
+from dataclasses import dataclass
+
+from runlore.daemon.follower import Follower
+from runlore.daemon.private_runs import PrivateRuns
+from runlore.domain.projection import ModelFamily
+from runlore.domain.run import ProcessId
+from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What wiring picked for one Runlore."""
+
+    store: Store
+    follower: Follower
+    run_follower: Follower
+    run_memories: RunMemories
+    clock: Clock
+    ids: Ids
+    state_root: str
+    process_id: ProcessId
+    families: tuple[ModelFamily, ...]
+    private_runs: PrivateRuns
+
+    def close(self) -> None:
+        """Save what is derived, then let the store go."""
+        try:
+            self.follower.close()
+            self.run_follower.close()
+        finally:
+            self.store.close()

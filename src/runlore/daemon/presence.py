@@ -1,0 +1,23 @@
+"""Whether a daemon, or another command, works on a state root right now. Nothing heavy is loaded for it."""
+
+import os
+
+from runlore.domain.errors import Unavailable
+from runlore.storage.sqlite.lock import LOCK_FILE, StateLock
+
+
+def lock_refusal(state_root: str) -> Unavailable | None:
+    """The error that an embedded command would end with now; None where the state root is free.
+
+    A database elsewhere has no such lock, and neither has a state root that nobody has used yet.
+    """
+    if not os.path.exists(os.path.join(state_root, LOCK_FILE)):
+        return None
+    try:
+        StateLock(state_root, wait_s=0).release()
+    except Unavailable as held:
+        return held
+    except OSError:
+        # Whoever opens the store tells what is wrong with the folder.
+        return None
+    return None

@@ -1,0 +1,39 @@
+"""Runs of which nothing is stored: that they exist is known to this process alone, while it lives."""
+
+import threading
+from collections import OrderedDict
+
+from runlore.domain import limits
+from runlore.domain.run import Run, RunId
+
+PRIVATE_PREFIX = "private"
+
+
+class PrivateRuns:
+    """The latest private runs, a bounded number. Ids that Runlore made for them tell by themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[RunId, Run] = OrderedDict()
+
+    def keep(self, run: Run) -> None:
+        """Remember a run, or its new state, for as long as this process lives."""
+        with self._lock:
+            self._runs[run.run_id] = run
+            self._runs.move_to_end(run.run_id)
+            while len(self._runs) > limits.PRIVATE_RUNS_MAX:
+                self._runs.popitem(last=False)
+
+    def drop(self, run_id: RunId) -> None:
+        """Let go of a run, for one of that id is stored now."""
+        with self._lock:
+            self._runs.pop(run_id, None)
+
+    def find(self, run_id: RunId) -> Run | None:
+        """A private run that this process has seen."""
+        with self._lock:
+            return self._runs.get(run_id)
+
+    def is_private(self, run_id: RunId) -> bool:
+        """Whether nothing of this run is stored."""
+        return run_id.startswith(f"{PRIVATE_PREFIX}_") or self.find(run_id) is not None

@@ -1,0 +1,188 @@
+"""The daemon's life: the plan of where it listens, the lock that keeps it alone, what it holds meanwhile.
+
+The web server itself is started by a surface (`api.serve`), which is handed a `Service`.
+"""
+
+import fcntl
+import ipaddress
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from runlore.config.server import Server
+from runlore.config.settings import Settings
+from runlore.daemon.boot import boot_daemon
+from runlore.daemon.parts import Parts
+from runlore.daemon.sockets import running
+from runlore.daemon.tokens import TokenBook, operator_secret, token_book
+from runlore.daemon.wiring import open_parts
+from runlore.domain.errors import Invalid, RunloreError, Unavailable
+from runlore.storage.sqlite.files import prepare_state_root
+
+LOCK_FILE = "daemon.lock"
+INCOMING_FOLDER = "incoming"
+GRACE_S = 10
+# After these the store acknowledges no write any more, until it is opened again.
+_STOPPED = frozenset({"store.io", "store.damaged", "store.disk-full"})
+_PID_BYTES_MAX = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to serve, and where to listen. It has been checked."""
+
+    settings: Settings
+
+    @property
+    def state_root(self) -> str:
+        """The state root that is served."""
+        return self.settings.state_root
+
+    @property
+    def server(self) -> Server:
+        """Where it listens."""
+        return self.settings.server
+
+
+def planned(settings: Settings, *, host: str | None = None, port: int | None = None) -> Plan:
+    """The plan of a daemon. Beyond this machine it speaks TLS or not at all."""
+    server = settings.server
+    server = replace(
+        server, host=server.host if host is None else host, port=server.port if port is None else port
+    )
+    if bool(server.tls_certificate) != bool(server.tls_key):
+        raise Invalid(
+            "a TLS certificate needs its key, and a key its certificate",
+            code="server.tls",
+            hint="set both tls_certificate and tls_key in [server] of config.toml",
+        )
+    if server.tcp and not is_loopback(server.host) and not server.tls_certificate:
+        raise Invalid(
+            f"listening on {server.host} reaches beyond this machine, and needs TLS",
+            code="server.tls",
+            hint="set tls_certificate and tls_key in [server] of config.toml, or listen on 127.0.0.1",
+        )
+    for path in filter(None, (server.tls_certificate, server.tls_key)):
+        if not os.access(path, os.R_OK):
+            raise Invalid(
+                f"{path} cannot be read", code="server.tls", hint="name PEM files that this user can read"
+            )
+    return Plan(replace(settings, server=server))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Health:
+    """Whether the daemon can do its work, and why not."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stopping = False
+        self._is_ready = False
+
+    def ready(self) -> None:
+        """The boot is done."""
+        self._is_ready = True
+
+    def stop(self) -> None:
+        """It serves what it has begun, and nothing new."""
+        self._stopping = True
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not ready; nothing when it is."""
+        if self._stopping:
+            return ("the daemon is stopping",)
+        if not self._is_ready:
+            return ("the daemon is starting",)
+        failure = self.failure()
+        return () if failure is None else (f"{failure.sentence} [{failure.code}]",)
+
+    def failure(self) -> RunloreError | None:
+        """What keeps the store from accepting writes. A transaction that writes nothing finds out."""
+        try:
+            with self._parts.store.transaction():
+                pass
+        except RunloreError as error:
+            return error
+        return None
+
+    def has_stopped_writing(self) -> bool:
+        """Whether only a new start can make the store write again."""
+        failure = self.failure()
+        return failure is not None and failure.code in _STOPPED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What a surface of the daemon needs: the parts, who may call, and whether all is well."""
+
+    parts: Parts
+    server: Server
+    tokens: TokenBook
+    health: Health
+
+    @property
+    def incoming(self) -> str:
+        """A private folder for what is being received."""
+        folder = os.path.join(self.parts.state_root, INCOMING_FOLDER)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return folder
+
+
+def service(parts: Parts, server: Server) -> Service:
+    """The service of opened parts."""
+    return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
+
+
+@contextmanager
+def alone(plan: Plan) -> Iterator[None]:
+    """One daemon for each state root, whichever database it uses. The kernel lets go when it dies."""
+    prepare_state_root(plan.state_root)
+    path = os.path.join(plan.state_root, LOCK_FILE)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(file, _PID_BYTES_MAX, 0).decode(errors="replace").strip()
+            raise running(f"process {pid or '(unknown)'} serves {plan.state_root}") from None
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def opened(plan: Plan) -> Iterator[Service]:
+    """What a daemon holds while it serves: its store, in order after the boot, and the operator's token."""
+    try:
+        parts = open_parts(plan.settings)
+    except Unavailable as error:
+        raise _in_use(plan.state_root) if error.code == "store.locked" else error from None
+    try:
+        boot_daemon(parts)
+        operator_secret(parts)
+        # What a daemon that died was receiving is of no use to anybody.
+        shutil.rmtree(os.path.join(plan.state_root, INCOMING_FOLDER), ignore_errors=True)
+        yield service(parts, plan.server)
+    finally:
+        parts.close()
+
+
+def _in_use(state_root: str) -> Unavailable:
+    return Unavailable(
+        f"{state_root} is in use by another command",
+        code="store.locked",
+        hint="wait for it to end, then start the daemon again",
+    )

@@ -1,0 +1,120 @@
+"""The background work of a daemon: it says that it lives, does jobs, and sweeps on a schedule.
+
+Threads only call single steps, which tests call too. Whatever a step raises is logged, and the next one
+comes all the same: a daemon whose disk is full for a minute works on when it is not.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from runlore.daemon.jobs import do_one_job
+from runlore.daemon.maintenance import sweep
+from runlore.daemon.parts import Parts
+from runlore.domain import limits
+from runlore.domain.errors import Unavailable
+from runlore.domain.job import Job, JobId, JobKind
+
+HOURLY = "hourly"
+_IDLE_S = 0.5
+_JOIN_S = 10.0
+_SWEEP_EVERY = timedelta(seconds=30)
+_MAINTAIN_EVERY = timedelta(hours=1)
+_log = logging.getLogger(__name__)
+
+
+class Workers:
+    """One daemon's threads. `start` and `stop` once each."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        now = parts.clock.now()
+        self._swept_at: datetime | None = None
+        # The start of a daemon has maintained everything.
+        self._maintained_at = now
+
+    def start(self) -> None:
+        """Register this process, and begin."""
+        self.heartbeat()
+        self._threads = [
+            self._thread("heartbeat", self._beats),
+            self._thread("worker", self._works),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Let what is being done end, and take this process off the list."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+        self._guarded(self._leave)
+
+    def step(self) -> bool:
+        """One step of the worker: a sweep where one is due, then one job; False when there was no job."""
+        now = self._parts.clock.now()
+        if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
+            self._swept_at = now
+            self._guarded(lambda: sweep(self._parts, self._go_on))
+        if now - self._maintained_at >= _MAINTAIN_EVERY:
+            self._maintained_at = now
+            self._guarded(self._queue_maintenance)
+        return self._guarded(lambda: do_one_job(self._parts, self._go_on)) or False
+
+    def heartbeat(self) -> None:
+        """Say that this process lives."""
+        until = self._parts.clock.now() + timedelta(seconds=limits.PROCESS_LEASE_S)
+        with self._parts.store.transaction() as tx:
+            tx.processes.heartbeat(
+                self._parts.process_id, lease_until=until, description=f"runlore daemon, pid {os.getpid()}"
+            )
+
+    def _go_on(self) -> None:
+        """Asked between the pieces of long work: a daemon that stops leaves the rest for later."""
+        if self._stopping.is_set():
+            raise Unavailable(
+                "the daemon is stopping", code="daemon.stopping", hint="the next start goes on with it"
+            )
+
+    def _leave(self) -> None:
+        with self._parts.store.transaction() as tx:
+            tx.processes.delete(self._parts.process_id)
+
+    def _queue_maintenance(self) -> None:
+        now = self._parts.clock.now()
+        job = Job(
+            job_id=JobId(self._parts.ids.new("job", now)),
+            kind=JobKind.MAINTAIN,
+            subject=HOURLY,
+            due_at=now,
+            created_at=now,
+        )
+        with self._parts.store.transaction() as tx:
+            tx.jobs.put(job)
+
+    def _beats(self) -> None:
+        while not self._stopping.wait(limits.PROCESS_HEARTBEAT_S):
+            self._guarded(self.heartbeat)
+
+    def _works(self) -> None:
+        while not self._stopping.is_set():
+            if not self.step():
+                self._stopping.wait(_IDLE_S)
+
+    def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
+        return threading.Thread(target=target, name=f"runlore-{name}", daemon=True)
+
+    def _guarded(self, step: Callable[[], bool | None]) -> bool | None:
+        try:
+            return step()
+        except Unavailable as error:
+            _log.warning("a step of the background work has to wait: %s", error.sentence)
+            return None
+        except Exception:
+            # The outer loop of background work: nothing that one step meets may end the others.
+            _log.exception("a step of the background work failed; the next one tries again")
+            return None

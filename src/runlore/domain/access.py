@@ -1,0 +1,67 @@
+"""Who may call: roles, callers and the tokens that name them. Of a token's secret only a digest is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.scope import Scope
+from runlore.domain.storable import is_storable
+
+TokenId = NewType("TokenId", str)
+
+
+class Role(StrEnum):
+    """What a caller may do, each including the ones before it."""
+
+    READER = "reader"
+    AGENT = "agent"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who calls: the name that events and `created_by` carry, its role, and the scopes it is limited to.
+
+    No scopes is no limit. An agent's reads always name a session, which narrows them further.
+    """
+
+    actor: str
+    role: Role
+    scopes: frozenset[Scope] | None = None
+
+    def reaches(self, scope: Scope) -> bool:
+        """Whether the caller's token is good for a scope."""
+        return self.scopes is None or scope in self.scopes
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessToken:
+    """What is kept of a token. `name` is the actor of its calls."""
+
+    token_id: TokenId
+    name: str
+    role: Role
+    scopes: frozenset[Scope] | None
+    digest: str
+    created_at: datetime
+    created_by: str
+    revoked_at: datetime | None = None
+
+    def caller(self) -> Caller:
+        """Who calls with it."""
+        return Caller(actor=self.name, role=self.role, scopes=self.scopes)
+
+
+def checked_token_name(name: str) -> str:
+    """A name that can stand in events and tables."""
+    text = name.strip()
+    if not text or len(text) > limits.ID_CHARS_MAX or not is_storable(text) or not text.isprintable():
+        raise Invalid(
+            f"the token's name is blank, unprintable or longer than {limits.ID_CHARS_MAX} characters",
+            code="token.name",
+            hint="name it after who uses it, such as claude-code",
+        )
+    return text

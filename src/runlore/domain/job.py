@@ -1,0 +1,89 @@
+"""A job: background work that is a row before it is a thread, claimed under a lease and fenced.
+
+Whoever holds the lease has the highest fencing number; a write with a lower one is refused, so a worker that
+was suspended and wakes up changes nothing.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NewType
+
+from runlore.domain import limits
+from runlore.domain.errors import Conflict
+from runlore.domain.lifecycle import Lifecycle
+
+JobId = NewType("JobId", str)
+
+
+class JobKind(StrEnum):
+    """What kinds of background work there are."""
+
+    REMEMBER = "remember"
+    MAINTAIN = "maintain"
+
+
+class JobState(StrEnum):
+    """Where a job stands. A finished one is deleted."""
+
+    WAITING = "waiting"
+    LEASED = "leased"
+    DEAD = "dead"
+
+
+class JobMove(StrEnum):
+    """Everything that can happen to a job."""
+
+    CLAIM = "claim"
+    RECLAIM = "reclaim"
+    HEARTBEAT = "heartbeat"
+    FAIL = "fail"
+    GIVE_UP = "give_up"
+    RETRY = "retry"
+
+
+JOB = Lifecycle[JobState, JobMove](
+    "job",
+    {
+        (JobState.WAITING, JobMove.CLAIM): JobState.LEASED,
+        (JobState.LEASED, JobMove.RECLAIM): JobState.LEASED,
+        (JobState.LEASED, JobMove.HEARTBEAT): JobState.LEASED,
+        (JobState.LEASED, JobMove.FAIL): JobState.WAITING,
+        (JobState.LEASED, JobMove.GIVE_UP): JobState.DEAD,
+        (JobState.DEAD, JobMove.RETRY): JobState.WAITING,
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One piece of work: `subject` is what it is about, one live job for each kind and subject."""
+
+    job_id: JobId
+    kind: JobKind
+    subject: str
+    state: JobState = JobState.WAITING
+    attempts: int = 0
+    due_at: datetime
+    lease_until: datetime | None = None
+    holder: str | None = None
+    fence: int = 0
+    error: str = ""
+    created_at: datetime
+
+
+def retry_at(now: datetime, attempts: int) -> datetime | None:
+    """When to try again after so many attempts: 1 s, doubling up to 10 minutes; never after the last one."""
+    if attempts >= limits.JOB_ATTEMPTS_MAX:
+        return None
+    delay_s = min(limits.JOB_BACKOFF_S_MAX, 2 ** (attempts - 1))
+    return now + timedelta(seconds=delay_s)
+
+
+def lease_lost(job: Job) -> Conflict:
+    """The error of whoever writes under a lease that another has taken over."""
+    return Conflict(
+        f"job {job.job_id} ({job.kind} {job.subject}) is no longer held with fence {job.fence}",
+        code="job.lost",
+        hint="nothing was written; whoever holds the job now finishes it",
+    )

@@ -1,0 +1,259 @@
+"""Journal entries: what an agent reports, read once at the edge, and what Runlore writes of its own acts.
+
+A reported event is bounded and storable, holds only the fields of its type, and has lost what must not be
+kept: secrets, the keys that Runlore derives (JRN-3), and sections that Runlore rendered itself.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from runlore.domain import limits, session
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Corrupt, Invalid, RunloreError
+from runlore.domain.injected import stripped
+from runlore.domain.journal import DERIVED_KEYS, REPORTED, Entry, EventType
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.redaction import redacted_json
+from runlore.domain.run import Run
+from runlore.domain.session import Binding, bound, plain_binding
+
+Check = Callable[[JsonValue], str | None]
+
+
+def entered(plain: JsonObject) -> Entry:
+    """Read one reported event. Invalid says which field is wrong."""
+    kind = _type_of(plain)
+    given = {name: value for name, value in plain.items() if name != "type" and name not in DERIVED_KEYS}
+    _check_bounds(kind, given)
+    body = _usage(given) if kind is EventType.USAGE else _fields(kind, given)
+    return _cleaned(kind, body)
+
+
+def input_entry(request: str, metadata: JsonObject) -> Entry:
+    """The input of a run: what was asked, and what the caller said about it."""
+    told = _without_derived(metadata)
+    body: dict[str, JsonValue] = {"text": request, "metadata": told} if told else {"text": request}
+    if len(request) > limits.REQUEST_CHARS_MAX:
+        raise _bad(
+            EventType.INPUT,
+            "text",
+            f"has {len(request):,} characters, more than {limits.REQUEST_CHARS_MAX:,}",
+        )
+    _check_bounds(EventType.INPUT, body)
+    return _cleaned(EventType.INPUT, body)
+
+
+def checkpoint_entry(text: str) -> Entry:
+    """What a session's history so far comes to."""
+    body: dict[str, JsonValue] = {"text": text}
+    _check_bounds(EventType.CHECKPOINT, body)
+    return _cleaned(EventType.CHECKPOINT, body)
+
+
+def status_entry(run: Run) -> Entry:
+    """The status that a run has taken, with its reason and error where there is one."""
+    told: dict[str, JsonValue] = {"reason": run.reason, "error": run.error}
+    body = {"status": run.status.value, **{name: value for name, value in told.items() if value}}
+    return _cleaned(EventType.STATUS, body)
+
+
+def binding_entry(binding: Binding) -> Entry:
+    """A session's whole binding, as it is from here on."""
+    return Entry(type=EventType.BINDING, body=plain_binding(binding))
+
+
+def binding_of(body: JsonObject) -> Binding:
+    """The binding that a stored event tells of; an emptied one tells of none. Corrupt when it is neither."""
+    try:
+        told = session.binding_of(body)
+        return bound(
+            told,
+            persona_id=told.persona_id,
+            project_ids=told.project_ids,
+            capability_scope=told.capability_scope,
+        )
+    except RunloreError as error:
+        raise Corrupt(
+            "a binding event of the journal cannot be read",
+            code="journal.binding",
+            hint="restore the store from a backup, or bind the session again",
+        ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Field:
+    check: Check
+    required: bool = True
+
+
+def _type_of(plain: JsonObject) -> EventType:
+    known = ", ".join(sorted(REPORTED))
+    if not isinstance(plain, Mapping):
+        raise Invalid(
+            "an event is not an object", code="event.type", hint=f"send an object with a type: {known}"
+        )
+    given = plain.get("type")
+    if not isinstance(given, str) or given not in REPORTED:
+        said = f"{given!r:.80} is not a type of event" if "type" in plain else "an event has no type"
+        raise Invalid(said, code="event.type", hint=f"the types that an agent reports are {known}")
+    return EventType(given)
+
+
+def _fields(kind: EventType, given: JsonObject) -> dict[str, JsonValue]:
+    known = _FIELDS[kind]
+    for name in given:
+        if name not in known:
+            raise _bad(kind, name, "is not a field of it")
+    body: dict[str, JsonValue] = {}
+    for name, field in known.items():
+        value = given.get(name)
+        # A null in place of something optional is the same as leaving it out.
+        if value is None and not field.required:
+            continue
+        if name not in given:
+            raise _bad(kind, name, "is missing")
+        if problem := field.check(value):
+            raise _bad(kind, name, problem)
+        body[name] = _without_derived(value) if name == "arguments" and isinstance(value, Mapping) else value
+    return body
+
+
+def _usage(given: JsonObject) -> dict[str, JsonValue]:
+    """What the model's maker reports, as it reports it: counts, and short words such as a service tier."""
+    body: dict[str, JsonValue] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if problem := _text(value, limits.MODEL_CHARS_MAX) if name == "model" else _report(name, value):
+            raise _bad(EventType.USAGE, name, problem)
+        body[name] = value
+    return body
+
+
+_NO_COUNT = "must be a number from 0 on"
+
+
+def _report(name: str, value: JsonValue) -> str | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return None if value >= 0 else _NO_COUNT
+    if name.endswith("tokens"):
+        return _NO_COUNT
+    if isinstance(value, Mapping):
+        return next((problem for key, item in value.items() if (problem := _report(key, item))), None)
+    if isinstance(value, str):
+        return _text(value, limits.MODEL_CHARS_MAX)
+    if isinstance(value, Sequence):
+        return next((problem for item in value if (problem := _report("", item))), None)
+    return None
+
+
+def _cleaned(kind: EventType, body: JsonObject) -> Entry:
+    clean, _ = redacted_json(_echoes_stripped(body))
+    return Entry(type=kind, body=cast("JsonObject", clean))
+
+
+def _echoes_stripped(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return stripped(value)
+    if isinstance(value, Mapping):
+        return {key: _echoes_stripped(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_echoes_stripped(item) for item in value]
+    return value
+
+
+def _without_derived(value: JsonObject) -> dict[str, JsonValue]:
+    return {key: item for key, item in value.items() if key not in DERIVED_KEYS}
+
+
+def _check_bounds(kind: EventType, body: JsonObject) -> None:
+    size = _measured(kind, body, 1)
+    if size > limits.EVENT_BYTES_MAX:
+        raise Invalid(
+            f"the {kind} event holds about {size:,} bytes, more than {limits.EVENT_BYTES_MAX:,}",
+            code="event.size",
+            hint="keep the large part as an artifact, and report its beginning",
+        )
+
+
+def _measured(kind: EventType, value: JsonValue, depth: int) -> int:
+    if depth > limits.EVENT_DEPTH_MAX:
+        raise Invalid(
+            f"the {kind} event is nested more than {limits.EVENT_DEPTH_MAX} levels deep",
+            code="event.depth",
+            hint="flatten it, or send the inner part as a text",
+        )
+    if isinstance(value, str):
+        return 2 + len(check_text(f"the {kind} event", value).encode())
+    if isinstance(value, Mapping):
+        return 2 + sum(
+            4 + len(check_text(f"a key of the {kind} event", key).encode()) + _measured(kind, item, depth + 1)
+            for key, item in value.items()
+        )
+    if isinstance(value, Sequence):
+        return 2 + sum(1 + _measured(kind, item, depth + 1) for item in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _bad(kind, "a number", "is not finite, which JSON has no word for")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise _bad(kind, "a number", "does not fit into 64 bits")
+    return 8
+
+
+def _text(value: JsonValue, chars_max: int | None = None) -> str | None:
+    if not isinstance(value, str):
+        return "must be a text"
+    if chars_max is not None and len(value) > chars_max:
+        return f"has {len(value):,} characters, more than {chars_max:,}"
+    return None
+
+
+def _name(value: JsonValue) -> str | None:
+    if isinstance(value, str) and not value.strip():
+        return "must not be blank"
+    return _text(value, limits.ID_CHARS_MAX)
+
+
+def _source(value: JsonValue) -> str | None:
+    return _text(value, limits.PATH_CHARS_MAX)
+
+
+def _structure(value: JsonValue) -> str | None:
+    return None if isinstance(value, str | Mapping | Sequence) else "must be a text, an object or a list"
+
+
+def _whole(value: JsonValue) -> str | None:
+    return None if isinstance(value, int) and not isinstance(value, bool) else "must be a whole number"
+
+
+def _flag(value: JsonValue) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _bad(kind: EventType, name: str, problem: str) -> Invalid:
+    listed = ", ".join(
+        field if rule.required else f"{field} (optional)" for field, rule in _FIELDS.get(kind, {}).items()
+    )
+    return Invalid(
+        f"{name!r:.80} of the {kind} event {problem}",
+        code="event.field",
+        hint=f"its fields are: {listed}" if listed else "correct it and send the event again",
+    )
+
+
+_FIELDS: Mapping[EventType, Mapping[str, _Field]] = {
+    EventType.ASSISTANT_MESSAGE: {"text": _Field(check=_text)},
+    EventType.TOOL_CALL: {
+        "call_id": _Field(check=_name),
+        "name": _Field(check=_name),
+        "arguments": _Field(check=_structure),
+    },
+    EventType.TOOL_RESULT: {
+        "call_id": _Field(check=_name),
+        "output": _Field(check=_structure),
+        "exit_code": _Field(check=_whole, required=False),
+        "is_error": _Field(check=_flag, required=False),
+        "source": _Field(check=_source, required=False),
+    },
+}

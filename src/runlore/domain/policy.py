@@ -1,0 +1,154 @@
+"""Policies: what an operator has decided for everybody, as versioned documents with defaults.
+
+A policy is put whole: what a document leaves out takes its default, what it does not know is refused with the
+field named, and nothing of a refused one takes effect.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from runlore.domain.errors import Invalid
+from runlore.domain.record import JsonObject, JsonValue
+
+
+class PolicyName(StrEnum):
+    """The policies that there are."""
+
+    RUN_MEMORY = "run-memory"
+    RETENTION = "retention"
+
+
+class SearchVisibility(StrEnum):
+    """Whose recovered runs a session's search finds."""
+
+    LEARNING_SCOPES = "learning_scopes"
+    SESSION_ONLY = "session_only"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMemoryPolicy:
+    """What is remembered of runs, for how long, and how much of it reaches a prompt."""
+
+    enabled: bool = True
+    retention_days: int = 30
+    max_tracked_per_session: int = 32
+    max_prompt_entries: int = 3
+    budget_tokens: int = 1200
+    redact_pii: bool = True
+    search_visibility: SearchVisibility = SearchVisibility.LEARNING_SCOPES
+    external_run_idle_hours: int = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionPolicy:
+    """How long and how much is kept; 0 is without limit. What is pruned of a journal leaves its numbers."""
+
+    journal_days: int = 0
+    journal_mb_max: int = 0
+    artifact_days: int = 180
+    artifact_mb_max: int = 2_000
+    exports_kept: int = 20
+    log_mb_max: int = 20
+    logs_kept: int = 5
+    answer_days: int = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyRevision:
+    """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
+
+    name: PolicyName
+    revision: int
+    policy: JsonObject
+    updated_at: datetime | None
+    actor: str
+
+
+PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
+
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "retention_days": (1, 3_650),
+    "max_tracked_per_session": (1, 1_000),
+    "max_prompt_entries": (0, 100),
+    "budget_tokens": (0, 100_000),
+    "external_run_idle_hours": (1, 8_760),
+    "journal_days": (0, 36_500),
+    "journal_mb_max": (0, 10_000_000),
+    "artifact_days": (0, 36_500),
+    "artifact_mb_max": (0, 10_000_000),
+    "exports_kept": (0, 100_000),
+    "log_mb_max": (1, 10_000),
+    "logs_kept": (1, 100),
+    "answer_days": (1, 3_650),
+}
+
+
+def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
+    """Read a run-memory policy."""
+    policy = _read(RunMemoryPolicy, document)
+    if policy.max_prompt_entries > policy.max_tracked_per_session:
+        raise _bad(
+            "max_prompt_entries",
+            f"is {policy.max_prompt_entries}, more than max_tracked_per_session"
+            f" ({policy.max_tracked_per_session})",
+        )
+    return policy
+
+
+def retention_policy(document: JsonObject) -> RetentionPolicy:
+    """Read a retention policy."""
+    return _read(RetentionPolicy, document)
+
+
+def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
+    """The whole document of a policy: what was given, completed by the defaults."""
+    if name is PolicyName.RUN_MEMORY:
+        return policy_to_plain(run_memory_policy(document))
+    return policy_to_plain(retention_policy(document))
+
+
+def policy_to_plain(policy: RunMemoryPolicy | RetentionPolicy) -> dict[str, JsonValue]:
+    """A policy as a document."""
+    plain: dict[str, JsonValue] = {}
+    for field in fields(policy):
+        value = getattr(policy, field.name)
+        plain[field.name] = value.value if isinstance(value, StrEnum) else value
+    return plain
+
+
+def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
+    defaults = kind()
+    names = {field.name for field in fields(defaults)}
+    for name in document:
+        if name not in names:
+            raise _bad(name, f"is not a field of this policy; there are {', '.join(sorted(names))}")
+    given = {name: _value(name, value, getattr(defaults, name)) for name, value in document.items()}
+    return kind(**given)  # type: ignore[arg-type]
+
+
+def _value(name: str, value: JsonValue, default: object) -> bool | int | SearchVisibility:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise _bad(name, "is neither true nor false")
+        return value
+    if isinstance(default, SearchVisibility):
+        if value not in SearchVisibility.__members__.values():
+            raise _bad(name, f"is not one of {', '.join(SearchVisibility)}")
+        return SearchVisibility(str(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _bad(name, "is not a whole number")
+    least, most = _RANGES[name]
+    if not least <= value <= most:
+        raise _bad(name, f"is {value}, outside {least} to {most}")
+    return value
+
+
+def _bad(name: str, problem: str) -> Invalid:
+    return Invalid(
+        f"{name!r:.80} {problem}",
+        code="policy.field",
+        hint="mend the field and put the policy again; the one in force has not changed",
+    )

@@ -1,0 +1,166 @@
+"""What a prompt is given: sections of remembered text, the budget they were packed into, and the receipt.
+
+A receipt names everything that was given and everything that was left out and why, so that a past section can
+be told again. It holds no record's text: that is read again at the revision it names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from runlore.domain.record import Kind, RecordId
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope
+
+
+class SectionName(StrEnum):
+    """The sections, in the order in which they are packed."""
+
+    LEARNED_CONTEXT = "learned_context"
+    RECOVERED_MEMORY = "recovered_memory"
+
+
+class Omitted(StrEnum):
+    """Why something that was eligible is not in a section."""
+
+    OVER_ENTRIES = "over_entries"
+    OVER_BUDGET = "over_budget"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedEntry:
+    """A learning that an input may be given, with its score against the input (None without one)."""
+
+    record_id: RecordId
+    revision: int
+    kind: Kind
+    scope: Scope
+    content: str
+    score: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionEntry:
+    """One entry of a section: what it came from, its score, what it costs, and its rendered text."""
+
+    source_id: str
+    revision: int | None = None
+    score: int | None = None
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Omission:
+    """One thing that was left out of a section, and why."""
+
+    section: SectionName
+    source_id: str
+    reason: Omitted
+    tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One rendered section, exactly as it goes into the prompt."""
+
+    name: SectionName
+    text: str
+    tokens: int
+    entries: tuple[SectionEntry, ...]
+    truncated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionBudget:
+    """The arithmetic of one section: what its policy allows, what was left, what it took."""
+
+    section: SectionName
+    policy_tokens: int
+    room_tokens: int
+    used_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The arithmetic of a prompt. `window_tokens` is None where the model family is not known.
+
+    room = window - reserve for the answer - prompt - input; without a window, the policies' budgets alone.
+    """
+
+    model_family: str | None
+    window_tokens: int | None
+    reserved_tokens: int
+    prompt_tokens: int
+    input_tokens: int
+    factor_percent: int
+    room_tokens: int | None
+    sections: tuple[SectionBudget, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """What an input is given, and how that came about."""
+
+    sections: tuple[Section, ...]
+    omissions: tuple[Omission, ...]
+    budget: Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceiptEntry:
+    """One entry as the receipt keeps it. A recovered run's text is kept, for its memory may be pruned."""
+
+    source_id: str
+    revision: int | None
+    score: int | None
+    tokens: int
+    text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceiptSection:
+    """One section as the receipt keeps it, with the digest of its exact text."""
+
+    name: SectionName
+    tokens: int
+    truncated: bool
+    digest: str
+    entries: tuple[ReceiptEntry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What a run was given."""
+
+    run_id: RunId
+    at: datetime
+    renderer: int
+    sections: tuple[ReceiptSection, ...]
+    omissions: tuple[Omission, ...]
+    budget: Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuiltSection:
+    """A past section told again. `exact`: the bytes of then; `missing`: what was forgotten since."""
+
+    name: SectionName
+    text: str
+    exact: bool
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFamily:
+    """A known family of models: its names begin with one of the prefixes."""
+
+    name: str
+    prefixes: tuple[str, ...]
+    window_tokens: int
+    output_tokens: int
+
+
+ModelFamilies = Mapping[str, ModelFamily]

@@ -1,0 +1,110 @@
+"""Which learnings an input is given: those that its words find, best first, or none.
+
+Only content is scored, by the one ranking. If any eligible learning scores, those that score nothing are left
+out. If none scores, nothing is given, unless the input asks for memory explicitly.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runlore.domain.projection import LearnedEntry
+from runlore.domain.ranking import Score
+from runlore.domain.record import Record, RecordId
+from runlore.domain.scope import Scope
+from runlore.domain.timestamps import to_milliseconds
+from runlore.domain.visibility import Hidden, hidden_because
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedLimits:
+    """How many learnings an input is given, and how many tokens they may take."""
+
+    max_entries: int = 12
+    budget_tokens: int = 1_500
+
+
+LEARNED_LIMITS = LearnedLimits()
+
+# An input can be a megabyte long. What it is about stands at its beginning and its end.
+_QUERY_PART_CHARS = 4_000
+
+
+def query_of(text: str) -> str:
+    """The part of an input that learnings are looked for with: all of it, or its two ends, in whole words."""
+    text = text.strip()
+    if len(text) <= 2 * _QUERY_PART_CHARS:
+        return text
+    head, tail = text[:_QUERY_PART_CHARS], text[-_QUERY_PART_CHARS:]
+    whole_head = head.rstrip() if text[_QUERY_PART_CHARS].isspace() else _without_last_word(head)
+    whole_tail = tail.lstrip() if text[-_QUERY_PART_CHARS - 1].isspace() else _without_first_word(tail)
+    return f"{whole_head}\n{whole_tail}"
+
+
+def _without_last_word(text: str) -> str:
+    """Where there is no space there are no words to cut: the text as it is."""
+    kept = text.rsplit(maxsplit=1)
+    return kept[0] if len(kept) == 2 else text
+
+
+def _without_first_word(text: str) -> str:
+    kept = text.split(maxsplit=1)
+    return kept[1] if len(kept) == 2 else text
+
+
+def content_score(score: Score) -> int:
+    """What of a score comes from content: metadata, state and age do not count here."""
+    return score.exact + score.summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A record of a visible scope, with its content's score where there was something to score against."""
+
+    record: Record
+    score: int | None = None
+
+
+def eligible(candidates: Iterable[Candidate], now: datetime) -> list[Candidate]:
+    """Those that a prompt may see."""
+    found = list(candidates)
+    shadowed = shadowed_by(candidate.record for candidate in found)
+    return [each for each in found if hidden_because(each.record, now, shadowed=shadowed) is None]
+
+
+def hidden_among(records: Sequence[Record], now: datetime) -> dict[RecordId, Hidden]:
+    """Those that a prompt may not see, each with its reason."""
+    shadowed = shadowed_by(records)
+    reasons = {record.record_id: hidden_because(record, now, shadowed=shadowed) for record in records}
+    return {record_id: reason for record_id, reason in reasons.items() if reason is not None}
+
+
+def shadowed_by(records: Iterable[Record]) -> frozenset[RecordId]:
+    """What these records say they supersede, written back or not."""
+    return frozenset(record.supersedes for record in records if record.supersedes is not None)
+
+
+def ordered(candidates: Iterable[Candidate], scopes: Sequence[Scope]) -> list[Candidate]:
+    """By score, then the priority of the scope, then the latest published, then the id."""
+    priority = {scope: place for place, scope in enumerate(scopes)}
+
+    def place(candidate: Candidate) -> tuple[int, int, int, RecordId]:
+        record = candidate.record
+        published_ms = to_milliseconds(record.published_at or record.created_at)
+        scope_place = priority.get(record.scope, len(priority))
+        return (-(candidate.score or 0), scope_place, -published_ms, record.record_id)
+
+    return sorted(candidates, key=place)
+
+
+def entry_of(candidate: Candidate) -> LearnedEntry:
+    """A candidate as it is told."""
+    record = candidate.record
+    return LearnedEntry(
+        record_id=record.record_id,
+        revision=record.revision,
+        kind=record.kind,
+        scope=record.scope,
+        content=record.summary,
+        score=candidate.score,
+    )

@@ -1,0 +1,105 @@
+"""The end of a run: its terminal status, its event, and the memory that is owed from then on."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from runlore.domain import limits
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.excerpt import excerpt
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.journal_entry import status_entry
+from runlore.domain.redaction import redacted
+from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, moved
+from runlore.domain.run_memory import RunText
+from runlore.ports.ids import Ids
+from runlore.ports.store import Collections, Transaction
+
+SESSION_ENDED = "the session ended"
+PROCESS_DIED = "the process that worked it ended"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnding:
+    """How a run ends. `reason` is Runlore's own, `error` the agent's."""
+
+    status: RunStatus
+    error: str = ""
+    reason: str = ""
+    artifact_ids: tuple[ArtifactId, ...] = ()
+    summarise_scratch: bool = False
+
+
+def interruption(reason: str) -> RunEnding:
+    """The ending that Runlore gives a run which nobody ends."""
+    return RunEnding(status=RunStatus.INTERRUPTED, reason=reason)
+
+
+def checked_ending(ending: RunEnding) -> RunEnding:
+    """An ending as it can be kept: a terminal status, the error without secrets and bounded."""
+    if ending.status not in TERMINAL:
+        raise Invalid(
+            f"{ending.status} is not an end",
+            code="run.status",
+            hint=f"a run ends as one of: {', '.join(sorted(TERMINAL))}",
+        )
+    clean = redacted(check_text("the error", ending.error).strip()).text
+    return replace(ending, error=excerpt(clean, limits.ERROR_CHARS_MAX))
+
+
+def is_ended_so(run: Run, ending: RunEnding) -> bool:
+    """Whether an external run has this end already; a conflict where it has another, or is executed by us."""
+    if run.executor is not None:
+        raise Conflict(
+            f"run {run.run_id!r} is worked by Runlore itself, and ends by its own work",
+            code="run.executed",
+            hint="cancel it instead",
+        )
+    return run.status is ending.status
+
+
+def end_run(tx: Transaction, run: Run, ending: RunEnding, *, at: datetime, remember: bool) -> Run:
+    """Write the terminal status and its event. With `remember` the run's memory is owed from here on."""
+    kept = tx.runs.artifact_names(run.run_id)
+    for artifact_id in ending.artifact_ids:
+        if artifact_id not in kept:
+            raise Invalid(
+                f"run {run.run_id!r} has no artifact {artifact_id!r:.80}",
+                code="run.artifact",
+                hint="add the artifact before the run ends, or leave it out",
+            )
+    after = moved(run, MOVE_TO[ending.status], at, reason=ending.reason, error=ending.error)
+    after = replace(
+        after,
+        artifact_ids=tuple(dict.fromkeys((*run.artifact_ids, *kept))),
+        memory=MemoryState.PENDING if remember else MemoryState.NONE,
+    )
+    tx.runs.update(after, expected_revision=run.revision)
+    tx.journal.append(run.session_id, run.run_id, [status_entry(after)], at)
+    return after
+
+
+def owe_memory(tx: Transaction, run: Run, *, ids: Ids, holder: str, at: datetime) -> Job:
+    """The job of writing a run's memory, ours already; whoever comes after us takes it over when we die."""
+    job = Job(
+        job_id=JobId(ids.new("job", at)),
+        kind=JobKind.REMEMBER,
+        subject=run.run_id,
+        state=JobState.LEASED,
+        attempts=1,
+        due_at=at,
+        lease_until=at + timedelta(seconds=limits.JOB_LEASE_S),
+        holder=holder,
+        fence=1,
+        created_at=at,
+    )
+    tx.jobs.put(job)
+    return job
+
+
+def run_text(collections: Collections, run: Run) -> RunText:
+    """What the journal says of a run: its request, and the latest text of its agent."""
+    return RunText(
+        request=collections.journal.inputs([run.run_id]).get(run.run_id, ""),
+        outcome=collections.journal.latest_text(run.run_id),
+    )

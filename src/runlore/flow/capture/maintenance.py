@@ -1,0 +1,282 @@
+"""Maintenance: pointers rebuilt from runs and their memories, what is too old or too many pruned.
+
+Every entry is put right on its own, in a transaction of its own that looks again: other daemons go on
+working meanwhile. What is found is told, at most so many findings of each time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from runlore.domain import limits
+from runlore.domain.errors import RunloreError
+from runlore.domain.record import JsonValue
+from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.run_memory import Pointer, RunMemory, pointer_to
+from runlore.flow.capture.remember import Remembering, counted, oldest_kept, prune
+from runlore.flow.policies import current_run_memory
+from runlore.ports.run_memories import Unreadable
+from runlore.ports.store import Transaction
+
+MAINTENANCE_NOTE = "run_memory.maintenance"
+_BATCH = 256
+ItemT = TypeVar("ItemT")
+
+# Told between two steps of long work, so that whoever does it can say that it is still alive.
+Beat = Callable[[], None]
+
+
+def unhurried() -> None:
+    """Nobody waits for a sign of life."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One thing that maintenance met: what it did about it, and why."""
+
+    action: str
+    reason: str
+    message: str
+    run_id: RunId | None = None
+    path: str | None = None
+
+    def plain(self) -> dict[str, JsonValue]:
+        """As it is shown."""
+        told = {"action": self.action, "reason": self.reason, "message": self.message}
+        named = {"run_id": self.run_id, "path": self.path}
+        return {**told, **{name: value for name, value in named.items() if value is not None}}
+
+
+@dataclass(kw_only=True)
+class Report:
+    """What one maintenance did, as it is kept and shown."""
+
+    source: str
+    index_rebuilt: bool = False
+    remembered: int = 0
+    pointers_written: int = 0
+    pruned_ttl: int = 0
+    pruned_overflow: int = 0
+    pruned_orphan: int = 0
+    pruned_unreadable: int = 0
+    scan_error_count: int = 0
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def tell(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding, as long as there is room."""
+        if len(self.diagnostics) < limits.DIAGNOSTICS_MAX:
+            self.diagnostics.append(diagnostic)
+
+    def plain(self, checked_at: str) -> dict[str, JsonValue]:
+        """As it is shown."""
+        return {
+            "checked_at": checked_at,
+            "source": self.source,
+            "index_rebuilt": self.index_rebuilt,
+            "remembered": self.remembered,
+            "pointers_written": self.pointers_written,
+            "pruned": {
+                "ttl": self.pruned_ttl,
+                "overflow": self.pruned_overflow,
+                "orphan": self.pruned_orphan,
+                "unreadable": self.pruned_unreadable,
+            },
+            "scan_error_count": self.scan_error_count,
+            "diagnostics": [diagnostic.plain() for diagnostic in self.diagnostics],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maintenance:
+    """One maintenance of the run memories."""
+
+    remembering: Remembering
+    report: Report
+    beat: Beat = unhurried
+
+    def settle_owed(self) -> None:
+        """Write the memories that runs are still owed, whoever was to write them."""
+        after: RunId | None = None
+        while True:
+            with self.remembering.store.snapshot() as snapshot:
+                owing = snapshot.runs.owing_memory(limit=_BATCH, after=after)
+            for run in owing:
+                self._settle(run)
+                after = run.run_id
+                self.beat()
+            if len(owing) < _BATCH:
+                return
+
+    def _settle(self, run: Run) -> None:
+        """Write one memory. One that cannot be written stays owed, and the others are written."""
+        try:
+            self.remembering.settle(run.run_id)
+        except RunloreError as error:
+            self.report.tell(
+                Diagnostic(action="left", reason=error.code, message=error.sentence, run_id=run.run_id)
+            )
+        else:
+            self.report.remembered += 1
+
+    def rebuild(self) -> None:
+        """Make the pointers what runs and memories say; Unavailable where these cannot be read."""
+        seen: set[RunId] = set()
+        for batch in _batches(self.remembering.memories.everything()):
+            self._check(batch)
+            seen.update(found.run_id for found in batch if found.run_id is not None)
+            self.beat()
+        with self.remembering.store.snapshot() as snapshot:
+            lost = [pointer for pointer in snapshot.pointers.everything() if pointer.run_id not in seen]
+        for pointer in lost:
+            self._lost(pointer)
+            self.beat()
+        self.report.index_rebuilt = True
+
+    def prune(self) -> None:
+        """Prune what is older than the retention, and what is beyond the newest of its session."""
+        while self._prune_expired() or self._prune_overflow():
+            self.beat()
+
+    def _prune_expired(self) -> int:
+        with self.remembering.store.transaction() as tx:
+            before = oldest_kept(current_run_memory(tx), self.remembering.clock.now())
+            ids = _pruned(tx, tx.pointers.expired(before, limit=_BATCH))
+            _count(tx, pruned_ttl_total=len(ids))
+        self.remembering.drop(ids)
+        self.report.pruned_ttl += len(ids)
+        return len(ids)
+
+    def _prune_overflow(self) -> int:
+        with self.remembering.store.transaction() as tx:
+            most = current_run_memory(tx).max_tracked_per_session
+            ids = _pruned(tx, tx.pointers.overflowing(most, limit=_BATCH))
+            _count(tx, pruned_overflow_total=len(ids))
+        self.remembering.drop(ids)
+        self.report.pruned_overflow += len(ids)
+        return len(ids)
+
+    def _check(self, batch: Sequence[RunMemory | Unreadable]) -> None:
+        ids = [found.run_id for found in batch if found.run_id is not None]
+        with self.remembering.store.snapshot() as snapshot:
+            runs, pointers = snapshot.runs.get_many(ids), snapshot.pointers.get_many(ids)
+        for found in batch:
+            run = None if found.run_id is None else runs.get(found.run_id)
+            if isinstance(found, Unreadable):
+                self._unreadable(found)
+            elif (problem := _problem(found, run)) is not None:
+                self._orphan(found, problem)
+            elif _is_stored(run) and pointers.get(found.run_id) != pointer_to(found):
+                self._point(found)
+
+    def _unreadable(self, found: Unreadable) -> None:
+        """Take away what cannot be used, and with it the pointer that led there."""
+        self.remembering.memories.discard(found)
+        run_id = found.run_id
+        if run_id is not None:
+            with self.remembering.store.transaction() as tx:
+                if tx.runs.find(run_id) is not None:
+                    prune(tx, [run_id])
+                _count(tx, skipped_unreadable_total=1)
+        self.report.pruned_unreadable += 1
+        self.report.tell(
+            Diagnostic(
+                action="pruned",
+                reason="unreadable",
+                message=found.problem,
+                run_id=run_id,
+                path=found.where,
+            )
+        )
+
+    def _orphan(self, found: RunMemory, reason: str) -> None:
+        """Delete a memory that no run asks for, looked at once more: it may have been asked for since."""
+        with self.remembering.store.transaction() as tx:
+            run = tx.runs.find(found.run_id)
+            if _problem(found, run) is None:
+                return
+            if run is not None:
+                prune(tx, [found.run_id])
+            _count(tx, pruned_orphan_total=1)
+        self.remembering.drop([found.run_id])
+        self.report.pruned_orphan += 1
+        self.report.tell(
+            Diagnostic(
+                action="pruned", reason=reason, message=_WHY[reason].format(found=found), run_id=found.run_id
+            )
+        )
+
+    def _point(self, found: RunMemory) -> None:
+        """Write the pointer of a memory that is stored."""
+        with self.remembering.store.transaction() as tx:
+            if not _is_stored(tx.runs.find(found.run_id)):
+                return
+            tx.pointers.put([pointer_to(found)])
+        self.report.pointers_written += 1
+
+    def _lost(self, pointer: Pointer) -> None:
+        """Prune a pointer whose memory is missing, unless it has been written meanwhile."""
+        if isinstance(self.remembering.memories.get(pointer.run_id), RunMemory):
+            return
+        with self.remembering.store.transaction() as tx:
+            if pointer.run_id not in tx.pointers.get_many([pointer.run_id]):
+                return
+            prune(tx, [pointer.run_id])
+            _count(tx, skipped_unreadable_total=1)
+        self.report.pruned_unreadable += 1
+        self.report.tell(
+            Diagnostic(
+                action="pruned",
+                reason="missing",
+                message=f"run {pointer.run_id} has a pointer and no memory",
+                run_id=pointer.run_id,
+            )
+        )
+
+
+def drop_leftovers(remembering: Remembering) -> None:
+    """Delete memories whose runs were pruned or forgotten by a process that died before it came to that."""
+    for batch in _batches(remembering.memories.everything()):
+        ids = [found.run_id for found in batch if found.run_id is not None]
+        with remembering.store.snapshot() as snapshot:
+            runs = snapshot.runs.get_many(ids)
+        remembering.drop(run_id for run_id, run in runs.items() if run.memory in _GONE)
+
+
+_GONE = frozenset({MemoryState.PRUNED, MemoryState.FORGOTTEN})
+_WHY = {
+    "orphan": "there is no run {found.run_id}",
+    "run-not-terminal": "run {found.run_id} has not ended",
+    "session-mismatch": "the memory of run {found.run_id} names another session",
+    "not-kept": "the memory of run {found.run_id} was pruned or forgotten before",
+}
+
+
+def _problem(found: RunMemory, run: Run | None) -> str | None:
+    """Why nobody asks for a memory; None where somebody does."""
+    if run is None:
+        return "orphan"
+    if not run.is_terminal:
+        return "run-not-terminal"
+    if run.session_id != found.session_id:
+        return "session-mismatch"
+    return None if run.memory in (MemoryState.PENDING, MemoryState.STORED) else "not-kept"
+
+
+def _is_stored(run: Run | None) -> bool:
+    return run is not None and run.memory is MemoryState.STORED
+
+
+def _pruned(tx: Transaction, pointers: Iterable[Pointer]) -> tuple[RunId, ...]:
+    return prune(tx, [pointer.run_id for pointer in pointers])
+
+
+def _count(tx: Transaction, **amounts: int) -> None:
+    added = counted(**amounts)
+    if added:
+        tx.counters.add(added)
+
+
+def _batches(items: Iterator[ItemT]) -> Iterator[list[ItemT]]:
+    while batch := list(islice(items, _BATCH)):
+        yield batch

@@ -1,0 +1,129 @@
+"""Runs: opened with their input, moved, and what is reported of them: events, checkpoints, artifacts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.journal import Entry, is_repeat, number_conflict
+from runlore.domain.journal_entry import status_entry
+from runlore.domain.run import Artifact, Run, RunMove, moved
+from runlore.domain.session import Session
+from runlore.ports.store import Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """The numbers that entries got."""
+
+    first: int
+    last: int
+    repeated: bool = False
+
+
+def open_run(tx: Transaction, session: Session, run: Run, entry: Entry) -> Run:
+    """Write a run with its input as one event; a session that has ended takes none."""
+    require_open_session(session)
+    number = tx.journal.append(session.session_id, run.run_id, [entry], run.opened_at)
+    opened = replace(run, input_number=number)
+    tx.runs.insert(opened)
+    return opened
+
+
+def require_open_session(session: Session) -> None:
+    """Refuse to go on in a session that has ended."""
+    if session.ended_at is not None:
+        raise Conflict(
+            f"session {session.session_id!r} has ended",
+            code="session.ended",
+            hint="create another session, or open this one again with ended=false",
+        )
+
+
+def require_same_run(tx_run: Run, wanted: Run, *, same_input: bool) -> Run:
+    """The run that is there, when it is what is asked for once more; else a conflict."""
+    told = (tx_run.session_id, tx_run.agent, tx_run.model, tx_run.created_by)
+    if same_input and told == (wanted.session_id, wanted.agent, wanted.model, wanted.created_by):
+        return tx_run
+    raise Conflict(
+        f"run {tx_run.run_id!r} exists already, with another input or by another caller",
+        code="run.exists",
+        hint="use another id, or leave it out",
+    )
+
+
+def move_run(tx: Transaction, run: Run, move: RunMove, at: datetime) -> Run:
+    """A move that does not end the run, with its status event."""
+    after = moved(run, move, at)
+    tx.runs.update(after, expected_revision=run.revision)
+    tx.journal.append(run.session_id, run.run_id, [status_entry(after)], at)
+    return after
+
+
+def require_open_run(run: Run) -> None:
+    """Refuse to add to a run that has ended."""
+    if run.is_terminal:
+        raise Conflict(
+            f"run {run.run_id!r} is {run.status}: nothing can be added to it",
+            code="run.ended",
+            hint="open another run for what comes next",
+        )
+
+
+def append_events(
+    tx: Transaction, run: Run, entries: Sequence[Entry], *, first_number: int | None, at: datetime
+) -> Numbers:
+    """Append what was reported. With `first_number`, what is stored there already changes nothing."""
+    if first_number is not None and _is_stored(tx, run, entries, first_number):
+        return Numbers(first=first_number, last=first_number + len(entries) - 1, repeated=True)
+    require_open_run(run)
+    first = tx.journal.append(run.session_id, run.run_id, entries, at)
+    tx.runs.touch(run.run_id, at)
+    return Numbers(first=first, last=first + len(entries) - 1)
+
+
+def _is_stored(tx: Transaction, run: Run, entries: Sequence[Entry], first_number: int) -> bool:
+    next_number = tx.sessions.get(run.session_id).next_number
+    if first_number == next_number:
+        return False
+    last = first_number + len(entries) - 1
+    if first_number >= 1 and last < next_number:
+        stored = tx.journal.range(run.session_id, first_number, last)
+        if is_repeat(stored, run.run_id, entries):
+            return True
+    raise number_conflict(run.session_id, first_number=first_number, next_number=next_number)
+
+
+def add_checkpoint(tx: Transaction, session: Session, entry: Entry, at: datetime) -> int:
+    """Write a checkpoint and move the session's mark to it."""
+    require_open_session(session)
+    number = tx.journal.append(session.session_id, None, [entry], at)
+    after = replace(
+        session,
+        checkpoint_number=number,
+        active_at=max(session.active_at, at),
+        revision=session.revision + 1,
+    )
+    tx.sessions.update(after, expected_revision=session.revision)
+    return number
+
+
+def add_artifact(tx: Transaction, run: Run, artifact: Artifact) -> Artifact:
+    """Keep a text of an open run; the very same once more changes nothing."""
+    present = tx.runs.artifact_names(run.run_id)
+    if artifact.artifact_id in present:
+        stored = tx.runs.get_artifact(artifact.artifact_id)
+        # The time is the first one's: the same text at another moment is the same artifact.
+        tx.runs.put_artifact(replace(artifact, created_at=stored.created_at))
+        return stored
+    require_open_run(run)
+    if len(present) >= limits.RUN_ARTIFACTS_MAX:
+        raise Invalid(
+            f"run {run.run_id!r} has {len(present)} artifacts, and no run has more",
+            code="artifact.many",
+            hint="put what belongs together into one artifact",
+        )
+    tx.runs.put_artifact(artifact)
+    tx.runs.touch(run.run_id, artifact.created_at)
+    return artifact

@@ -1,0 +1,33 @@
+"""Which runs nobody will end: their process is dead, or nothing was heard of them for too long."""
+
+from datetime import datetime, timedelta
+
+from runlore.domain.run import ProcessId, Run
+from runlore.ports.store import Collections
+
+# A process that has been dead for so long has no run left, and need not be listed any more.
+_LISTED = timedelta(days=1)
+
+
+def is_abandoned(collections: Collections, run: Run, now: datetime) -> bool:
+    """Whether the process that works a run is known no longer, or its lease has lapsed."""
+    if run.executor is None:
+        return False
+    lease_until = collections.processes.leases().get(run.executor)
+    return lease_until is None or lease_until <= now
+
+
+def idle_since(hours: int, now: datetime) -> datetime:
+    """The moment before which an external run's last sign of life is too old."""
+    return now - timedelta(hours=hours)
+
+
+def is_idle(run: Run, since: datetime) -> bool:
+    """Whether nothing was heard of an external run since a moment."""
+    return run.executor is None and run.active_at < since
+
+
+def lapsed_processes(collections: Collections, now: datetime) -> tuple[ProcessId, ...]:
+    """Processes that have been dead for long."""
+    leases = collections.processes.leases()
+    return tuple(process for process, until in leases.items() if until + _LISTED < now)

@@ -1,0 +1,33 @@
+"""The policies in force, read from the store; the defaults where nobody has put one."""
+
+from runlore.domain.policy import (
+    PolicyName,
+    PolicyRevision,
+    RetentionPolicy,
+    RunMemoryPolicy,
+    checked_policy,
+    retention_policy,
+    run_memory_policy,
+)
+from runlore.ports.store import Collections
+
+
+def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision:
+    """The latest revision; revision 0 are the defaults."""
+    stored = collections.policies.current(name)
+    if stored is not None:
+        return stored
+    return PolicyRevision(
+        name=name, revision=0, policy=checked_policy(name, {}), updated_at=None, actor="default"
+    )
+
+
+def current_run_memory(collections: Collections) -> RunMemoryPolicy:
+    """What is remembered of runs."""
+    stored = collections.policies.current(PolicyName.RUN_MEMORY)
+    return RunMemoryPolicy() if stored is None else run_memory_policy(stored.policy)
+
+
+def current_retention(collections: Collections) -> RetentionPolicy:
+    """How long and how much is kept."""
+    return retention_policy(current_policy(collections, PolicyName.RETENTION).policy)

@@ -1,0 +1,43 @@
+"""The context of a task: the best profile, procedural and semantic records for a goal.
+
+Only what a prompt may see, procedures included. Retrieval grants no permission.
+"""
+
+from datetime import datetime
+
+from runlore.domain.ranking import RankFilter
+from runlore.domain.record import Layer, State
+from runlore.domain.scope import Scope
+from runlore.domain.selection import shadowed_by
+from runlore.domain.visibility import hidden_from_planning
+from runlore.flow.project.search import Found, Reading
+
+# So many hits are looked at for those that may be seen, and then once as many more.
+_RANKED_FIRST, _RANKED_MAX = 32, 512
+
+
+def best_for_goal(
+    reading: Reading,
+    goal: str,
+    layer: Layer,
+    *,
+    scopes: frozenset[Scope] | None,
+    limit: int,
+    now: datetime,
+) -> tuple[Found, ...]:
+    """The best records of a layer for a goal."""
+    where = RankFilter(
+        layers=frozenset({layer}),
+        states=frozenset({State.ACTIVE}),
+        scopes=scopes,
+        include_sensitive=False,
+        now=now,
+    )
+    asked = _RANKED_FIRST
+    while True:
+        found = reading.search(goal, where=where, limit=asked)
+        shadowed = shadowed_by(each.record for each in found)
+        seen = [each for each in found if hidden_from_planning(each.record, now, shadowed=shadowed) is None]
+        if len(seen) >= limit or len(found) < asked or asked >= _RANKED_MAX:
+            return tuple(seen[:limit])
+        asked *= 4

@@ -1,0 +1,125 @@
+"""Which records of a session's visible scopes a prompt does not get, and why: bounded, and counted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from runlore.domain import limits
+from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
+from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.selection import hidden_among
+from runlore.domain.visibility import Hidden, hidden_because
+from runlore.flow.project.search import Reading
+from runlore.ports.store import RecordFilter, RecordLine
+
+# So many records are looked at one by one. Of more, those that are hidden for what they are get counted.
+LOOKED_AT_MAX = 256
+# Scratch is seen inside its own run alone: it is not even named here.
+_LAYERS = frozenset(Layer) - {Layer.WORKING}
+_LIVE = frozenset({State.ACTIVE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenRecords:
+    """The newest ones with their reasons, and how many more there are."""
+
+    listed: tuple[tuple[RecordId, Hidden], ...] = ()
+    omitted: int = 0
+
+
+def visible_lines(reading: Reading, scopes: Sequence[Scope]) -> tuple[RecordLine, ...]:
+    """The newest records of these scopes, and one more than are looked at where there are more."""
+    where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
+    return reading.records.lines(where, limit=LOOKED_AT_MAX + 1)
+
+
+def is_whole(lines: tuple[RecordLine, ...]) -> bool:
+    """Whether these are all of them."""
+    return len(lines) <= LOOKED_AT_MAX
+
+
+def hidden_then(reading: Reading, *, scopes: Sequence[Scope], now: datetime) -> HiddenRecords:
+    """The records of these scopes that prompts did not get at the reading's past moment."""
+    where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
+    page = reading.page(where, limit=LOOKED_AT_MAX)
+    return _bounded(hidden_among(page, now).items(), more=0)
+
+
+def hidden_records(
+    reading: Reading, lines: tuple[RecordLine, ...], *, scopes: Sequence[Scope], now: datetime
+) -> HiddenRecords:
+    """The records of these scopes that prompts do not get."""
+    more = 0
+    if len(lines) > LOOKED_AT_MAX:
+        lines = lines[:LOOKED_AT_MAX]
+        more = _count_beyond(reading, scopes, lines)
+    return _bounded(reasons_of(reading, lines, now), more=more)
+
+
+def _bounded(found: Iterable[tuple[RecordId, Hidden]], *, more: int) -> HiddenRecords:
+    every = list(found)
+    listed = every[: limits.HIDDEN_LISTED_MAX]
+    return HiddenRecords(listed=tuple(listed), omitted=len(every) - len(listed) + more)
+
+
+def reasons_of(
+    reading: Reading, lines: Sequence[RecordLine], now: datetime
+) -> Iterable[tuple[RecordId, Hidden]]:
+    """The reason of each line that has one: most are told by what they are, the others are read."""
+    unsure = tuple(line for line in lines if may_be_visible(line))
+    read = hidden_among([each.record for each in reading.of_lines(unsure)], now)
+    for line in lines:
+        if may_be_visible(line):
+            reason = read.get(line.record_id)
+        else:
+            reason = _reason(
+                line.kind, line.state, is_replaced=line.is_replaced, is_expired=is_due(line, now)
+            )
+        if reason is not None:
+            yield line.record_id, reason
+
+
+def may_be_visible(line: RecordLine) -> bool:
+    """Whether a line does not say yet that the record is hidden."""
+    return line.state is State.ACTIVE and line.kind in PROMPT_KINDS
+
+
+def is_due(line: RecordLine, now: datetime) -> bool:
+    """Whether a line's record has expired."""
+    return line.due_at is not None and line.due_at <= now
+
+
+def count_live(reading: Reading, scopes: Sequence[Scope]) -> tuple[int, int]:
+    """How many records there are, and of how many the line does not say that they are hidden."""
+    everywhere = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
+    live = replace(everywhere, kinds=PROMPT_KINDS, states=_LIVE)
+    return reading.records.count_lines(everywhere), reading.records.count_lines(live)
+
+
+def _count_beyond(reading: Reading, scopes: Sequence[Scope], lines: Sequence[RecordLine]) -> int:
+    """How many records that are not looked at are hidden for what they are."""
+    seen = sum(1 for line in lines if not may_be_visible(line))
+    every, live = count_live(reading, scopes)
+    return max(0, every - live - seen)
+
+
+@cache
+def _reason(kind: Kind, state: State, *, is_replaced: bool, is_expired: bool) -> Hidden | None:
+    """What the one rule says of any record of this kind and state."""
+    example = Record(
+        record_id=RecordId("example"),
+        layer=kind.layer,
+        kind=kind,
+        state=state,
+        scope=WORKSPACE,
+        summary="",
+        created_by="",
+        created_at=_SOME_TIME,
+        superseded_by=RecordId("other") if is_replaced else None,
+        expires_at=_SOME_TIME + timedelta(days=0 if is_expired else 1),
+    )
+    return hidden_because(example, _SOME_TIME)
+
+
+_SOME_TIME = datetime(1970, 1, 1, tzinfo=UTC)

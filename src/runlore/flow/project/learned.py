@@ -1,0 +1,201 @@
+"""The learnings of a session's visible scopes: those that an input finds, or all of them in their order.
+
+A set that is small is scored whole: from the views of its scopes, or one by one, as the ranking is defined. A
+large one is scored by the index, which gives the same scores. Either way the answer is bounded, and says how
+many more there would be.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runlore.domain.injected import stripped
+from runlore.domain.memory_request import asks_for_memory
+from runlore.domain.projection import LearnedEntry
+from runlore.domain.ranking import Collection, Query, RankFilter, analysed, passes, score_of
+from runlore.domain.record import PROMPT_KINDS, State
+from runlore.domain.scope import Scope
+from runlore.domain.selection import Candidate, content_score, eligible, entry_of, ordered, query_of
+from runlore.domain.timestamps import to_milliseconds
+from runlore.flow.project.hidden import LOOKED_AT_MAX, may_be_visible
+from runlore.flow.project.kept import Analysed
+from runlore.flow.project.search import Reading
+from runlore.flow.project.views import Views
+from runlore.ports.store import RecordFilter, RecordLine
+
+# Up to so many learnings are scored without the index.
+_WHOLE_MAX = LOOKED_AT_MAX
+# Of those that an input finds, so many are looked at: some of them prompts may not see.
+_RANKED_FIRST, _RANKED_MAX = 64, 256
+# Without an input, so many of the newest of each scope.
+_LISTED_MAX = 256
+# How many of those that were too many are named.
+_LEFT_OUT_MAX = 32
+_ACTIVE = frozenset({State.ACTIVE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """The best first. `left_out` names some of those that were too many; `omitted` counts them all, as far
+    as was looked."""
+
+    entries: tuple[LearnedEntry, ...] = ()
+    left_out: tuple[LearnedEntry, ...] = ()
+    omitted: int = 0
+
+
+Lines = tuple[RecordLine, ...]
+
+
+def learned_for(
+    reading: Reading,
+    text: str,
+    *,
+    scopes: Sequence[Scope],
+    now: datetime,
+    entries_max: int,
+    views: Views | None,
+    lines: Lines | None = None,
+) -> Learned:
+    """The learnings that an input is given.
+
+    `views` are those of the scopes. Where there are none, `lines` are all of their lines, if they were read.
+    """
+    # What an agent repeats of an earlier prompt's sections is no question of its own.
+    text = stripped(text)
+    query = query_of(text)
+    asked = analysed(query)
+    if asked.terms or asked.whole:
+        if views is not None and views.is_complete:
+            found = _scored(views, asked, entries_max)
+        else:
+            wanted = entries_max + _LEFT_OUT_MAX
+            scoring = _scoring(reading, query, scopes=scopes, now=now, wanted=wanted, lines=lines)
+            found = _bounded(scoring, entries_max)
+        if found.entries:
+            return found
+    if asks_for_memory(text):
+        return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines)
+    return Learned()
+
+
+def all_learned(
+    reading: Reading,
+    *,
+    scopes: Sequence[Scope],
+    now: datetime,
+    entries_max: int,
+    views: Views | None,
+    lines: Lines | None = None,
+) -> Learned:
+    """All that is eligible, by the priority of its scope and then the latest published."""
+    if views is not None:
+        every = [entry for view in views.each for entry in view.entries]
+        return _parted(every, entries_max)
+    records = _listed(reading, frozenset(scopes), now, lines)
+    if len(records) > _LISTED_MAX:
+        # The newest of all could leave no place for those of a narrower scope, which come first.
+        records = [
+            each for scope in scopes for each in _listed(reading, frozenset({scope}), now, None)[:_LISTED_MAX]
+        ]
+    found = eligible((Candidate(record=each.record) for each in records), now)
+    return _bounded(ordered(found, scopes), entries_max)
+
+
+def _bounded(candidates: Sequence[Candidate], entries_max: int) -> Learned:
+    told = [entry_of(candidate) for candidate in candidates[: entries_max + _LEFT_OUT_MAX]]
+    return _parted(told, entries_max, count=len(candidates))
+
+
+def _scored(views: Views, asked: Query, entries_max: int) -> Learned:
+    found = views.scored(asked)
+    first = found[: entries_max + _LEFT_OUT_MAX]
+    told = [entry_of(Candidate(record=record, score=score)) for score, record in first]
+    return _parted(told, entries_max, count=len(found))
+
+
+def _parted(told: Sequence[LearnedEntry], entries_max: int, *, count: int | None = None) -> Learned:
+    """What is given, what is named beside it, and how many there are beyond what is given."""
+    return Learned(
+        entries=tuple(told[:entries_max]),
+        left_out=tuple(told[entries_max : entries_max + _LEFT_OUT_MAX]),
+        omitted=max(0, (len(told) if count is None else count) - entries_max),
+    )
+
+
+def _scoring(
+    reading: Reading,
+    query: str,
+    *,
+    scopes: Sequence[Scope],
+    now: datetime,
+    wanted: int,
+    lines: Lines | None,
+) -> list[Candidate]:
+    """What the query finds among what prompts may see, best first."""
+    where = RankFilter(
+        kinds=PROMPT_KINDS,
+        states=_ACTIVE,
+        scopes=frozenset(scopes),
+        include_sensitive=False,
+        now=now,
+    )
+    few = _few(reading, where, lines)
+    if few is not None:
+        return ordered(eligible(_one_by_one(few, analysed(query)), now), scopes)
+    limit = _RANKED_FIRST
+    while True:
+        found = reading.search(query, where=where, limit=limit)
+        scored = (Candidate(record=each.record, score=content_score(each.score)) for each in found)
+        best = ordered(eligible((each for each in scored if each.score), now), scopes)
+        if len(found) < limit or limit >= _RANKED_MAX:
+            return best
+        # Content is a part of the total, so whatever was not found has less content than the last total.
+        if len(best) >= wanted and (best[wanted - 1].score or 0) >= found[-1].score.total:
+            return best
+        limit *= 4
+
+
+def _few(reading: Reading, where: RankFilter, lines: Lines | None) -> list[Analysed] | None:
+    """All records of the filtered set, where they are few."""
+    assert where.scopes is not None, "a prompt sees the scopes of its session"
+    found = _listed(reading, where.scopes, where.now, lines, limit=_WHOLE_MAX)
+    if len(found) > _WHOLE_MAX:
+        return None
+    return [each for each in found if passes(each.record, where)]
+
+
+def _listed(
+    reading: Reading,
+    scopes: frozenset[Scope],
+    now: datetime,
+    lines: Lines | None,
+    *,
+    limit: int = _LISTED_MAX,
+) -> list[Analysed]:
+    """The newest active records of the kinds that prompts get, and one more where there are more."""
+    where = RecordFilter(kinds=PROMPT_KINDS, states=_ACTIVE, scopes=scopes, now=now)
+    if reading.past is not None:
+        return [Analysed(record) for record in reading.page(where, limit=limit + 1)]
+    if lines is None:
+        lines = reading.records.lines(where, limit=limit + 1)
+    else:
+        lines = tuple(line for line in lines if may_be_visible(line))
+    return reading.of_lines(lines[: limit + 1])
+
+
+def _one_by_one(records: Sequence[Analysed], query: Query) -> list[Candidate]:
+    frequency: Counter[str] = Counter(dict.fromkeys(query.terms, 0))
+    for each in records:
+        for term in query.terms:
+            if term in each.impacts.summary or term in each.impacts.metadata:
+                frequency[term] += 1
+    newest = max((to_milliseconds(each.record.created_at) for each in records), default=0)
+    collection = Collection(size=len(records), newest_at_ms=newest, document_frequency=frequency)
+    found = []
+    for each in records:
+        score = score_of(each.record, query, collection, impacts=each.impacts)
+        if score is not None and content_score(score):
+            found.append(Candidate(record=each.record, score=content_score(score)))
+    return found

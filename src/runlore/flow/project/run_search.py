@@ -1,0 +1,222 @@
+"""The recovered runs that a session can find, through the index of run memories.
+
+A run is found where any scope that saw it is one that the session sees. The workspace saw every run, so by
+default a session finds the runs of all sessions; the policy's `search_visibility` narrows that to its own.
+Pointers tell which hits a session sees; the memories themselves are read when the snapshot is let go of.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runlore.domain.policy import RunMemoryPolicy
+from runlore.domain.ranking import Collection, RankFilter, analysed
+from runlore.domain.record import State
+from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.run_memory import Pointer, RunMemory, pointer_to
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
+from runlore.flow.project.feeds import index_id, run_id_of, run_record
+from runlore.flow.project.kept import Analysed
+from runlore.flow.project.recovered import WERE_REMEMBERED, is_remembered, remade
+from runlore.flow.project.search import Reading, explained
+from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
+from runlore.ports.run_memories import RunMemories
+
+# So many hits are looked at for those that the session sees.
+_RANKED_MAX = 1_024
+# So many memories that were pruned since are made again for a search at a past moment.
+_REMADE_MAX = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundRun:
+    """A recovered run and its score."""
+
+    memory: RunMemory
+    score: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHits:
+    """What a snapshot says: the hits that a session sees, best first, and their memories where remade.
+
+    Without a query the hits are the latest runs, and there is no collection.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    collection: Collection | None = None
+    pointers: Mapping[RunId, Pointer] = field(default_factory=dict)
+    remade: Mapping[RunId, RunMemory] = field(default_factory=dict)
+    is_all: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finder:
+    """Who looks for runs: the session, what it sees, and under which policy; now, or at a past moment."""
+
+    session_id: SessionId
+    scopes: frozenset[Scope]
+    own_only: bool
+    policy: RunMemoryPolicy
+    now: datetime
+    is_past: bool = False
+
+    @property
+    def where(self) -> RankFilter:
+        """What of the index may be found."""
+        own = frozenset({Scope(ScopeKind.SESSION, self.session_id)})
+        return RankFilter(
+            states=frozenset({State.ACTIVE}), scopes=own if self.own_only else None, now=self.now
+        )
+
+    def sees(self, pointer: Pointer) -> bool:
+        """Whether a run is the session's to find."""
+        is_own = pointer.session_id == self.session_id
+        if self.own_only and not is_own:
+            return False
+        seen = is_own or not self.scopes.isdisjoint(pointer.scope_keys)
+        return seen and is_remembered(pointer.captured_at, self.policy, self.now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSearch:
+    """The index of run memories beside one snapshot, now or as it was at the finder's moment."""
+
+    reading: Reading
+    finder: Finder
+    remade: Mapping[RunId, RunMemory] = field(default_factory=dict)
+    kept: Mapping[RunId, Pointer] = field(default_factory=dict)
+    overlay: Overlay = NO_OVERLAY
+
+    @classmethod
+    def opened(cls, reading: Reading, finder: Finder) -> "RunSearch":
+        """What was tracked at a past moment stays; what came later is hidden, what was pruned is remade."""
+        if not finder.is_past:
+            return cls(reading=reading, finder=finder)
+        tracked, hidden = _tracked_then(reading, finder)
+        pruned = [run for run in tracked if run.memory is MemoryState.PRUNED]
+        again = {
+            memory.run_id: memory
+            for memory in remade(reading.snapshot, pruned[:_REMADE_MAX], finder.policy)
+            if finder.sees(pointer_to(memory))
+        }
+        stored = [run.run_id for run in tracked if run.memory is MemoryState.STORED]
+        overlay = Overlay(
+            hidden=frozenset(index_id(run_id) for run_id in hidden),
+            records=tuple(run_record(memory) for memory in again.values()),
+        )
+        kept = reading.snapshot.pointers.get_many(stored)
+        return cls(reading=reading, finder=finder, remade=again, kept=kept, overlay=overlay)
+
+    def ranking(self, query: str, *, limit: int, relative_to: Collection | None = None) -> Ranking:
+        """The best hits, whoever sees them."""
+        return self.reading.index.search(
+            query, where=self.finder.where, limit=limit, overlay=self.overlay, relative_to=relative_to
+        )
+
+    def best(self, query: str, *, limit: int, relative_to: Collection) -> RunHits:
+        """The best hits that the session sees."""
+        if not self.finder.policy.enabled:
+            return RunHits()
+        asked = limit
+        while True:
+            hits = self.ranking(query, limit=asked, relative_to=relative_to).hits
+            found = self._seen(hits)
+            if len(found.hits) >= limit or len(hits) < asked or asked >= _RANKED_MAX:
+                is_all = len(hits) < asked and len(found.hits) <= limit
+                return RunHits(
+                    hits=found.hits[:limit],
+                    collection=relative_to,
+                    pointers=found.pointers,
+                    remade=self.remade,
+                    is_all=is_all,
+                )
+            asked *= 4
+
+    def newest(self, *, limit: int) -> RunHits:
+        """The runs that ended last."""
+        if not self.finder.policy.enabled:
+            return RunHits()
+        if self.finder.is_past:
+            pointers = [*self.kept.values(), *map(pointer_to, self.remade.values())]
+            pointers.sort(key=lambda pointer: (pointer.captured_at, pointer.run_id), reverse=True)
+        else:
+            tracked = self.reading.snapshot.pointers
+            own = self.finder.session_id
+            pointers = list(
+                tracked.of_session(own, limit=limit)
+                if self.finder.own_only
+                else tracked.of_scopes(self.finder.scopes, limit=limit)
+            )
+        seen = [pointer for pointer in pointers if self.finder.sees(pointer)][:limit]
+        return RunHits(
+            hits=tuple(Hit(record_id=index_id(pointer.run_id), total=0, revision=0) for pointer in seen),
+            pointers={pointer.run_id: pointer for pointer in seen},
+            remade=self.remade,
+            is_all=len(pointers) < limit,
+        )
+
+    def _seen(self, hits: Sequence[Hit]) -> RunHits:
+        run_ids = [run_id_of(hit.record_id) for hit in hits]
+        if self.finder.is_past:
+            pointers = {run_id: self.kept[run_id] for run_id in run_ids if run_id in self.kept}
+            pointers.update(
+                (run_id, pointer_to(self.remade[run_id])) for run_id in run_ids if run_id in self.remade
+            )
+        else:
+            pointers = self.reading.snapshot.pointers.get_many(run_ids)
+        seen = {run_id: each for run_id, each in pointers.items() if self.finder.sees(each)}
+        shown = tuple(hit for hit in hits if run_id_of(hit.record_id) in seen)
+        return RunHits(hits=shown, pointers=seen)
+
+
+def read_runs(found: RunHits, run_memories: RunMemories, query: str | None) -> list[FoundRun]:
+    """The memories behind hits, those that are there, each with its score."""
+    run_ids = [run_id_of(hit.record_id) for hit in found.hits]
+    read = run_memories.get_many(tuple(run_id for run_id in run_ids if run_id not in found.remade))
+    memories = {
+        run_id: memory
+        for run_id in run_ids
+        if isinstance(memory := found.remade.get(run_id) or read.get(run_id), RunMemory)
+        and memory.session_id == found.pointers[run_id].session_id
+    }
+    if query is None or found.collection is None:
+        return [FoundRun(memory=memory, score=0) for memory in memories.values()]
+    there = tuple(hit for hit in found.hits if run_id_of(hit.record_id) in memories)
+    records = {index_id(run_id): Analysed(run_record(memory)) for run_id, memory in memories.items()}
+    parts = explained(Ranking(hits=there, collection=found.collection), records, analysed(query))
+    return [
+        FoundRun(memory=memories[run_id_of(part.record.record_id)], score=part.score.total) for part in parts
+    ]
+
+
+def _tracked_then(reading: Reading, finder: Finder) -> tuple[list[Run], list[RunId]]:
+    """The runs that were remembered at a moment, the newest first; and those of today that were not."""
+    by_session: dict[SessionId, list[Run]] = defaultdict(list)
+    today: set[RunId] = set()
+    for run in _ended(reading, finder):
+        if run.memory is MemoryState.STORED:
+            today.add(run.run_id)
+        if run.finished_at is not None and run.finished_at <= finder.now and run.memory in WERE_REMEMBERED:
+            by_session[run.session_id].append(run)
+    tracked: list[Run] = []
+    for runs in by_session.values():
+        runs.sort(key=_end, reverse=True)
+        newest = runs[: finder.policy.max_tracked_per_session]
+        tracked += [run for run in newest if is_remembered(_end(run)[0], finder.policy, finder.now)]
+    tracked.sort(key=_end, reverse=True)
+    return tracked, sorted(today - {run.run_id for run in tracked})
+
+
+def _ended(reading: Reading, finder: Finder) -> Iterator[Run]:
+    if finder.own_only:
+        yield from reading.snapshot.runs.of_session(finder.session_id)
+    else:
+        yield from reading.snapshot.runs.changed_since(0)
+
+
+def _end(run: Run) -> tuple[datetime, RunId]:
+    assert run.finished_at is not None, "only ended runs are remembered"
+    return run.finished_at, run.run_id

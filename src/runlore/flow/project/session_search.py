@@ -1,0 +1,183 @@
+"""What a session can find: visible learnings and recovered runs, on one scale.
+
+Two indexes share the scale: both are searched relative to one collection, whose sizes and document
+frequencies are the sums of theirs. Runs are found through the index of run memories and never by reading
+transcripts; one whose memory is missing, unreadable or too old is passed over.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.analysis import folded, terms_of
+from runlore.domain.excerpt import excerpt
+from runlore.domain.ranking import Collection, Query, RankFilter, analysed, strings_of
+from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.visibility import hidden_because
+from runlore.flow.project.run_search import FoundRun, RunHits, RunSearch
+from runlore.flow.project.search import Reading
+from runlore.ports.store import RecordFilter
+
+# The newest learnings that a view without a query chooses from.
+_BROWSED_MAX = 200
+_TITLE_CHARS_MAX = 80
+_ACTIVE = frozenset({State.ACTIVE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a session looks for among what it sees, now or at a past moment."""
+
+    scopes: tuple[Scope, ...]
+    query: str | None
+    limit: int
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFound:
+    """One thing that was found. `score` is 0 where nothing was asked."""
+
+    kind: str
+    source_id: str
+    title: str
+    excerpt: str
+    score: int
+    timestamp: datetime
+    scope: Scope
+    prompt_eligible: bool
+    matched_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """What a snapshot says: the learnings that were found, and the runs before their memories are read."""
+
+    learnings: tuple[SessionFound, ...]
+    runs: RunHits
+
+
+def gathered(learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int) -> Gathered:
+    """The best of both, one more than asked for, and some runs to spare for those that are not there."""
+    wanted = asked.limit + 1
+    if asked.query is None:
+        return Gathered(learnings=_recent(learnings, asked), runs=runs.newest(limit=wanted + spare))
+    where = RankFilter(
+        kinds=LEARNING_KINDS,
+        states=_ACTIVE,
+        scopes=frozenset(asked.scopes),
+        include_sensitive=False,
+        now=asked.now,
+    )
+    query = analysed(asked.query)
+    alone = [
+        learnings.ranking(asked.query, where=where, limit=0).collection,
+        runs.ranking(asked.query, limit=0).collection,
+    ]
+    joint = joined(query, alone)
+    ranking = learnings.ranking(asked.query, where=where, limit=wanted, relative_to=joint)
+    found = tuple(
+        _described(each.record, score=each.score.total, query=query, now=asked.now)
+        for each in learnings.explained(ranking, asked.query)
+    )
+    return Gathered(learnings=found, runs=runs.best(asked.query, limit=wanted + spare, relative_to=joint))
+
+
+def merged(
+    learnings: Sequence[SessionFound], runs: Iterable[FoundRun], asked: Asked, *, in_prompt: frozenset[RunId]
+) -> list[SessionFound]:
+    """The best first, one more than asked for where there is more. `in_prompt` are the runs that the
+    session's next prompt would be given."""
+    query = None if asked.query is None else analysed(asked.query)
+    found = [*learnings, *(_run(each, query, in_prompt) for each in runs)]
+    found.sort(key=lambda each: each.source_id)
+    found.sort(key=lambda each: (each.score, each.timestamp), reverse=True)
+    return found[: asked.limit + 1]
+
+
+def joined(query: Query, collections: Sequence[Collection]) -> Collection:
+    """Several collections as one."""
+    return Collection(
+        size=sum(each.size for each in collections),
+        newest_at_ms=max(each.newest_at_ms for each in collections),
+        document_frequency={
+            term: sum(each.document_frequency[term] for each in collections) for term in query.terms
+        },
+    )
+
+
+def _recent(learnings: Reading, asked: Asked) -> tuple[SessionFound, ...]:
+    """What was published last. Runs come beside it by their end."""
+    where = RecordFilter(kinds=LEARNING_KINDS, states=_ACTIVE, scopes=frozenset(asked.scopes), now=asked.now)
+    records = learnings.page(where, limit=_BROWSED_MAX)
+    return tuple(
+        _described(record, score=0, query=None, now=asked.now)
+        for record in records
+        if record.sensitivity is not Sensitivity.SENSITIVE
+    )
+
+
+def _described(record: Record, *, score: int, query: Query | None, now: datetime) -> SessionFound:
+    fields = [("summary", record.summary), ("metadata", "\n".join(strings_of(record.metadata)))]
+    matched = _matched(fields, query)
+    # Only content is scored against an input, so what its metadata alone finds is not given to a prompt.
+    would_score = query is None or "summary" in matched
+    return SessionFound(
+        kind="learning",
+        source_id=record.record_id,
+        title=_title(record.summary),
+        excerpt=_excerpt(fields[:1], ()),
+        score=score,
+        timestamp=record.published_at or record.created_at,
+        scope=record.scope,
+        prompt_eligible=would_score and hidden_because(record, now) is None,
+        matched_fields=matched,
+    )
+
+
+def _run(found: FoundRun, query: Query | None, in_prompt: frozenset[RunId]) -> SessionFound:
+    memory = found.memory
+    fields = [
+        ("summary", memory.summary),
+        ("request_preview", memory.request_preview or ""),
+        ("outcome_preview", memory.outcome_preview or ""),
+        ("failure_markers", "\n".join(memory.failure_markers)),
+    ]
+    matched = _matched(fields, query)
+    return SessionFound(
+        kind="recovered_run",
+        source_id=memory.run_id,
+        title=_title(memory.request_preview or memory.summary),
+        excerpt=_excerpt(fields, matched),
+        score=found.score,
+        timestamp=memory.captured_at,
+        scope=Scope(ScopeKind.SESSION, memory.session_id),
+        prompt_eligible=memory.run_id in in_prompt,
+        matched_fields=matched,
+    )
+
+
+def _title(text: str) -> str:
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    return excerpt(first.strip(), _TITLE_CHARS_MAX)
+
+
+def _excerpt(fields: Iterable[tuple[str, str]], matched: Sequence[str]) -> str:
+    """The first field that matches, or the first one."""
+    texts = dict(fields)
+    name = matched[0] if matched else next(iter(texts))
+    return excerpt(texts[name], limits.SEARCH_EXCERPT_CHARS_MAX)
+
+
+def _matched(fields: Iterable[tuple[str, str]], query: Query | None) -> tuple[str, ...]:
+    if query is None:
+        return ()
+    terms = frozenset(query.terms)
+    return tuple(
+        name
+        for name, text in fields
+        if text and (folded(text) == query.whole or not terms.isdisjoint(terms_of(text)))
+    )

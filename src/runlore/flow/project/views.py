@@ -1,0 +1,172 @@
+"""What prompts may and may not see of several scopes: the views of each, put together by their priority.
+
+The same as looking at all records of the scopes at once, without reading again what has not changed. Where a
+record is being superseded while the link back is missing, the views cannot tell, and there are none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import nlargest
+
+from runlore.domain import limits
+from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
+from runlore.domain.record import PROMPT_KINDS, Record, State
+from runlore.domain.scope import Scope
+from runlore.domain.selection import Candidate, eligible, ordered, shadowed_by
+from runlore.flow.project.hidden import (
+    LOOKED_AT_MAX,
+    HiddenRecords,
+    count_live,
+    is_due,
+    is_whole,
+    may_be_visible,
+    reasons_of,
+    visible_lines,
+)
+from runlore.flow.project.scope_view import HiddenLine, Place, ScopeView
+from runlore.flow.project.search import Reading
+from runlore.ports.store import RecordFilter, RecordLine
+
+_ACTIVE = frozenset({State.ACTIVE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Views:
+    """The views of scopes, the first priority first."""
+
+    each: tuple[ScopeView, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no learning is missing here."""
+        return sum(view.learnings for view in self.each) <= LOOKED_AT_MAX
+
+    def scored(self, query: Query) -> list[tuple[int, Record]]:
+        """What a query finds among what prompts get, with its content's score, the best first."""
+        size = sum(len(view.ranked) for view in self.each)
+        weights: dict[str, int] = {}
+        for term in query.terms:
+            found_in = [view.postings[term].frequency for view in self.each if term in view.postings]
+            if found_in:
+                weights[term] = rarity(sum(found_in), size)
+        found: list[tuple[int, Record]] = []
+        for view in self.each:
+            points = _points(view, query, weights)
+            # Of the same score the one that stands first in the view comes first; sorting leaves it so.
+            found.extend((points[number], view.visible[number].record) for number in sorted(points))
+        found.sort(key=_by_score)
+        return found
+
+    def hidden(self) -> HiddenRecords:
+        """What prompts do not get: the newest with their reasons, and how many more there are."""
+        lines: list[HiddenLine] = []
+        for view in self.each:
+            lines.extend(view.hidden)
+        more = 0
+        if sum(len(view.places) for view in self.each) > LOOKED_AT_MAX:
+            places: list[Place] = []
+            for view in self.each:
+                places.extend(view.places)
+            last = nlargest(LOOKED_AT_MAX, places)[-1]
+            lines = [line for line in lines if line.place >= last]
+            for_good = sum(view.count - view.live_count for view in self.each)
+            more = max(0, for_good - sum(line.for_good for line in lines))
+        lines.sort(reverse=True)
+        listed = lines[: limits.HIDDEN_LISTED_MAX]
+        return HiddenRecords(
+            listed=tuple((line.place[1], line.reason) for line in listed),
+            omitted=len(lines) - len(listed) + more,
+        )
+
+
+def views_of(reading: Reading, scopes: Sequence[Scope], now: datetime) -> Views | None:
+    """The views of scopes in their priority; None for a past moment, and where views cannot tell."""
+    if reading.past is not None:
+        return None
+    stamps = reading.records.stamps(scopes)
+    views = tuple(
+        _view(reading, scope, stamps[scope], now) for scope in dict.fromkeys(scopes) if scope in stamps
+    )
+    if any(view.shadows for view in views):
+        shadows = frozenset().union(*(view.shadows for view in views))
+        if any(not shadows.isdisjoint(view.live) for view in views):
+            return None
+    return Views(each=views)
+
+
+def _view(reading: Reading, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
+    if stamp is None:
+        return _looked_at(reading, scope, None, now)
+    view = reading.views.get(scope, stamp, now)
+    if view is None:
+        view = _looked_at(reading, scope, stamp, now)
+        reading.views.keep(scope, view)
+    return view
+
+
+def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
+    """A scope as it is: what `hidden_records` and `all_learned` would find in it alone."""
+    lines = visible_lines(reading, (scope,))
+    first = lines[:LOOKED_AT_MAX]
+    unsure = tuple(line for line in first if may_be_visible(line))
+    learnings = _learnings(reading, scope, lines, now)
+    newest = {each.record.record_id: each for each in reading.of_lines(learnings[:LOOKED_AT_MAX])}
+    live = [*(each.record for each in newest.values()), *(each.record for each in reading.of_lines(unsure))]
+    found = ordered(eligible((Candidate(record=each.record) for each in newest.values()), now), (scope,))
+    reasons = dict(reasons_of(reading, first, now))
+    where = RankFilter(include_sensitive=False, now=now)
+    count, live_count = (len(lines), len(unsure)) if is_whole(lines) else count_live(reading, (scope,))
+    return ScopeView(
+        stamp=stamp,
+        since=now,
+        until=_next_expiry((*lines, *learnings), now),
+        places=tuple(_place(line) for line in lines),
+        hidden=tuple(
+            HiddenLine(_place(line), reasons[line.record_id], not may_be_visible(line))
+            for line in first
+            if line.record_id in reasons
+        ),
+        count=count,
+        live_count=live_count,
+        visible=tuple(newest[candidate.record.record_id] for candidate in found),
+        ranked=tuple(each for each in newest.values() if passes(each.record, where)),
+        learnings=len(learnings),
+        live=frozenset(record.record_id for record in live),
+        shadows=shadowed_by(live),
+    )
+
+
+def _learnings(
+    reading: Reading, scope: Scope, lines: tuple[RecordLine, ...], now: datetime
+) -> tuple[RecordLine, ...]:
+    """The newest that prompts may get and that have not expired, and one more where there are more."""
+    if is_whole(lines):
+        return tuple(line for line in lines if may_be_visible(line) and not is_due(line, now))
+    where = RecordFilter(kinds=PROMPT_KINDS, states=_ACTIVE, scopes=frozenset({scope}), now=now)
+    return reading.records.lines(where, limit=LOOKED_AT_MAX + 1)
+
+
+def _next_expiry(lines: Iterable[RecordLine], now: datetime) -> datetime | None:
+    return min((line.due_at for line in lines if line.due_at is not None and line.due_at > now), default=None)
+
+
+def _place(line: RecordLine) -> Place:
+    return line.created_at, line.record_id
+
+
+def _points(view: ScopeView, query: Query, weights: Mapping[str, int]) -> dict[int, int]:
+    """The content's score of those of the visible that have one: what `score_of` gives for them."""
+    points: dict[int, int] = {}
+    for term, weight in weights.items():
+        posting = view.postings.get(term)
+        if posting is not None:
+            for number, impact in posting.impacts:
+                points[number] = points.get(number, 0) + TOKEN_SCALE * weight * impact
+    for number in view.wholes.get(query.whole, ()) if query.whole else ():
+        points[number] = points.get(number, 0) + EXACT
+    return points
+
+
+def _by_score(found: tuple[int, Record]) -> int:
+    return -found[0]

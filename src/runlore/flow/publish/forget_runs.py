@@ -1,0 +1,182 @@
+"""Forgetting runs and sessions: bodies, memories, artifacts, receipts and all that was made of them.
+
+What stays says that there was something, when, and how it ended. A forgotten run's memory is never rebuilt.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from runlore.domain.audit import Act
+from runlore.domain.job import JobKind
+from runlore.domain.journal_entry import status_entry
+from runlore.domain.projection import Receipt, ReceiptSection
+from runlore.domain.record import Record, RecordId, StateReason
+from runlore.domain.run import MemoryState, Run, RunId, RunMove, moved
+from runlore.domain.session import UNBOUND, Session, SessionId
+from runlore.flow.publish.forget import forget, to_forget
+from runlore.ports.store import Collections, Transaction
+
+_COUNTED = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgotten:
+    """What a forgetting erases."""
+
+    records: tuple[Record, ...] = ()
+    runs: tuple[RunId, ...] = ()
+    sessions: tuple[SessionId, ...] = ()
+    events: int = 0
+    artifacts: int = 0
+
+
+def would_forget_run(collections: Collections, run: Run) -> Forgotten:
+    """What forgetting a run would erase."""
+    return Forgotten(
+        records=_living(collections, collections.records.of_run(run.run_id)),
+        runs=(run.run_id,),
+        events=_events(collections, run_id=run.run_id),
+        artifacts=len(collections.runs.artifact_names(run.run_id)),
+    )
+
+
+def would_forget_session(collections: Collections, session: Session) -> Forgotten:
+    """What forgetting a session would erase: all of its runs too."""
+    runs = collections.runs.of_session(session.session_id)
+    return Forgotten(
+        records=_living(collections, _made_of(collections, session, runs)),
+        runs=tuple(run.run_id for run in runs),
+        sessions=(session.session_id,),
+        events=_events(collections, session_id=session.session_id),
+        artifacts=sum(len(collections.runs.artifact_names(run.run_id)) for run in runs),
+    )
+
+
+def forget_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
+    """Erase a run. One that is still open ends here."""
+    forgotten = would_forget_run(tx, run)
+    records = _forget_records(tx, forgotten.records, act)
+    _erase_run(tx, run, act)
+    tx.journal.erase_run(run.run_id)
+    _forget_answers(tx, replace(forgotten, records=records), again=run.memory is MemoryState.FORGOTTEN)
+    return replace(forgotten, records=records)
+
+
+def forget_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
+    """Erase a session and all of its runs."""
+    forgotten = would_forget_session(tx, session)
+    records = _forget_records(tx, forgotten.records, act)
+    for run in tx.runs.of_session(session.session_id):
+        _erase_run(tx, run, act)
+    tx.journal.erase_session(session.session_id)
+    if session.forgotten_at is None:
+        blank = replace(
+            session,
+            title="",
+            agent=None,
+            working_folder=None,
+            binding=UNBOUND,
+            ended_at=session.ended_at or act.at,
+            forgotten_at=act.at,
+            checkpoint_number=None,
+            revision=session.revision + 1,
+        )
+        tx.sessions.update(blank, expected_revision=session.revision)
+    _forget_answers(tx, replace(forgotten, records=records), again=session.forgotten_at is not None)
+    return replace(forgotten, records=records)
+
+
+def tombstones_of_run(collections: Collections, run_id: RunId) -> tuple[Record, ...]:
+    """What is left of the records that were made of a forgotten run."""
+    return _forgotten_ones(collections.records.of_run(run_id))
+
+
+def tombstones_of_session(collections: Collections, session_id: SessionId) -> tuple[Record, ...]:
+    """What is left of the records that were made of a forgotten session."""
+    return _forgotten_ones(collections.records.of_session(session_id))
+
+
+def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
+    """All of a run but its journal, which the caller erases."""
+    tx.jobs.cancel(JobKind.REMEMBER, run.run_id)
+    tx.pointers.delete([run.run_id])
+    artifact_ids = tx.runs.artifact_names(run.run_id)
+    tx.runs.delete_artifacts(artifact_ids)
+    tx.counters.forget_answers(list(artifact_ids))
+    tx.runs.delete_receipts([run.run_id])
+    for receipt in tx.runs.receipts_naming(run.run_id):
+        blanked = _without_text(receipt, run.run_id)
+        if blanked != receipt:
+            tx.runs.put_receipt(blanked)
+    after = run if run.is_terminal else moved(run, RunMove.INTERRUPT, act.at)
+    blank = replace(
+        after,
+        agent=None,
+        model=None,
+        error="",
+        reason="",
+        artifact_ids=(),
+        memory=MemoryState.FORGOTTEN,
+        revision=run.revision + 1,
+    )
+    if replace(blank, revision=run.revision) == run:
+        return
+    tx.runs.update(blank, expected_revision=run.revision)
+    if not run.is_terminal:
+        tx.journal.append(run.session_id, run.run_id, [status_entry(blank)], act.at)
+
+
+def _forget_answers(tx: Transaction, forgotten: Forgotten, *, again: bool) -> None:
+    """Kept answers tell a digest of what was sent. The answer of an earlier forgetting tells nothing."""
+    names: list[str] = [record.record_id for record in forgotten.records]
+    if not again:
+        names += [*forgotten.runs, *forgotten.sessions]
+    tx.counters.forget_answers(names)
+
+
+def _forget_records(tx: Transaction, records: Iterable[Record], act: Act) -> tuple[Record, ...]:
+    """Forget what was found; what one takes along is not there any more when its turn comes."""
+    tombstones: list[Record] = []
+    for record in records:
+        present = tx.records.get(record.record_id)
+        if present.state_reason is not StateReason.FORGOTTEN:
+            tombstones.extend(forget(tx, present, act))
+    return tuple(tombstones)
+
+
+def _living(collections: Collections, records: Iterable[Record]) -> tuple[Record, ...]:
+    """These and everything derived from them, each once, without what is forgotten already."""
+    found: dict[RecordId, Record] = {}
+    for record in records:
+        found.update((each.record_id, each) for each in to_forget(collections.records, record))
+    return tuple(found.values())
+
+
+def _made_of(collections: Collections, session: Session, runs: Iterable[Run]) -> Iterable[Record]:
+    yield from collections.records.of_session(session.session_id)
+    for run in runs:
+        yield from collections.records.of_run(run.run_id)
+
+
+def _forgotten_ones(records: Iterable[Record]) -> tuple[Record, ...]:
+    return tuple(record for record in records if record.state_reason is StateReason.FORGOTTEN)
+
+
+def _without_text(receipt: Receipt, run_id: RunId) -> Receipt:
+    return replace(receipt, sections=tuple(_blanked(section, run_id) for section in receipt.sections))
+
+
+def _blanked(section: ReceiptSection, run_id: RunId) -> ReceiptSection:
+    entries = (replace(entry, text=None) if entry.source_id == run_id else entry for entry in section.entries)
+    return replace(section, entries=tuple(entries))
+
+
+def _events(
+    collections: Collections, *, session_id: SessionId | None = None, run_id: RunId | None = None
+) -> int:
+    """How many events there are that still say something."""
+    count, after = 0, 0
+    while page := collections.journal.page(session_id=session_id, run_id=run_id, after=after, limit=_COUNTED):
+        count += sum(1 for event in page if event.body)
+        after = page[-1].number
+    return count

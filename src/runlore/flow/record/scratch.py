@@ -1,0 +1,35 @@
+"""Scratch: a run's own notes, in the working layer. Seen inside the run, cleared when it closes."""
+
+from runlore.domain.admission import Draft
+from runlore.domain.audit import Act, moved
+from runlore.domain.record import Kind, Move, Record, Source, State
+from runlore.domain.redaction import redacted
+from runlore.domain.run import Run, RunId
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.flow.record.intake import Intake, append
+from runlore.ports.store import Records, Transaction
+
+
+def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
+    """Keep a note of an open run, without secrets."""
+    draft = Draft(
+        kind=Kind.SCRATCH,
+        summary=redacted(text).text,
+        scope=Scope(ScopeKind.SESSION, run.session_id),
+        source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
+    )
+    return append(tx, intake, [draft])[0]
+
+
+def scratch_of(records: Records, run_id: RunId) -> tuple[Record, ...]:
+    """The notes that a run has, oldest first."""
+    return tuple(
+        record
+        for record in records.of_run(run_id)
+        if record.kind is Kind.SCRATCH and record.state is State.ACTIVE
+    )
+
+
+def clear_scratch(tx: Transaction, scratch: tuple[Record, ...], act: Act) -> None:
+    """Tombstone a run's notes."""
+    tx.write([moved(record, Move.CLEAR, act) for record in scratch])

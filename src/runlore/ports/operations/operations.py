@@ -1,0 +1,22 @@
+"""All operations together."""
+
+from typing import Protocol
+
+from runlore.ports.operations.projection import ProjectionOperations
+from runlore.ports.operations.radar import RadarOperations
+from runlore.ports.operations.records import RecordOperations
+from runlore.ports.operations.review import ReviewOperations
+from runlore.ports.operations.service import ServiceOperations
+from runlore.ports.operations.sessions import SessionOperations
+
+
+class Operations(
+    RecordOperations,
+    ReviewOperations,
+    RadarOperations,
+    SessionOperations,
+    ProjectionOperations,
+    ServiceOperations,
+    Protocol,
+):
+    """All operations, bound to one caller."""

@@ -1,0 +1,131 @@
+"""Projection: what a session's next prompt would be given, what it was given, and what it can find."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from runlore.domain import limits
+from runlore.domain.capability import CapabilityScope
+from runlore.domain.projection import LearnedEntry, Projection, RebuiltSection, Receipt
+from runlore.domain.record import RecordId
+from runlore.domain.run import RunId
+from runlore.domain.run_memory import RunMemory
+from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
+from runlore.domain.visibility import Hidden
+from runlore.ports.operations.sessions import RunView
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextRequest:
+    """What a session is eligible for: for an input, or without one all of it, now or at a past moment."""
+
+    session_id: SessionId
+    query: str | None = None
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedContext:
+    """The learnings that an input may be given, best first; how many more there would be."""
+
+    entries: tuple[LearnedEntry, ...] = ()
+    truncated: bool = False
+    omitted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveredMemory:
+    """The runs of this session that an input may be given, newest first; how many were left out."""
+
+    entries: tuple[RunMemory, ...] = ()
+    truncated: bool = False
+    omitted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryContext:
+    """What a session is eligible for before token packing, and why the rest is hidden."""
+
+    session_id: SessionId
+    capability_scope: CapabilityScope
+    learning_scopes: tuple[Scope, ...]
+    learned_context: LearnedContext
+    recovered_memory: RecoveredMemory
+    visible_skills: tuple[str, ...] = ()
+    hidden: tuple[tuple[RecordId, Hidden], ...] = ()
+    hidden_omitted: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSearchRequest:
+    """A search over what a session sees; without a query, what is recent."""
+
+    session_id: SessionId
+    query: str | None = None
+    limit: int = limits.SEARCH_LIMIT_DEFAULT
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionHit:
+    """One thing that a session's search found."""
+
+    kind: str
+    source_id: str
+    title: str
+    excerpt: str
+    score: int
+    timestamp: datetime
+    scope: Scope | None
+    prompt_eligible: bool
+    matched_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSearch:
+    """The best first, on one scale; whether there is more."""
+
+    session_id: SessionId
+    query: str | None
+    results: tuple[SessionHit, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewRequest:
+    """An input that is not sent: what would it be given?"""
+
+    session_id: SessionId
+    text: str
+    model: str | None = None
+    prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceiptView:
+    """What a run was given: the receipt (None where it asked for nothing), and its sections told again."""
+
+    run: RunView
+    receipt: Receipt | None
+    sections: tuple[RebuiltSection, ...] = ()
+
+
+class ProjectionOperations(Protocol):
+    """Reading what prompts are given. None of these changes anything."""
+
+    def memory_context(self, request: ContextRequest) -> MemoryContext:
+        """What a session is eligible for, before packing."""
+        ...
+
+    def session_search(self, request: SessionSearchRequest) -> SessionSearch:
+        """Learnings and recovered runs that a session sees, ranked on one scale."""
+        ...
+
+    def preview_input(self, request: PreviewRequest) -> Projection:
+        """The exact sections that an input would get, with the budget's arithmetic."""
+        ...
+
+    def receipt(self, run_id: RunId) -> ReceiptView:
+        """What a run was given, and what was left out and why."""
+        ...

@@ -1,0 +1,332 @@
+"""The store's collections for sessions and runs. In snapshots they are read, in transactions written too.
+
+Journals are canonical. Pointers are derived from runs and run memories and can be rebuilt.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from runlore.domain.journal import Entry, JournalEvent
+from runlore.domain.projection import Receipt
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.scope import Scope
+from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
+
+
+class Sessions(Protocol):
+    """Sessions and personas."""
+
+    def get(self, session_id: SessionId) -> Session:
+        """One session; NotFound (`session.not-found`) when the id names nothing."""
+        ...
+
+    def find(self, session_id: SessionId) -> Session | None:
+        """One session, or None."""
+        ...
+
+    def page(
+        self,
+        *,
+        limit: int,
+        before: tuple[datetime, SessionId] | None = None,
+        scopes: frozenset[Scope] | None = None,
+        created_by: str | None = None,
+    ) -> tuple[Session, ...]:
+        """The newest first (`created_at`, then id, descending). `scopes` keeps those whose own session scope
+        is named, `created_by` those of one caller; both given, either is enough."""
+        ...
+
+    def binding_at(self, session_id: SessionId, moment: datetime) -> Binding | None:
+        """What a session was bound to at a moment, from its binding events; None before it was made."""
+        ...
+
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def insert(self, session: Session) -> None:
+        """Write a new session; Conflict (`session.exists`) when the id is taken."""
+        ...
+
+    def update(self, session: Session, *, expected_revision: int) -> None:
+        """Write a session's new state; Conflict (`session.moved`) when it has moved. `next_number` is not
+        touched: only `Journal.append` moves it."""
+        ...
+
+    def get_persona(self, persona_id: PersonaId) -> Persona:
+        """One persona; NotFound (`persona.not-found`) when the id names nothing."""
+        ...
+
+    def find_persona(self, persona_id: PersonaId) -> Persona | None:
+        """One persona, or None."""
+        ...
+
+    def personas(
+        self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
+    ) -> tuple[Persona, ...]:
+        """The latest changed first (`updated_at`, then id, descending)."""
+        ...
+
+    def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
+        """Write a persona (0 expected: a new one); Conflict (`persona.moved`) when it has moved."""
+        ...
+
+
+class Runs(Protocol):
+    """Runs, their artifacts and their receipts."""
+
+    def get(self, run_id: RunId) -> Run:
+        """One run; NotFound (`run.not-found`) when the id names nothing."""
+        ...
+
+    def find(self, run_id: RunId) -> Run | None:
+        """One run, or None."""
+        ...
+
+    def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
+        """Those of the ids that exist."""
+        ...
+
+    def page(
+        self,
+        *,
+        limit: int,
+        before: tuple[datetime, RunId] | None = None,
+        session_id: SessionId | None = None,
+        statuses: frozenset[RunStatus] | None = None,
+        sessions_created_by: str | None = None,
+    ) -> tuple[Run, ...]:
+        """The newest first (`opened_at`, then id, descending)."""
+        ...
+
+    def of_session(self, session_id: SessionId) -> tuple[Run, ...]:
+        """All runs of a session, oldest first."""
+        ...
+
+    def finished_before(self, session_id: SessionId, moment: datetime, *, limit: int) -> tuple[Run, ...]:
+        """A session's runs that had ended at a moment, the latest ended first."""
+        ...
+
+    def idle_external(self, since: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs without an executor whose `active_at` is earlier than a moment."""
+        ...
+
+    def abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs whose executor's lease has lapsed, or is unknown."""
+        ...
+
+    def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
+        """Terminal runs whose memory is `pending`, by id."""
+        ...
+
+    def terminal(self, *, after: RunId | None = None, limit: int) -> tuple[Run, ...]:
+        """Terminal runs, by id."""
+        ...
+
+    def changed_since(self, cursor: int) -> Iterator[Run]:
+        """Terminal runs that changed in or after a change number (all from 0), streamed; for the index."""
+        ...
+
+    def count(self) -> dict[RunStatus, int]:
+        """How many there are, by status."""
+        ...
+
+    def insert(self, run: Run) -> None:
+        """Write a new run; Conflict (`run.exists`) when the id is taken."""
+        ...
+
+    def update(self, run: Run, *, expected_revision: int) -> None:
+        """Write a run's new state; Conflict (`run.moved`) when it has moved."""
+        ...
+
+    def touch(self, run_id: RunId, at: datetime) -> None:
+        """Note activity of an open run, without a new revision."""
+        ...
+
+    def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
+        """Say what has become of a run's memory; False, and nothing changed, when it was none of those."""
+        ...
+
+    def put_artifact(self, artifact: Artifact) -> bool:
+        """Keep an artifact; False when the very same is there; Conflict (`artifact.exists`) for another."""
+        ...
+
+    def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
+        """One artifact; NotFound (`artifact.not-found`)."""
+        ...
+
+    def artifacts(self, run_id: RunId) -> tuple[Artifact, ...]:
+        """A run's artifacts, oldest first."""
+        ...
+
+    def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
+        """The ids of a run's artifacts, oldest first."""
+        ...
+
+    def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
+        """All artifacts with their time and bytes, oldest first; for retention."""
+        ...
+
+    def artifact_bytes(self) -> int:
+        """The bytes of all artifacts."""
+        ...
+
+    def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
+        """Delete artifacts: how many there were."""
+        ...
+
+    def put_receipt(self, receipt: Receipt) -> None:
+        """Keep what a run was given, with what it names so that forgetting finds it."""
+        ...
+
+    def get_receipt(self, run_id: RunId) -> Receipt | None:
+        """What a run was given; None where it asked for nothing."""
+        ...
+
+    def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
+        """The receipts that name a record or a run."""
+        ...
+
+    def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
+        """Delete receipts."""
+        ...
+
+
+class Journal(Protocol):
+    """The journals, numbered from 1 without gaps in each session."""
+
+    def append(
+        self, session_id: SessionId, run_id: RunId | None, entries: Sequence[Entry], at: datetime
+    ) -> int:
+        """Append entries and move the session's `next_number`: the first number. Also when runs of the
+        session are parallel, on any number of daemons, there is no gap and no number twice."""
+        ...
+
+    def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
+        """The events of a range that exist, in order."""
+        ...
+
+    def page(
+        self,
+        *,
+        session_id: SessionId | None = None,
+        run_id: RunId | None = None,
+        after: int = 0,
+        limit: int,
+    ) -> tuple[JournalEvent, ...]:
+        """The events of a session or a run behind a number, in order; fewer than `limit` where their bodies
+        are large, never none while there are some."""
+        ...
+
+    def inputs(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
+        """The text of each run's input."""
+        ...
+
+    def latest_text(self, run_id: RunId) -> str:
+        """The text of a run's last assistant message that has one; empty where there is none."""
+        ...
+
+    def erase_run(self, run_id: RunId) -> int:
+        """Empty the bodies of a run's events; numbers, types and times stay: how many there were."""
+        ...
+
+    def erase_session(self, session_id: SessionId) -> int:
+        """Empty the bodies of all events of a session: how many there were."""
+        ...
+
+    def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
+        """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
+        ...
+
+    def bytes(self) -> int:
+        """The bytes of all bodies, about."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerCounts:
+    """How much the topology index holds."""
+
+    sessions: int
+    runs: int
+    scopes: int
+    pending: int
+
+
+class Pointers(Protocol):
+    """The topology index: where run memories are, by session and by scope."""
+
+    def of_session(self, session_id: SessionId, *, limit: int) -> tuple[Pointer, ...]:
+        """The newest first (`captured_at`, then run id, descending)."""
+        ...
+
+    def runs_of_session(self, session_id: SessionId, *, limit: int) -> tuple[tuple[RunId, datetime], ...]:
+        """Only which runs those are and when they were captured, in the same order."""
+        ...
+
+    def of_scopes(
+        self,
+        scopes: Iterable[Scope],
+        *,
+        limit: int,
+        before: tuple[datetime, RunId] | None = None,
+    ) -> tuple[Pointer, ...]:
+        """Those that any of the scopes saw, once each, the newest first."""
+        ...
+
+    def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Pointer]:
+        """Those of the pointers that exist."""
+        ...
+
+    def everything(self) -> Iterator[Pointer]:
+        """All pointers, by run id, streamed."""
+        ...
+
+    def expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
+        """Those captured earlier than a moment, the oldest first."""
+        ...
+
+    def overflowing(
+        self, most: int, *, limit: int, session_id: SessionId | None = None
+    ) -> tuple[Pointer, ...]:
+        """Those that are not among the newest `most` of their session, or of one session; oldest first."""
+        ...
+
+    def pending(self, *, limit: int) -> tuple[Pointer, ...]:
+        """Those whose semantic capture is owed, the oldest first."""
+        ...
+
+    def put(self, pointers: Iterable[Pointer]) -> None:
+        """Write pointers, each in place of an earlier one of its run."""
+        ...
+
+    def set_capture(self, run_id: RunId, capture: CaptureState) -> None:
+        """Note a receipt."""
+        ...
+
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete pointers; those that are not there are passed over."""
+        ...
+
+    def count(self) -> PointerCounts:
+        """How much there is."""
+        ...
+
+
+class Processes(Protocol):
+    """The Runlore processes that execute runs, each under a lease."""
+
+    def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:
+        """Register or renew."""
+        ...
+
+    def leases(self) -> Mapping[ProcessId, datetime]:
+        """All known processes and until when each is alive."""
+        ...
+
+    def delete(self, process_id: ProcessId) -> None:
+        """Take a process that ends properly off the list."""
+        ...

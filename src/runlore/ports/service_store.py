@@ -1,0 +1,144 @@
+"""The store's collections for the service itself: jobs, policies, tokens, counters, switches."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from runlore.domain.access import AccessToken, TokenId
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.policy import PolicyName, PolicyRevision
+
+
+class Jobs(Protocol):
+    """The lease-based job table that all background work uses. Finished jobs are deleted."""
+
+    def put(self, job: Job) -> bool:
+        """Queue a job, or with a holder and fence 1 queue it as claimed already; False, and nothing changed,
+        when there is a job of this kind and subject."""
+        ...
+
+    def claim(
+        self, kinds: frozenset[JobKind], *, holder: str, now: datetime, lease_until: datetime
+    ) -> Job | None:
+        """Take one job that waits and is due, or whose lease has lapsed: the one due longest. Its fence and
+        its attempts go up by one. Two claimers never get the same one."""
+        ...
+
+    def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
+        """Hold on to a job; Conflict (`job.lost`) when its fence is no longer ours."""
+        ...
+
+    def check(self, job: Job) -> None:
+        """Keep the job ours to the end of this transaction; Conflict (`job.lost`) when its fence is not."""
+        ...
+
+    def finish(self, job: Job) -> None:
+        """Delete a job that is done; Conflict (`job.lost`) when its fence is no longer ours."""
+        ...
+
+    def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
+        """Let a job wait until a moment, or with None among the dead; Conflict (`job.lost`) as above."""
+        ...
+
+    def retry(self, job_id: JobId, *, now: datetime) -> Job:
+        """Let a dead job wait again, its attempts at 0; NotFound (`job.not-found`), Conflict (`job.move`)."""
+        ...
+
+    def cancel(self, kind: JobKind, subject: str) -> None:
+        """Delete a job whoever holds it, for what it was about is gone."""
+        ...
+
+    def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
+        """Jobs in these states, the one due longest first."""
+        ...
+
+    def count(self) -> Mapping[tuple[JobKind, JobState], int]:
+        """How many there are."""
+        ...
+
+
+class Policies(Protocol):
+    """The revisions of every policy."""
+
+    def current(self, name: PolicyName) -> PolicyRevision | None:
+        """The latest revision; None when nobody has changed the defaults."""
+        ...
+
+    def history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
+        """All revisions, the newest first."""
+        ...
+
+    def put(self, revision: PolicyRevision) -> None:
+        """Write the next revision; Conflict (`policy.moved`) when that number is taken."""
+        ...
+
+
+class Tokens(Protocol):
+    """What is kept of tokens."""
+
+    def by_digest(self, digest: str) -> AccessToken | None:
+        """The token whose secret has this digest, revoked or not."""
+        ...
+
+    def find(self, name: str) -> AccessToken | None:
+        """The token with this name or id."""
+        ...
+
+    def everything(self) -> tuple[AccessToken, ...]:
+        """All tokens, the newest first."""
+        ...
+
+    def insert(self, token: AccessToken) -> None:
+        """Write a new token; Conflict (`token.exists`) when the name is taken, by a revoked one too."""
+        ...
+
+    def revoke(self, token_id: TokenId, at: datetime) -> None:
+        """Note the revocation; the first one's time stays."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """Something that is on or off, since when and by whom."""
+
+    name: str
+    on: bool
+    at: datetime
+    actor: str
+
+
+class Counters(Protocol):
+    """Totals that survive restarts, and switches."""
+
+    def values(self, prefix: str = "") -> dict[str, int]:
+        """All counters whose names begin so."""
+        ...
+
+    def add(self, amounts: Mapping[str, int]) -> None:
+        """Add to counters, made where they are missing. Call it last in a transaction: rows are contended."""
+        ...
+
+    def switch(self, name: str) -> Switch | None:
+        """A switch; None when nobody has touched it."""
+        ...
+
+    def set_switch(self, switch: Switch) -> None:
+        """Turn a switch."""
+        ...
+
+    def note(self, name: str) -> str | None:
+        """A kept note, such as the last maintenance's diagnostics."""
+        ...
+
+    def set_note(self, name: str, text: str) -> None:
+        """Keep a note, in place of the one before."""
+        ...
+
+    def prune_answers(self, before: datetime) -> int:
+        """Delete kept answers of idempotency keys from before a moment: how many there were."""
+        ...
+
+    def forget_answers(self, ids: Sequence[str]) -> int:
+        """Delete kept answers that name any of these records, runs or sessions: how many there were."""
+        ...

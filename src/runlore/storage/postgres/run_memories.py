@@ -1,0 +1,99 @@
+"""Run memories as rows, for daemons that share a server."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+
+from runlore.domain.errors import Corrupt
+from runlore.domain.run import MemoryState, RunId
+from runlore.domain.run_memory import RunMemory
+from runlore.domain.storable import is_storable
+from runlore.ports.run_memories import Unreadable
+from runlore.storage.postgres.session import PostgresSession
+from runlore.storage.run_memory_body import body_of, checksum_of, memory_of, unreadable
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlValue, Statement, chunks, in_list
+
+PAGE_ROWS = 500
+
+# The lock holds off whoever prunes or forgets the run, and not those who only point to its row.
+_STATE = "SELECT memory FROM runs WHERE run_id = ? FOR NO KEY UPDATE"
+_PUT = (
+    "INSERT INTO run_memories (run_id, checksum, body) VALUES (?, ?, ?)"
+    " ON CONFLICT (run_id) DO UPDATE SET checksum = EXCLUDED.checksum, body = EXCLUDED.body"
+)
+_GET = "SELECT run_id, checksum, body FROM run_memories WHERE run_id IN ({ids})"
+_PAGE = "SELECT run_id, checksum, body FROM run_memories WHERE run_id > ? ORDER BY run_id LIMIT ?"
+_LOCKED = "SELECT run_id, checksum, body FROM run_memories WHERE run_id = ? FOR UPDATE"
+_DELETE = "DELETE FROM run_memories WHERE run_id = ?"
+_KEPT = frozenset({MemoryState.PENDING.value, MemoryState.STORED.value})
+
+Sessions = Callable[[], AbstractContextManager[PostgresSession]]
+
+
+class TableRunMemories:
+    """`ports.run_memories.RunMemories` in the table `run_memories`."""
+
+    in_store = True
+
+    def __init__(self, *, reading: Sessions, writing: Sessions) -> None:
+        self._reading = reading
+        self._writing = writing
+
+    def put(self, memory: RunMemory) -> None:
+        """Keep a memory while it is owed or stored: one that was pruned or forgotten does not come back."""
+        body = body_of(memory)
+        row: tuple[SqlValue, ...] = (memory.run_id, checksum_of(body), body.decode())
+        with self._writing() as session:
+            states = session.rows(_STATE, (memory.run_id,))
+            if states and states[0][0] in _KEPT:
+                session.run([Statement(sql=_PUT, rows=[row])])
+
+    def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
+        """The memory of a run; None when there is none."""
+        return self.get_many((run_id,)).get(run_id)
+
+    def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
+        """Those of the memories that are there, in the order that they were asked for."""
+        found: dict[RunId, RunMemory | Unreadable] = {}
+        wanted = dict.fromkeys(run_id for run_id in run_ids if is_storable(run_id))
+        if not wanted:
+            return found
+        with self._reading() as session:
+            for chunk in chunks(wanted, IN_LIST_MAX):
+                for row in session.rows(_GET.format(ids=in_list(chunk)), chunk):
+                    found[RunId(row[0])] = _read(row)
+        return {run_id: found[run_id] for run_id in wanted if run_id in found}
+
+    def delete(self, run_id: RunId) -> None:
+        """Delete a memory; nothing happens when there is none."""
+        if not is_storable(run_id):
+            return
+        with self._writing() as session:
+            session.run([Statement(sql=_DELETE, rows=[(run_id,)])])
+
+    def everything(self) -> Iterator[RunMemory | Unreadable]:
+        """All rows, by run id, in pages of their own: no transaction is open while the caller works."""
+        after = ""
+        while True:
+            with self._reading() as session:
+                rows = session.rows(_PAGE, (after, PAGE_ROWS))
+            yield from map(_read, rows)
+            if len(rows) < PAGE_ROWS:
+                return
+            after = rows[-1][0]
+
+    def discard(self, found: Unreadable) -> None:
+        """Delete a row that cannot be used, unless a good one has taken its place meanwhile."""
+        if found.run_id is None:
+            return
+        with self._writing() as session:
+            rows = session.rows(_LOCKED, (found.run_id,))
+            if rows and isinstance(_read(rows[0]), Unreadable):
+                session.run([Statement(sql=_DELETE, rows=[(found.run_id,)])])
+
+
+def _read(row: Row) -> RunMemory | Unreadable:
+    run_id, checksum, body = row
+    try:
+        return memory_of(body.encode(), checksum=checksum, run_id=RunId(run_id))
+    except Corrupt as error:
+        return unreadable(RunId(run_id), f"run_memories: {run_id}", error)

@@ -1,0 +1,273 @@
+"""Run memories as files, one each, in a private folder of the state root.
+
+A file's name is its run's id, encoded so that no id can leave the folder or meet another one, whatever the
+file system thinks of upper and lower case. Links are never followed: what is not a regular file of ours is a
+stranger, told as unreadable and taken away by `discard`.
+"""
+
+import errno
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from runlore.domain import limits
+from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.run import RunId
+from runlore.domain.run_memory import RunMemory
+from runlore.ports.run_memories import Unreadable
+from runlore.storage import run_memory_names as names
+from runlore.storage.run_memory_body import document_of, memory_in, unreadable
+
+FOLDER = "run-memories"
+PAGE_FILES = 100
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a pipe in place of a file would hold its reader for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# These say something about this process or machine, and nothing about the file.
+_NOT_THE_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+
+
+class FileRunMemories:
+    """`ports.run_memories.RunMemories` in a folder, which is made when there is something to keep."""
+
+    in_store = False
+
+    def __init__(self, folder: str) -> None:
+        self._folder = os.path.abspath(folder)
+        self._writing: set[str] = set()
+        self._lock = threading.Lock()
+
+    def put(self, memory: RunMemory) -> None:
+        """Keep a memory: written beside its place and synced, then moved there, then the folder synced."""
+        document = document_of(memory)
+        with self._errors():
+            self._make_folder()
+            folder = os.open(self._folder, _DIRECTORY)
+            try:
+                _make_private(folder)
+                with self._temporary(folder) as temporary:
+                    _write(folder, temporary, document)
+                    self._move(folder, temporary, names.name_of(memory.run_id))
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
+        """The memory of a run; None when there is none."""
+        return self.get_many((run_id,)).get(run_id)
+
+    def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
+        """Those of the memories that are there."""
+        found: dict[RunId, RunMemory | Unreadable] = {}
+        with self._opened() as folder:
+            if folder is None:
+                return found
+            for run_id in run_ids:
+                memory = self._read(folder, names.name_of(run_id), run_id)
+                if memory is not None:
+                    found[run_id] = memory
+        return found
+
+    def delete(self, run_id: RunId) -> None:
+        """Delete a memory; what else stands in its place is taken away too."""
+        with self._opened() as folder:
+            if folder is not None and _take_away(folder, names.name_of(run_id)):
+                os.fsync(folder)
+
+    def everything(self) -> Iterator[RunMemory | Unreadable]:
+        """All that is in the folder, by name. A write that is under way is not there yet."""
+        with self._opened() as folder:
+            listed = [] if folder is None else sorted(os.listdir(folder))
+        for start in range(0, len(listed), PAGE_FILES):
+            # The folder is not held open while the caller works with what it was given.
+            with self._opened() as folder:
+                page = [] if folder is None else self._page(folder, listed[start : start + PAGE_FILES])
+            yield from page
+
+    def discard(self, found: Unreadable) -> None:
+        """Take away what cannot be used, unless a good memory has taken its place meanwhile."""
+        with self._opened() as folder:
+            name = None if folder is None else self._name_of(folder, found)
+            if folder is None or name is None or self._is_being_written(name):
+                return
+            if isinstance(self._found(folder, name), RunMemory):
+                return
+            if _take_away(folder, name):
+                os.fsync(folder)
+
+    def _page(self, folder: int, listed: list[str]) -> list[RunMemory | Unreadable]:
+        named = (name for name in listed if name != names.DISCARDED and not self._is_being_written(name))
+        found = (self._found(folder, name) for name in named)
+        return [one for one in found if one is not None]
+
+    def _found(self, folder: int, name: str) -> RunMemory | Unreadable | None:
+        if name.startswith(names.TEMPORARY):
+            return self._stranger(name, "it is left over from a write that did not end")
+        if names.is_hashed(name):
+            return self._read_hashed(folder, name)
+        run_id = names.run_id_of(name)
+        if run_id is None:
+            return self._stranger(name, "it is no run memory")
+        return self._read(folder, name, run_id)
+
+    def _read_hashed(self, folder: int, name: str) -> RunMemory | Unreadable | None:
+        """A long id stands only inside its file, which has to be where that id belongs."""
+        found = self._read(folder, name, None)
+        if isinstance(found, RunMemory) and names.name_of(found.run_id) != name:
+            return self._stranger(name, "it is that of another run")
+        return found
+
+    def _read(self, folder: int, name: str, run_id: RunId | None) -> RunMemory | Unreadable | None:
+        where = self._where(name)
+        try:
+            document = _content(folder, name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno in _NOT_THE_FILE:
+                raise
+            problem = "it is a link" if error.errno == errno.ELOOP else f"it cannot be read: {error.strerror}"
+            return Unreadable(run_id=run_id, where=where, problem=problem)
+        if isinstance(document, str):
+            return Unreadable(run_id=run_id, where=where, problem=document)
+        try:
+            return memory_in(document, run_id=run_id)
+        except Corrupt as error:
+            return unreadable(run_id, where, error)
+
+    def _stranger(self, name: str, problem: str) -> Unreadable:
+        return Unreadable(run_id=None, where=self._where(name), problem=problem)
+
+    def _where(self, name: str) -> str:
+        return os.path.join(self._folder, names.shown(name))
+
+    def _name_of(self, folder: int, found: Unreadable) -> str | None:
+        """The name of something that was told as unreadable; None when it is not of this folder, or gone."""
+        place, name = os.path.split(found.where)
+        if place != self._folder:
+            return None
+        if "\\" not in name:
+            return name or None
+        return next((listed for listed in os.listdir(folder) if names.shown(listed) == name), None)
+
+    def _is_being_written(self, name: str) -> bool:
+        with self._lock:
+            return name in self._writing
+
+    @contextmanager
+    def _temporary(self, folder: int) -> Iterator[str]:
+        """A name that nobody else has, and no file of it afterwards."""
+        name = f"{names.TEMPORARY}{secrets.token_hex(8)}"
+        with self._lock:
+            self._writing.add(name)
+        try:
+            yield name
+        finally:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            with self._lock:
+                self._writing.discard(name)
+
+    def _move(self, folder: int, temporary: str, name: str) -> None:
+        try:
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except (IsADirectoryError, FileExistsError):
+            _take_away(folder, name)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _make_folder(self) -> None:
+        with suppress(FileExistsError):
+            os.mkdir(self._folder, _PRIVATE_FOLDER)
+            parent = os.open(os.path.dirname(self._folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(parent)
+            finally:
+                os.close(parent)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """The folder, or None where there is none yet. A link or a file in its place is an error."""
+        with self._errors():
+            try:
+                folder = os.open(self._folder, _DIRECTORY)
+            except FileNotFoundError:
+                yield None
+                return
+            try:
+                yield folder
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: OSError) -> Unavailable:
+        if error.errno in _FULL:
+            return Unavailable(
+                f"the disk that holds {self._folder} is full; the run memory was not written",
+                code="store.disk-full",
+                hint="free some space; what is owed is written when there is room again",
+            )
+        return Unavailable(
+            f"the folder of run memories cannot be used: {self._folder}: {error.strerror or error}",
+            code="run-memory.folder",
+            hint="make it a folder that this user can read and write, then start again",
+        )
+
+
+def _content(folder: int, name: str) -> bytes | str:
+    """What a regular file of bearable size holds; else what is wrong with it."""
+    file = os.open(name, _READ, dir_fd=folder)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            return "it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file"
+        if status.st_size > limits.RUN_MEMORY_BYTES_MAX:
+            return f"it has more than {limits.RUN_MEMORY_BYTES_MAX:,} bytes"
+        return os.pread(file, status.st_size, 0)
+    finally:
+        os.close(file)
+
+
+def _write(folder: int, name: str, document: bytes) -> None:
+    with os.fdopen(os.open(name, _WRITE, _PRIVATE_FILE, dir_fd=folder), "wb") as stream:
+        stream.write(document)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _make_private(folder: int) -> None:
+    if stat.S_IMODE(os.fstat(folder).st_mode) != _PRIVATE_FOLDER:
+        os.fchmod(folder, _PRIVATE_FOLDER)
+
+
+def _take_away(folder: int, name: str) -> bool:
+    """Remove a file, a link or an empty folder; a folder with something in it is only moved aside."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        return True
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(names.DISCARDED, _PRIVATE_FOLDER, dir_fd=folder)
+        aside = os.path.join(names.DISCARDED, f"{secrets.token_hex(8)}")
+        os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    return True

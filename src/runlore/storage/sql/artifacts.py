@@ -1,0 +1,134 @@
+"""Texts that runs left behind, as rows."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.run import Artifact, ArtifactId, RunId
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.session import IN_LIST_MAX, Row, Session, Statement, chunks
+
+_FOUND = (
+    f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {owned_texts.SELECTED} FROM artifacts a"
+    f" {owned_texts.joined('artifact', 'a', 'artifact_id')}"
+)
+_INSERT = (
+    "INSERT INTO artifacts (artifact_id, run_id, session_id, at_ms, bytes, text_revision)"
+    f" SELECT ?, r.run_id, ?, ?, ?, {owned_texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
+    " ON CONFLICT DO NOTHING RETURNING text_revision"
+)
+_DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
+
+
+def put(session: Session, artifact: Artifact) -> bool:
+    """Keep an artifact; False when the very same is there, whenever it was made; Conflict for another."""
+    columns.checked(artifact.artifact_id, artifact.run_id, artifact.session_id, artifact.name, artifact.text)
+    session.make_room(freeing=False)
+    owner = _owner(artifact.artifact_id)
+    size = len(artifact.text.encode())
+    at_ms = to_milliseconds(artifact.created_at)
+    row = (artifact.artifact_id, artifact.session_id, at_ms, size, owner, artifact.run_id)
+    made = session.rows(_INSERT, row)
+    if made:
+        text = {"name": artifact.name, "text": artifact.text}
+        session.run([owned_texts.inserted(owner, made[0][0], text)])
+        return True
+    stored = _find(session, artifact.artifact_id)
+    if stored is None:
+        raise NotFound(
+            f"there is no run {artifact.run_id!r}",
+            code="run.not-found",
+            hint="`runlore session runs` shows the ids",
+        )
+    if _said(stored) != _said(artifact):
+        raise Conflict(
+            f"artifact {artifact.artifact_id} exists already, and says something else",
+            code="artifact.exists",
+            hint="leave the id out, or choose another one",
+        )
+    return False
+
+
+def get(session: Session, artifact_id: ArtifactId) -> Artifact:
+    """One artifact; NotFound when the id names nothing."""
+    found = _find(session, artifact_id)
+    if found is None:
+        raise NotFound(
+            f"there is no artifact {artifact_id!r}",
+            code="artifact.not-found",
+            hint="`runlore session run artifacts RUN` lists a run's; old ones are removed by retention",
+        )
+    return found
+
+
+def of_run(session: Session, run_id: RunId) -> tuple[Artifact, ...]:
+    """A run's artifacts, oldest first."""
+    if not is_storable(run_id):
+        return ()
+    rows = session.rows(f"{_FOUND} WHERE a.run_id = ? ORDER BY a.at_ms, a.artifact_id", (run_id,))
+    return tuple(map(_read, rows))
+
+
+def names(session: Session, run_id: RunId) -> tuple[ArtifactId, ...]:
+    """The ids of a run's artifacts, oldest first."""
+    if not is_storable(run_id):
+        return ()
+    sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
+    return tuple(ArtifactId(row[0]) for row in session.rows(sql, (run_id,)))
+
+
+def sizes(session: Session) -> Iterator[tuple[ArtifactId, datetime, int]]:
+    """All artifacts with their time and bytes, oldest first."""
+    sql = "SELECT artifact_id, at_ms, bytes FROM artifacts ORDER BY at_ms, artifact_id"
+    for artifact_id, at_ms, size in session.stream(sql):
+        yield ArtifactId(artifact_id), from_milliseconds(at_ms), size
+
+
+def total_bytes(session: Session) -> int:
+    """The bytes of all artifacts."""
+    return int(session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])
+
+
+def delete(session: Session, artifact_ids: Sequence[ArtifactId]) -> int:
+    """Delete artifacts: how many there were."""
+    deleted = 0
+    for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
+        session.make_room(freeing=True)
+        emptied = owned_texts.emptied(session, [_owner(artifact_id) for artifact_id in chunk])
+        rows = [(artifact_id,) for artifact_id in chunk]
+        deleted += session.run([Statement(sql=_DELETE, rows=rows), emptied])[0]
+    return deleted
+
+
+def _find(session: Session, artifact_id: ArtifactId) -> Artifact | None:
+    if not is_storable(artifact_id):
+        return None
+    rows = session.rows(f"{_FOUND} WHERE a.artifact_id = ?", (artifact_id,))
+    return _read(rows[0]) if rows else None
+
+
+def _said(artifact: Artifact) -> tuple[str, ...]:
+    return (artifact.run_id, artifact.session_id, artifact.name, artifact.text)
+
+
+def _owner(artifact_id: ArtifactId) -> str:
+    return f"artifact:{artifact_id}"
+
+
+def _read(row: Row) -> Artifact:
+    artifact_id, run_id, session_id, at_ms, *_ = row
+    text = owned_texts.read(row)
+    try:
+        return Artifact(
+            artifact_id=ArtifactId(artifact_id),
+            run_id=RunId(run_id),
+            session_id=SessionId(session_id),
+            name=str(text["name"]),
+            text=str(text["text"]),
+            created_at=from_milliseconds(at_ms),
+        )
+    except columns.UNREADABLE as error:
+        raise columns.damaged(f"artifact {artifact_id}") from error

@@ -1,0 +1,75 @@
+"""Totals that survive restarts, switches, notes, and the pruning of kept answers."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from runlore.domain.storable import made_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.ports.service_store import Switch
+from runlore.storage.sql import answers
+from runlore.storage.sql.columns import checked
+from runlore.storage.sql.session import Parameters, Session, Statement, writing
+
+_ADD = (
+    "INSERT INTO counters (name, value) VALUES (?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET value = counters.value + excluded.value"
+)
+_TURN = (
+    "INSERT INTO switches (name, is_on, at_ms, actor) VALUES (?, ?, ?, ?) ON CONFLICT (name)"
+    " DO UPDATE SET is_on = excluded.is_on, at_ms = excluded.at_ms, actor = excluded.actor"
+)
+_NOTE = "INSERT INTO notes (name, body) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
+
+
+class SqlCounters:
+    """`ports.service_store.Counters` on one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def values(self, prefix: str = "") -> dict[str, int]:
+        """All counters whose names begin so."""
+        sql = "SELECT name, value FROM counters WHERE substr(name, 1, CAST(? AS INTEGER)) = ? ORDER BY name"
+        return dict(self._session.rows(sql, (len(prefix), prefix)))
+
+    @writing
+    def add(self, amounts: Mapping[str, int]) -> None:
+        """Add to counters, in the order of their names, so that two who add never wait for each other."""
+        self._write(_ADD, sorted(amounts.items()))
+
+    def switch(self, name: str) -> Switch | None:
+        """A switch; None when nobody has touched it."""
+        rows = self._session.rows("SELECT is_on, at_ms, actor FROM switches WHERE name = ?", (name,))
+        if not rows:
+            return None
+        is_on, at_ms, actor = rows[0]
+        return Switch(name=name, on=bool(is_on), at=from_milliseconds(at_ms), actor=actor)
+
+    @writing
+    def set_switch(self, switch: Switch) -> None:
+        """Turn a switch."""
+        checked(switch.name, switch.actor)
+        self._write(_TURN, [(switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor)])
+
+    def note(self, name: str) -> str | None:
+        """A kept note."""
+        rows = self._session.rows("SELECT body FROM notes WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else None
+
+    @writing
+    def set_note(self, name: str, text: str) -> None:
+        """Keep a note, in place of the one before."""
+        self._write(_NOTE, [(name, made_storable(text))])
+
+    @writing
+    def prune_answers(self, before: datetime) -> int:
+        """Delete kept answers of idempotency keys from before a moment: how many there were."""
+        return answers.prune(self._session, before)
+
+    @writing
+    def forget_answers(self, ids: Sequence[str]) -> int:
+        """Delete kept answers that name any of these records, runs or sessions: how many there were."""
+        return answers.forget(self._session, ids)
+
+    def _write(self, sql: str, rows: Sequence[Parameters]) -> None:
+        self._session.run([Statement(sql=sql, rows=rows)])

@@ -1,0 +1,122 @@
+"""All rows of the store, out of one database and into another one of either kind.
+
+What belongs to the place and not to the contents stays behind: what the database was made by, and which
+processes use it. A start leaves a few rows in a new store (its first token, its first job), which do not
+make it a used one: such a token stays beside those of the dump, the rest is replaced.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.storable import is_storable
+from runlore.ports.store import DumpRow
+from runlore.storage.sql.schema import CHANGE, Table, dangling, references, tables
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Parameters, Session, SqlValue, Statement, in_list
+
+_OF_THE_PLACE = frozenset({"store_meta", "migrations", "processes"})
+_REPLACED = ("jobs", "counters", "notes")
+_KEPT = frozenset({"tokens"})
+_RUN_MEMORIES = "run_memories"
+
+PIECE_ROWS = 1_000
+PIECE_CHARS = 4 * 1024**2
+
+
+def dump(session: Session) -> Iterator[DumpRow]:
+    """Every row of every table, by table and primary key."""
+    for table in _contents(session).values():
+        names = table.names
+        sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {', '.join(table.key)}"
+        for row in session.stream(sql, at_once=STREAM_LARGE_ROWS):
+            yield table.name, dict(zip(names, row, strict=True))
+
+
+def size(session: Session) -> int:
+    """How many rows there are."""
+    return sum(int(session.rows(f"SELECT count(*) FROM {name}")[0][0]) for name in _contents(session))
+
+
+def load(session: Session, rows: Iterable[DumpRow]) -> dict[str, int]:
+    """Write rows into an empty store: how many of each table."""
+    contents = _contents(session)
+    _check_empty(session, contents)
+    session.run([Statement(sql=f"DELETE FROM {name}", rows=[()]) for name in _REPLACED])
+    counts: Counter[str] = Counter()
+    for table, piece in _pieces(contents, rows):
+        if table.name == _RUN_MEMORIES and not session.dialect.keeps_run_memories:
+            continue
+        counts[table.name] += _insert(session, table, piece)
+    for reference in references(session):
+        for value in dangling(session, reference):
+            raise _wrong(
+                f"a row of {reference.table} names {reference.parent} {value!r:.80}, which is not there"
+            )
+    return {name: number for name, number in counts.items() if number}
+
+
+def _contents(session: Session) -> dict[str, Table]:
+    return {name: table for name, table in tables(session).items() if name not in _OF_THE_PLACE}
+
+
+def _check_empty(session: Session, contents: Mapping[str, Table]) -> None:
+    for name in contents:
+        if name not in _KEPT and name not in _REPLACED and session.rows(f"SELECT 1 FROM {name} LIMIT 1"):
+            raise Conflict(
+                f"the store is not empty: there are {name.replace('_', ' ')}",
+                code="store.not-empty",
+                hint="restore into a new state root or an empty database",
+            )
+
+
+def _pieces(
+    contents: Mapping[str, Table], rows: Iterable[DumpRow]
+) -> Iterator[tuple[Table, list[Parameters]]]:
+    """The rows checked, in pieces of one table each that need little memory."""
+    piece: list[Parameters] = []
+    chars = 0
+    current: Table | None = None
+    for name, row in rows:
+        table = contents.get(name)
+        if table is None:
+            raise _wrong(f"there is no table {name!r:.80}")
+        values = _values(table, row)
+        if current is not None and (table is not current or len(piece) >= PIECE_ROWS or chars >= PIECE_CHARS):
+            yield current, piece
+            piece, chars = [], 0
+        current = table
+        piece.append(values)
+        chars += sum(len(value) for value in values if isinstance(value, str))
+    if current is not None:
+        yield current, piece
+
+
+def _values(table: Table, row: Mapping[str, SqlValue]) -> Parameters:
+    if row.keys() != set(table.names):
+        raise _wrong(f"a row of {table.name} has other columns than the table")
+    for column in table.columns:
+        value = row[column.name]
+        if not column.takes(value) or (isinstance(value, str) and not is_storable(value)):
+            raise _wrong(f"a row of {table.name} has a value in {column.name} that cannot stand there")
+    return tuple(row[name] for name in table.names if name != CHANGE)
+
+
+def _insert(session: Session, table: Table, piece: list[Parameters]) -> int:
+    names = [name for name in table.names if name != CHANGE]
+    has_change = len(names) < len(table.names)
+    columns = ", ".join([*names, CHANGE] if has_change else names)
+    values = in_list(names) + (f", {session.dialect.change}" if has_change else "")
+    sql = f"INSERT INTO {table.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"
+    session.make_room(freeing=False)
+    written = session.run([Statement(sql=sql, rows=piece)])[0]
+    if written != len(piece) and table.name not in _KEPT:
+        raise _wrong(f"a row of {table.name} is there twice")
+    return written
+
+
+def _wrong(problem: str) -> Invalid:
+    return Invalid(
+        f"these are not the rows of a Runlore store: {problem}",
+        code="backup.format",
+        hint="give a whole file that `runlore backup` wrote; nothing was restored",
+    )

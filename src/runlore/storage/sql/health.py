@@ -1,0 +1,108 @@
+"""What our own checksums and replays find wrong with the stored data, told in sentences without content.
+
+Everything is read once, one history at a time. A part that cannot be read at all is told, and the others are
+looked at nevertheless.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TypeAlias
+
+from runlore.domain.errors import RunloreError
+from runlore.domain.job import JobState
+from runlore.domain.policy import PolicyName
+from runlore.domain.run import RunId
+from runlore.domain.session import PersonaId, SessionId
+from runlore.storage.sql import journal_health, owned_texts, record_health
+from runlore.storage.sql.jobs import SqlJobs
+from runlore.storage.sql.policies import SqlPolicies
+from runlore.storage.sql.runs import SqlRuns
+from runlore.storage.sql.schema import dangling, references
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Session
+from runlore.storage.sql.sessions import SqlSessions
+from runlore.storage.sql.tokens import SqlTokens
+
+Check: TypeAlias = Callable[[Session], Iterator[str]]
+
+PROBLEMS_MAX = 100
+_JOBS_MAX = 10_000
+_TEXTS = f"SELECT {', '.join(owned_texts.COLUMNS)} FROM texts ORDER BY owner, revision"
+# Tables whose rows have a text, with what the text's owner is called and the column of its id.
+_OWNERS = (
+    ("sessions", "session", "session_id"),
+    ("runs", "run", "run_id"),
+    ("artifacts", "artifact", "artifact_id"),
+    ("receipts", "receipt", "run_id"),
+)
+
+
+def problems(session: Session, *more: Check) -> tuple[str, ...]:
+    """What is wrong, each once; `more` is what the engine itself can check, and comes first."""
+    found = dict.fromkeys(islice(_all(session, (*more, *_CHECKS)), PROBLEMS_MAX + 1))
+    told = tuple(found)
+    if len(told) <= PROBLEMS_MAX:
+        return told
+    return (*told[:PROBLEMS_MAX], f"there are more than {PROBLEMS_MAX} problems; the others are not listed")
+
+
+def _all(session: Session, checks: tuple[Check, ...]) -> Iterator[str]:
+    for check in checks:
+        try:
+            yield from check(session)
+        except RunloreError as error:
+            yield error.sentence
+
+
+def _references(session: Session) -> Iterator[str]:
+    for reference in references(session):
+        for value in dangling(session, reference):
+            yield f"{reference.table} names {value} in {reference.column}, which is not in {reference.parent}"
+
+
+def _texts(session: Session) -> Iterator[str]:
+    for row in session.stream(_TEXTS, at_once=STREAM_LARGE_ROWS):
+        try:
+            owned_texts.verify(row)
+        except RunloreError as error:
+            yield error.sentence
+    for table, kind, key in _OWNERS:
+        sql = (
+            f"SELECT x.{key} FROM {table} x {owned_texts.joined(kind, 'x', key)}"
+            f" WHERE x.text_revision IS NOT NULL AND t.owner IS NULL ORDER BY x.{key}"
+        )
+        for row in session.stream(sql):
+            yield f"the text of {kind} {row[0]} is missing"
+
+
+def _rows(session: Session) -> Iterator[str]:
+    """Read every row once that has no checksum of its own."""
+    sessions, runs = SqlSessions(session), SqlRuns(session)
+    yield from _each(session, "sessions", "session_id", lambda name: sessions.find(SessionId(name)))
+    yield from _each(session, "personas", "persona_id", lambda name: sessions.find_persona(PersonaId(name)))
+    yield from _each(session, "runs", "run_id", lambda name: runs.find(RunId(name)))
+    yield from _each(session, "receipts", "run_id", lambda name: runs.get_receipt(RunId(name)))
+    tokens, jobs, policies = SqlTokens(session), SqlJobs(session), SqlPolicies(session)
+    yield from _each(session, "tokens", "token_id", tokens.find)
+    yield from _each(
+        session, "jobs", "state", lambda name: jobs.list(frozenset({JobState(name)}), limit=_JOBS_MAX)
+    )
+    yield from _each(session, "policies", "name", lambda name: policies.history(PolicyName(name)))
+
+
+def _each(session: Session, table: str, key: str, read: Callable[[str], object]) -> Iterator[str]:
+    for row in session.stream(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key}"):
+        try:
+            read(row[0])
+        except RunloreError as error:
+            yield error.sentence
+        except ValueError:
+            yield f"{table} has {row[0]!r:.80} in {key}, which this version of Runlore does not know"
+
+
+_CHECKS: tuple[Check, ...] = (
+    _references,
+    record_health.problems,
+    journal_health.problems,
+    _texts,
+    _rows,
+)

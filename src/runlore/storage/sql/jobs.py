@@ -1,0 +1,173 @@
+"""The job table: claims that nobody shares, and writes that only the latest claimer's fence lets through."""
+
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.errors import NotFound
+from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost
+from runlore.domain.storable import made_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql.columns import UNREADABLE, checked, damaged, milliseconds, moment
+from runlore.storage.sql.session import Parameters, Row, Session, SqlValue, Statement, in_list, writing
+
+_COLUMNS = (
+    "job_id",
+    "kind",
+    "subject",
+    "state",
+    "attempts",
+    "due_at_ms",
+    "lease_until_ms",
+    "holder",
+    "fence",
+    "error",
+    "created_at_ms",
+)
+_ALL = ", ".join(_COLUMNS)
+_PUT = f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO NOTHING"
+# The first term is that of the index whose order this is.
+_CLAIMABLE = (
+    "SELECT job_id FROM jobs WHERE state <> 'dead' AND kind IN ({kinds})"
+    " AND ((state = 'waiting' AND due_at_ms <= ?) OR (state = 'leased' AND lease_until_ms <= ?))"
+    " ORDER BY due_at_ms, job_id LIMIT 1"
+)
+_CLAIM = (
+    "UPDATE jobs SET state = ?, attempts = attempts + 1, fence = fence + 1, holder = ?, lease_until_ms = ?"
+    f" WHERE job_id = ({{claimable}}) RETURNING {_ALL}"
+)
+_HELD = "job_id = ? AND fence = ? AND state = 'leased'"
+_HEARTBEAT = f"UPDATE jobs SET state = ?, lease_until_ms = ? WHERE {_HELD}"
+_CHECK = f"SELECT 1 FROM jobs WHERE {_HELD}"
+_FINISH = f"DELETE FROM jobs WHERE {_HELD}"
+_FAIL = (
+    "UPDATE jobs SET state = ?, error = ?, due_at_ms = COALESCE(?, due_at_ms), lease_until_ms = NULL,"
+    f" holder = NULL WHERE {_HELD}"
+)
+_RETRY = "UPDATE jobs SET state = ?, attempts = 0, due_at_ms = ? WHERE job_id = ?"
+_CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
+
+
+class SqlJobs:
+    """`ports.service_store.Jobs` on one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @writing
+    def put(self, job: Job) -> bool:
+        """Queue a job, or queue it as claimed already; False when there is one of this kind and subject."""
+        assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
+        checked(job.job_id, job.subject, job.holder)
+        self._session.make_room(freeing=False)
+        return self._changes(_PUT, _values(job)) == 1
+
+    @writing
+    def claim(
+        self, kinds: frozenset[JobKind], *, holder: str, now: datetime, lease_until: datetime
+    ) -> Job | None:
+        """Take the job that is due longest, of those that wait or whose lease has lapsed."""
+        if not kinds:
+            return None
+        leased = JOB.after(JobState.WAITING, JobMove.CLAIM, name=holder)
+        assert leased is JOB.after(JobState.LEASED, JobMove.RECLAIM, name=holder)
+        wanted = sorted(kind.value for kind in kinds)
+        claimable = _CLAIMABLE.format(kinds=in_list(wanted)) + self._session.dialect.skip_locked
+        now_ms = to_milliseconds(now)
+        rows = self._session.rows(
+            _CLAIM.format(claimable=claimable),
+            (leased.value, holder, to_milliseconds(lease_until), *wanted, now_ms, now_ms),
+        )
+        return _read(rows[0]) if rows else None
+
+    @writing
+    def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
+        """Hold on to a job; Conflict when its fence is no longer ours."""
+        state = JOB.after(JobState.LEASED, JobMove.HEARTBEAT, name=job.job_id)
+        self._as_holder(job, _HEARTBEAT, state.value, to_milliseconds(lease_until))
+
+    @writing
+    def check(self, job: Job) -> None:
+        """Keep the job ours to the end of this transaction; Conflict when its fence is not."""
+        if not self._session.rows(_CHECK + self._session.dialect.for_update, (job.job_id, job.fence)):
+            raise lease_lost(job)
+
+    @writing
+    def finish(self, job: Job) -> None:
+        """Delete a job that is done; Conflict when its fence is no longer ours."""
+        self._as_holder(job, _FINISH)
+
+    @writing
+    def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
+        """Let a job wait until a moment, or with None among the dead; Conflict as above."""
+        move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
+        state = JOB.after(JobState.LEASED, move, name=job.job_id)
+        told = made_storable(error)[: limits.ERROR_CHARS_MAX]
+        self._as_holder(job, _FAIL, state.value, told, milliseconds(retry_at))
+
+    @writing
+    def retry(self, job_id: JobId, *, now: datetime) -> Job:
+        """Let a dead job wait again, its attempts at 0."""
+        locked = f"SELECT {_ALL} FROM jobs WHERE job_id = ?"
+        rows = self._session.rows(locked + self._session.dialect.for_update, (made_storable(job_id),))
+        if not rows:
+            raise NotFound(
+                f"there is no job {job_id!r}",
+                code="job.not-found",
+                hint="the list of jobs shows the ids; a finished job is no longer there",
+            )
+        state = JOB.after(_read(rows[0]).state, JobMove.RETRY, name=job_id)
+        self._changes(_RETRY, (state.value, to_milliseconds(now), job_id))
+        return _read(self._session.rows(f"SELECT {_ALL} FROM jobs WHERE job_id = ?", (job_id,))[0])
+
+    @writing
+    def cancel(self, kind: JobKind, subject: str) -> None:
+        """Delete a job whoever holds it."""
+        self._changes(_CANCEL, (kind.value, subject))
+
+    def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
+        """Jobs in these states, the one due longest first."""
+        wanted = sorted(state.value for state in states)
+        if not wanted or limit <= 0:
+            return ()
+        condition = f"state IN ({in_list(wanted)})"
+        sql = f"SELECT {_ALL} FROM jobs WHERE {condition} ORDER BY due_at_ms, job_id LIMIT ?"
+        return tuple(_read(row) for row in self._session.rows(sql, (*wanted, limit)))
+
+    def count(self) -> dict[tuple[JobKind, JobState], int]:
+        """How many there are."""
+        rows = self._session.rows("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
+        return {(JobKind(kind), JobState(state)): number for kind, state, number in rows}
+
+    def _as_holder(self, job: Job, sql: str, *values: SqlValue) -> None:
+        """What only the holder may write; nothing is written when another has taken over."""
+        if self._changes(sql, (*values, job.job_id, job.fence)) != 1:
+            raise lease_lost(job)
+
+    def _changes(self, sql: str, values: Parameters) -> int:
+        return self._session.run([Statement(sql=sql, rows=[values])])[0]
+
+
+def _values(job: Job) -> Parameters:
+    head = (job.job_id, job.kind.value, job.subject, job.state.value, job.attempts)
+    lease = (to_milliseconds(job.due_at), milliseconds(job.lease_until), job.holder, job.fence)
+    return (*head, *lease, made_storable(job.error), to_milliseconds(job.created_at))
+
+
+def _read(row: Row) -> Job:
+    job_id, kind, subject, state, attempts, due_at_ms, lease_ms, holder, fence, error, created_at_ms = row
+    try:
+        return Job(
+            job_id=JobId(job_id),
+            kind=JobKind(kind),
+            subject=subject,
+            state=JobState(state),
+            attempts=attempts,
+            due_at=from_milliseconds(due_at_ms),
+            lease_until=moment(lease_ms),
+            holder=holder,
+            fence=fence,
+            error=error,
+            created_at=from_milliseconds(created_at_ms),
+        )
+    except UNREADABLE as unreadable:
+        raise damaged(f"job {job_id}") from unreadable

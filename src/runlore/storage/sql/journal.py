@@ -1,0 +1,192 @@
+"""The journals, numbered from 1 without gaps in each session, in SQL that both databases run.
+
+Whoever appends moves the session's `next_number` first, and so waits for whoever is appending: what is rolled
+back takes its numbers along, and the next one gets them.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.journal import Entry, JournalEvent, text_of
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns
+from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row_of, stored_body
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Session,
+    SqlValue,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+from runlore.storage.sql.sessions import not_found
+
+# Bodies are emptied in pieces, so that any number of them needs little memory.
+PIECE_EVENTS = 1_000
+_REPLIES_AT_ONCE = 8
+
+_MOVE = (
+    "UPDATE sessions SET next_number = next_number + ?, journal_bytes = journal_bytes + ?,"
+    " active_at_ms = CASE WHEN active_at_ms > ? THEN active_at_ms ELSE ? END"
+    " WHERE session_id = ? RETURNING next_number"
+)
+_INSERT = f"INSERT INTO journal ({', '.join(COLUMNS)}) VALUES ({in_list(COLUMNS)})"
+_ALL = ", ".join(COLUMNS)
+_RANGE = f"SELECT {_ALL} FROM journal WHERE session_id = ? AND number BETWEEN ? AND ? ORDER BY number"
+_HEADS = ", ".join(COLUMNS[:6])
+_NEXT = "number > ? ORDER BY number LIMIT ?"
+_INPUTS = (
+    f"SELECT {', '.join(f'e.{column}' for column in COLUMNS)} FROM runs r"
+    " JOIN journal e ON e.session_id = r.session_id AND e.number = r.input_number WHERE r.run_id IN ({ids})"
+)
+_REPLIES = (
+    f"SELECT {_ALL} FROM journal WHERE run_id = ? AND type = 'assistant_message' AND number < ?"
+    " ORDER BY number DESC LIMIT ?"
+)
+_ERASE = "UPDATE journal SET bytes = 0, checksum = ?, body = ? WHERE session_id = ? AND number = ?"
+_SHRINK = "UPDATE sessions SET journal_bytes = journal_bytes - ? WHERE session_id = ?"
+_SIZES = (
+    "SELECT r.run_id, r.finished_at_ms, e.bytes FROM (SELECT run_id, sum(bytes) AS bytes FROM journal"
+    " WHERE run_id IS NOT NULL GROUP BY run_id) e JOIN runs r ON r.run_id = e.run_id"
+    " WHERE e.bytes > 0 AND r.finished_at_ms IS NOT NULL ORDER BY r.finished_at_ms, r.run_id"
+)
+_LAST_NUMBER = 2**63 - 1
+
+
+class SqlJournal:
+    """`ports.run_store.Journal` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @writing
+    def append(
+        self, session_id: SessionId, run_id: RunId | None, entries: Sequence[Entry], at: datetime
+    ) -> int:
+        """Append entries and move the session's `next_number`: the first number."""
+        columns.checked(session_id, run_id)
+        self._session.make_room(freeing=False)
+        at_ms = to_milliseconds(at)
+        bodies = [stored_body(entry) for entry in entries]
+        total = sum(length for _, length in bodies)
+        moved = self._session.rows(_MOVE, (len(entries), total, at_ms, at_ms, session_id))
+        if not moved:
+            raise not_found(session_id)
+        first = int(moved[0][0]) - len(entries)
+        rows = [
+            row_of(entry, place=(session_id, number, run_id), at_ms=at_ms, body=body)
+            for number, (entry, body) in enumerate(zip(entries, bodies, strict=True), start=first)
+        ]
+        self._session.run([Statement(sql=_INSERT, rows=rows)])
+        return first
+
+    def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
+        """The events of a range that exist, in order."""
+        if not is_storable(session_id) or last < first:
+            return ()
+        bounds = (max(first, 1), min(last, _LAST_NUMBER))
+        return tuple(map(read, self._session.rows(_RANGE, (session_id, *bounds))))
+
+    def page(
+        self,
+        *,
+        session_id: SessionId | None = None,
+        run_id: RunId | None = None,
+        after: int = 0,
+        limit: int,
+    ) -> tuple[JournalEvent, ...]:
+        """The events of a session or a run behind a number, in order, as many as fit into a page."""
+        condition, names = _of(session_id, run_id)
+        if limit <= 0 or not all(map(is_storable, names)):
+            return ()
+        # What a page holds is decided before any body is read.
+        sql = f"SELECT number, bytes FROM journal WHERE {condition} AND {_NEXT}"
+        last, room = 0, limits.JOURNAL_PAGE_BYTES_MAX
+        for number, length in self._session.rows(sql, (*names, after, limit)):
+            if last and length > room:
+                break
+            last, room = number, room - length
+        if not last:
+            return ()
+        sql = f"SELECT {_ALL} FROM journal WHERE {condition} AND number > ? AND number <= ? ORDER BY number"
+        return tuple(map(read, self._session.rows(sql, (*names, after, last))))
+
+    def inputs(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
+        """The text of each run's input."""
+        found: dict[RunId, str] = {}
+        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+            for event in map(read, self._session.rows(_INPUTS.format(ids=in_list(chunk)), chunk)):
+                if event.run_id is not None:
+                    found[event.run_id] = text_of(event.body)
+        return found
+
+    def latest_text(self, run_id: RunId) -> str:
+        """The text of a run's last assistant message that has one; empty where there is none."""
+        before = _LAST_NUMBER
+        while before and is_storable(run_id):
+            events = [read(row) for row in self._session.rows(_REPLIES, (run_id, before, _REPLIES_AT_ONCE))]
+            for event in events:
+                if text := text_of(event.body):
+                    return text
+            before = events[-1].number if events else 0
+        return ""
+
+    @writing
+    def erase_run(self, run_id: RunId) -> int:
+        """Empty the bodies of a run's events: how many there were."""
+        return self._erase("run_id = ?", run_id) if is_storable(run_id) else 0
+
+    @writing
+    def erase_session(self, session_id: SessionId) -> int:
+        """Empty the bodies of all events of a session: how many there were."""
+        return self._erase("session_id = ?", session_id) if is_storable(session_id) else 0
+
+    def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
+        """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
+        for run_id, finished_at_ms, length in self._session.stream(_SIZES):
+            yield RunId(run_id), from_milliseconds(finished_at_ms), int(length)
+
+    def bytes(self) -> int:
+        """The bytes of all bodies, about."""
+        return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
+
+    def _erase(self, condition: str, name: str) -> int:
+        """A body only ever gets shorter, where it stands: see `erasure`."""
+        sql = f"SELECT {_HEADS} FROM journal WHERE {condition} AND bytes > 0 AND {_NEXT}"
+        erased, after = 0, 0
+        while heads := self._session.rows(sql, (name, after, PIECE_EVENTS)):
+            self._session.make_room(freeing=True)
+            freed: dict[str, int] = {}
+            for head in heads:
+                freed[head[0]] = freed.get(head[0], 0) + head[5]
+            shrunk: list[Parameters] = [(length, session_id) for session_id, length in freed.items()]
+            self._session.run(
+                [
+                    Statement(sql=_SHRINK, rows=shrunk),
+                    Statement(sql=_ERASE, rows=[_erased(head) for head in heads]),
+                ]
+            )
+            erased += len(heads)
+            after = heads[-1][1]
+        return erased
+
+
+def _of(session_id: SessionId | None, run_id: RunId | None) -> tuple[str, tuple[str, ...]]:
+    assert session_id is not None or run_id is not None, "a page is of a session or of a run"
+    if run_id is None:
+        return "session_id = ?", (str(session_id),)
+    if session_id is None:
+        return "run_id = ?", (run_id,)
+    # Whatever keeps databases off the session's index: the run's is the shorter walk.
+    return "run_id = ? AND session_id || '' = ?", (run_id, session_id)
+
+
+def _erased(head: tuple[SqlValue, ...]) -> Parameters:
+    session_id, number, *_ = head
+    return (checksum((*head[:5], 0), EMPTY), EMPTY, session_id, number)

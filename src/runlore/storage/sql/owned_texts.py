@@ -1,0 +1,106 @@
+"""What sessions, runs, artifacts and receipts say, kept apart from the rows that are looked for.
+
+A row is appended, and later only emptied where it stands. Rows that grow or are deleted make SQLite move
+their neighbours to other pages, and it leaves copies of their texts in the space that they left.
+"""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import orjson
+
+from runlore.domain.errors import Corrupt
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.session import IN_LIST_MAX, Parameters, Row, Session, Statement, chunks, in_list
+
+COLUMNS = ("owner", "revision", "checksum", "body")
+# What a query selects of a joined text `t`, last; all are NULL where there is none.
+SELECTED = ", ".join(f"t.{column}" for column in COLUMNS)
+_WIDTH = len(COLUMNS)
+_INSERT = f"INSERT INTO texts ({', '.join(COLUMNS)}) VALUES ({in_list(COLUMNS)})"
+_ALL = "SELECT revision, body FROM texts WHERE owner = ? ORDER BY revision"
+_FILLED = "SELECT owner, revision FROM texts WHERE owner IN ({owners}) AND body <> ''"
+_EMPTY = "UPDATE texts SET body = '', checksum = ? WHERE owner = ? AND revision = ?"
+# The revision that an owner's next text gets; the owner is its parameter.
+NEXT_REVISION = "(SELECT COALESCE(max(revision), 0) + 1 FROM texts WHERE owner = ?)"
+
+
+def joined(kind: str, row: str, key: str) -> str:
+    """The join that finds the text of a row: `SELECTED` reads it."""
+    return f"LEFT JOIN texts t ON t.owner = '{kind}:' || {row}.{key} AND t.revision = {row}.text_revision"
+
+
+def inserted(owner: str, revision: int, text: JsonObject) -> Statement:
+    """The statement that appends a text."""
+    return _inserted(owner, revision, to_json(text, is_sorted=True))
+
+
+def emptied(session: Session, owners: Iterable[str]) -> Statement:
+    """The statement that empties every text of some owners."""
+    rows: list[Parameters] = []
+    for chunk in chunks(owners, IN_LIST_MAX):
+        for owner, revision in session.rows(_FILLED.format(owners=in_list(chunk)), chunk):
+            rows.append(_emptied(owner, revision))
+    return Statement(sql=_EMPTY, rows=rows)
+
+
+def replaced(session: Session, owner: str, text: JsonObject) -> tuple[int | None, list[Statement]]:
+    """The revision at which an owner's text will stand (None: it has none), and what has to be run for it.
+
+    Nobody else writes the owner meanwhile: its row is locked.
+    """
+    body = to_json(text, is_sorted=True) if text else ""
+    rows = session.rows(_ALL, (owner,))
+    kept = next((revision for revision, stored in reversed(rows) if body and stored == body), None)
+    gone = [_emptied(owner, revision) for revision, stored in rows if stored and revision != kept]
+    statements = [Statement(sql=_EMPTY, rows=gone)]
+    if not body or kept is not None:
+        return kept, statements
+    revision = rows[-1][0] + 1 if rows else 1
+    return revision, [*statements, _inserted(owner, revision, body)]
+
+
+def read(row: Row) -> Mapping[str, JsonValue]:
+    """The text at the end of a row that was joined; nothing where there is none or it was emptied."""
+    owner, _, _, body = row[-_WIDTH:]
+    if owner is None:
+        return {}
+    verify(row[-_WIDTH:])
+    if not body:
+        return {}
+    try:
+        return cast("Mapping[str, JsonValue]", orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise damaged(owner) from error
+
+
+def verify(row: Row) -> None:
+    """Raise Corrupt when a row of `COLUMNS` is not as it was written."""
+    owner, revision, checksum, body = row
+    if checksum != _checksum(owner, revision, body):
+        raise damaged(owner)
+
+
+def damaged(owner: str) -> Corrupt:
+    """The error for a text that is not as it was written; `owner` is KIND:ID."""
+    kind, _, identifier = owner.partition(":")
+    return Corrupt(
+        f"the stored text of {kind} {identifier} is damaged",
+        code="store.damaged",
+        hint="restore the store from a backup",
+    )
+
+
+def _inserted(owner: str, revision: int, body: str) -> Statement:
+    return Statement(sql=_INSERT, rows=[(owner, revision, _checksum(owner, revision, body), body)])
+
+
+def _emptied(owner: str, revision: int) -> Parameters:
+    return (_checksum(owner, revision, ""), owner, revision)
+
+
+def _checksum(owner: str, revision: int, body: str) -> str:
+    text = f"{owner}\x1f{revision}\x1f{body}"
+    return f"{zlib.crc32(text.encode()):08x}"

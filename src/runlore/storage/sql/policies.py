@@ -1,0 +1,57 @@
+"""The revisions of every policy; none is ever changed."""
+
+from runlore.domain.errors import Conflict
+from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql.columns import UNREADABLE, checked, damaged, from_json
+from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.session import Row, Session, Statement, writing
+
+_SELECT = "SELECT name, revision, at_ms, actor, body FROM policies WHERE name = ? ORDER BY revision DESC"
+_PUT = (
+    "INSERT INTO policies (name, revision, at_ms, actor, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+
+
+class SqlPolicies:
+    """`ports.service_store.Policies` on one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def current(self, name: PolicyName) -> PolicyRevision | None:
+        """The latest revision; None when nobody has changed the defaults."""
+        rows = self._session.rows(f"{_SELECT} LIMIT 1", (name.value,))
+        return _read(rows[0]) if rows else None
+
+    def history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
+        """All revisions, the newest first."""
+        return tuple(_read(row) for row in self._session.rows(_SELECT, (name.value,)))
+
+    @writing
+    def put(self, revision: PolicyRevision) -> None:
+        """Write the next revision; Conflict when that number is taken."""
+        assert revision.updated_at is not None, "only the defaults have no time"
+        checked(revision.actor)
+        at_ms = to_milliseconds(revision.updated_at)
+        row = (revision.name.value, revision.revision, at_ms, revision.actor, to_json(revision.policy))
+        if self._session.run([Statement(sql=_PUT, rows=[row])]) != [1]:
+            raise Conflict(
+                f"policy {revision.name} has moved: revision {revision.revision} is there already",
+                code="policy.moved",
+                hint="read the policy again and decide anew",
+            )
+
+
+def _read(row: Row) -> PolicyRevision:
+    name, revision, at_ms, actor, body = row
+    try:
+        return PolicyRevision(
+            name=PolicyName(name),
+            revision=revision,
+            policy=from_json(body),
+            updated_at=from_milliseconds(at_ms),
+            actor=actor,
+        )
+    except UNREADABLE as error:
+        raise damaged(f"policy {name} at revision {revision}") from error

@@ -1,0 +1,42 @@
+"""The processes that execute runs, each under a lease."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from runlore.domain.run import ProcessId
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns
+from runlore.storage.sql.session import Session, Statement, writing
+
+_HEARTBEAT = (
+    "INSERT INTO processes (process_id, lease_until_ms, description) VALUES (?, ?, ?)"
+    " ON CONFLICT (process_id) DO UPDATE SET lease_until_ms = excluded.lease_until_ms,"
+    " description = excluded.description"
+)
+_LEASES = "SELECT process_id, lease_until_ms FROM processes ORDER BY process_id"
+_DELETE = "DELETE FROM processes WHERE process_id = ?"
+
+
+class SqlProcesses:
+    """`ports.run_store.Processes` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @writing
+    def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:
+        """Register or renew."""
+        columns.checked(process_id, description)
+        row = (process_id, to_milliseconds(lease_until), description)
+        # On a full disk too: whoever cannot renew would lose the runs it is working on.
+        self._session.run([Statement(sql=_HEARTBEAT, rows=[row])])
+
+    def leases(self) -> Mapping[ProcessId, datetime]:
+        """All known processes and until when each is alive."""
+        rows = self._session.rows(_LEASES)
+        return {ProcessId(process_id): from_milliseconds(until_ms) for process_id, until_ms in rows}
+
+    @writing
+    def delete(self, process_id: ProcessId) -> None:
+        """Take a process that ends properly off the list."""
+        self._session.run([Statement(sql=_DELETE, rows=[(process_id,)])])

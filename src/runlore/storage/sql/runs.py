@@ -1,0 +1,295 @@
+"""The runs, as the port asks for them, in SQL that both databases run."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cache
+from typing import TypeAlias
+
+from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.projection import Receipt
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import to_milliseconds
+from runlore.storage.sql import artifacts, owned_texts, receipts
+from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.run_rows import COLUMNS, JOINED, SELECTED, owner, read, text_of, values
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Session,
+    SqlValue,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+from runlore.storage.sql.sessions import not_found as no_session
+
+Place: TypeAlias = tuple[datetime, RunId]
+_ALL = Condition()
+
+_FOUND = f"SELECT {SELECTED} FROM runs r {JOINED}"
+_NEWEST_FIRST = "opened_at_ms DESC, run_id DESC"
+_INSERT = (
+    f"INSERT INTO runs ({', '.join(COLUMNS)}, session_created_by, change)"
+    f" SELECT {in_list(COLUMNS)}, s.created_by, {{change}} FROM sessions s WHERE s.session_id = ?"
+    " ON CONFLICT DO NOTHING"
+)
+_UPDATE = (
+    "UPDATE runs SET status = ?, executor = ?, memory = ?,"
+    " active_at_ms = CASE WHEN active_at_ms > ? THEN active_at_ms ELSE ? END,"
+    " finished_at_ms = ?, revision = ?, text_revision = ?, body = ?, change = {change} WHERE run_id = ?"
+)
+_REVISION = "SELECT revision FROM runs WHERE run_id = ?"
+_TOUCH = "UPDATE runs SET active_at_ms = ? WHERE run_id = ? AND finished_at_ms IS NULL AND active_at_ms < ?"
+_GONE = frozenset({MemoryState.PRUNED, MemoryState.FORGOTTEN})
+_SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AND memory IN ({states})"
+
+
+class SqlRuns:
+    """`ports.run_store.Runs` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, run_id: RunId) -> Run:
+        """One run; NotFound when the id names nothing."""
+        found = self.find(run_id)
+        if found is None:
+            raise not_found(run_id)
+        return found
+
+    def find(self, run_id: RunId) -> Run | None:
+        """One run, or None."""
+        found = self._where("r.run_id = ?", run_id) if is_storable(run_id) else ()
+        return found[0] if found else None
+
+    def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
+        """Those of the ids that exist, in the order of the ids."""
+        wanted = dict.fromkeys(run_ids)
+        found: dict[RunId, Run] = {}
+        for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
+            runs = self._where(f"r.run_id IN ({in_list(chunk)})", *chunk)
+            found.update((run.run_id, run) for run in runs)
+        return {run_id: found[run_id] for run_id in wanted if run_id in found}
+
+    def page(
+        self,
+        *,
+        limit: int,
+        before: Place | None = None,
+        session_id: SessionId | None = None,
+        statuses: frozenset[RunStatus] | None = None,
+        sessions_created_by: str | None = None,
+    ) -> tuple[Run, ...]:
+        """The newest first, after a place in that order."""
+        names = (session_id, sessions_created_by)
+        if limit <= 0 or not all(name is None or is_storable(name) for name in names):
+            return ()
+        asked = _ALL
+        if session_id is not None:
+            asked = asked.also("session_id = ?", session_id)
+        if sessions_created_by is not None:
+            # The session's index is the better one where both are given.
+            column = "session_created_by" if session_id is None else "session_created_by || ''"
+            asked = asked.also(f"{column} = ?", sessions_created_by)
+        if before is not None:
+            asked = asked.also("(opened_at_ms, run_id) < (?, ?)", to_milliseconds(before[0]), before[1])
+        terms = _status_terms(statuses, apart=names == (None, None))
+        walks = [asked if term is None else asked.also(term) for term in terms]
+        return self._newest(walks, limit) if walks else ()
+
+    def of_session(self, session_id: SessionId) -> tuple[Run, ...]:
+        """All runs of a session, oldest first."""
+        if not is_storable(session_id):
+            return ()
+        return self._where("r.session_id = ? ORDER BY r.opened_at_ms, r.run_id", session_id)
+
+    def finished_before(self, session_id: SessionId, moment: datetime, *, limit: int) -> tuple[Run, ...]:
+        """A session's runs that had ended at a moment, the latest ended first."""
+        if not is_storable(session_id):
+            return ()
+        condition = "r.session_id = ? AND r.finished_at_ms IS NOT NULL AND r.finished_at_ms <= ?"
+        order = "ORDER BY r.finished_at_ms DESC, r.run_id DESC LIMIT ?"
+        return self._where(f"{condition} {order}", session_id, to_milliseconds(moment), max(limit, 0))
+
+    def idle_external(self, since: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs without an executor whose `active_at` is earlier than a moment, the idlest first."""
+        condition = "r.finished_at_ms IS NULL AND r.executor IS NULL AND r.active_at_ms < ?"
+        order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
+        return self._where(f"{condition} {order}", to_milliseconds(since), max(limit, 0))
+
+    def abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
+        """Open runs whose executor's lease has lapsed, or is unknown, the idlest first."""
+        alive = "SELECT 1 FROM processes p WHERE p.process_id = r.executor AND p.lease_until_ms > ?"
+        condition = f"r.finished_at_ms IS NULL AND r.executor IS NOT NULL AND NOT EXISTS ({alive})"
+        order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
+        return self._where(f"{condition} {order}", to_milliseconds(now), max(limit, 0))
+
+    def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
+        """Terminal runs whose memory is `pending`, by id."""
+        return self._by_id("r.memory = 'pending' AND r.finished_at_ms IS NOT NULL", after, limit)
+
+    def terminal(self, *, after: RunId | None = None, limit: int) -> tuple[Run, ...]:
+        """Terminal runs, by id."""
+        return self._by_id("r.finished_at_ms IS NOT NULL", after, limit)
+
+    def changed_since(self, cursor: int) -> Iterator[Run]:
+        """Terminal runs that changed in or after a change number (all from 0), streamed."""
+        condition = "r.change >= ? AND r.finished_at_ms IS NOT NULL ORDER BY r.change, r.run_id"
+        return map(read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
+
+    def count(self) -> dict[RunStatus, int]:
+        """How many there are, by status."""
+        rows = self._session.rows("SELECT status, count(*) FROM runs GROUP BY status")
+        return {RunStatus(status): number for status, number in rows}
+
+    @writing
+    def insert(self, run: Run) -> None:
+        """Write a new run; Conflict when the id is taken, NotFound when there is no such session."""
+        self._session.make_room(freeing=False)
+        text = text_of(run)
+        row = (*values(run, 1 if text else None), run.session_id)
+        sql = _numbered(_INSERT, self._session.dialect.change)
+        if self._session.run([Statement(sql=sql, rows=[row])]) != [1]:
+            if self._session.rows(_REVISION, (run.run_id,)):
+                raise Conflict(
+                    f"run {run.run_id} exists already",
+                    code="run.exists",
+                    hint="use it as it is, or choose another id",
+                )
+            raise no_session(run.session_id)
+        if text:
+            self._session.run([owned_texts.inserted(owner(run.run_id), 1, text)])
+
+    @writing
+    def update(self, run: Run, *, expected_revision: int) -> None:
+        """Write a run's new state; Conflict when it has moved."""
+        self._session.make_room(freeing=run.memory in _GONE)
+        locked = self._session.rows(_REVISION + self._session.dialect.for_update, (run.run_id,))
+        if not locked:
+            raise not_found(run.run_id)
+        if locked[0][0] != expected_revision:
+            raise _moved(run.run_id, expected=expected_revision, found=locked[0][0])
+        revision, statements = owned_texts.replaced(self._session, owner(run.run_id), text_of(run))
+        _, _, status, executor, memory, _, _, active_at_ms, *ended = values(run, revision)
+        row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
+        sql = _numbered(_UPDATE, self._session.dialect.change)
+        self._session.run([Statement(sql=sql, rows=[row]), *statements])
+
+    @writing
+    def touch(self, run_id: RunId, at: datetime) -> None:
+        """Note activity of an open run, without a new revision."""
+        self._session.make_room(freeing=False)
+        at_ms = to_milliseconds(at)
+        self._session.run([Statement(sql=_TOUCH, rows=[(at_ms, run_id, at_ms)])])
+
+    @writing
+    def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
+        """Say what has become of a run's memory; False, and nothing changed, when it was none of those."""
+        if not expected:
+            return False
+        self._session.make_room(freeing=state in _GONE)
+        states = sorted(member.value for member in expected)
+        sql = _SET_MEMORY.format(change=self._session.dialect.change, states=in_list(states))
+        row = (state.value, run_id, *states)
+        return self._session.run([Statement(sql=sql, rows=[row])]) == [1]
+
+    @writing
+    def put_artifact(self, artifact: Artifact) -> bool:
+        """Keep an artifact; False when the very same is there; Conflict for another."""
+        return artifacts.put(self._session, artifact)
+
+    def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
+        """One artifact; NotFound when the id names nothing."""
+        return artifacts.get(self._session, artifact_id)
+
+    def artifacts(self, run_id: RunId) -> tuple[Artifact, ...]:
+        """A run's artifacts, oldest first."""
+        return artifacts.of_run(self._session, run_id)
+
+    def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
+        """The ids of a run's artifacts, oldest first."""
+        return artifacts.names(self._session, run_id)
+
+    def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
+        """All artifacts with their time and bytes, oldest first."""
+        return artifacts.sizes(self._session)
+
+    def artifact_bytes(self) -> int:
+        """The bytes of all artifacts."""
+        return artifacts.total_bytes(self._session)
+
+    @writing
+    def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
+        """Delete artifacts: how many there were."""
+        return artifacts.delete(self._session, artifact_ids)
+
+    @writing
+    def put_receipt(self, receipt: Receipt) -> None:
+        """Keep what a run was given, with what it names so that forgetting finds it."""
+        receipts.put(self._session, receipt)
+
+    def get_receipt(self, run_id: RunId) -> Receipt | None:
+        """What a run was given; None where it asked for nothing."""
+        return receipts.find(self._session, run_id)
+
+    def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
+        """The receipts that name a record or a run, by run id."""
+        return receipts.naming(self._session, source_id)
+
+    @writing
+    def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
+        """Delete receipts; those that are not there are passed over."""
+        receipts.delete(self._session, run_ids)
+
+    def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
+        return tuple(map(read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))
+
+    def _by_id(self, condition: str, after: RunId | None, limit: int) -> tuple[Run, ...]:
+        condition = f"{condition} AND r.run_id > ? ORDER BY r.run_id LIMIT ?"
+        return self._where(condition, after or "", max(limit, 0))
+
+    def _newest(self, walks: Sequence[Condition], limit: int) -> tuple[Run, ...]:
+        """What walks through indexes find, each ended early, merged."""
+        parts = " UNION ALL ".join(
+            f"SELECT * FROM (SELECT * FROM runs WHERE {walk.sql} ORDER BY {_NEWEST_FIRST} LIMIT ?) w{number}"
+            for number, walk in enumerate(walks)
+        )
+        parameters: Parameters = [value for walk in walks for value in (*walk.parameters, limit)]
+        order = "ORDER BY r.opened_at_ms DESC, r.run_id DESC LIMIT ?"
+        sql = f"SELECT {SELECTED} FROM ({parts}) r {JOINED} {order}"
+        return tuple(map(read, self._session.rows(sql, (*parameters, limit))))
+
+
+def not_found(run_id: RunId) -> NotFound:
+    """The error for an id that names no run."""
+    return NotFound(
+        f"there is no run {run_id!r}",
+        code="run.not-found",
+        hint="`runlore session runs` shows the ids",
+    )
+
+
+def _moved(run_id: RunId, *, expected: int, found: int) -> Conflict:
+    return Conflict(
+        f"run {run_id} has moved: revision {expected} was expected, {found} was found",
+        code="run.moved",
+        hint="read the run again and decide anew",
+    )
+
+
+def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list[str | None]:
+    """The status filter, written out, for the members are ours: one term, or one for each walk."""
+    if statuses is None:
+        return [None]
+    named = [f"'{status.value}'" for status in sorted(statuses)]
+    if apart or not named:
+        return [f"status = {name}" for name in named]
+    return [f"status IN ({', '.join(named)})"]
+
+
+@cache
+def _numbered(sql: str, change: str) -> str:
+    return sql.format(change=change)

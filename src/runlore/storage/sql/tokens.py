@@ -1,0 +1,100 @@
+"""Tokens: who may call. Their secrets are not here."""
+
+from datetime import datetime
+
+import orjson
+
+from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.scope import Scope
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql.columns import UNREADABLE, checked, damaged, milliseconds, moment
+from runlore.storage.sql.session import Row, Session, SqlValue, Statement, in_list, writing
+
+_COLUMNS = (
+    "token_id",
+    "name",
+    "role",
+    "scopes",
+    "digest",
+    "created_at_ms",
+    "created_by",
+    "revoked_at_ms",
+)
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM tokens"
+_INSERT = f"INSERT INTO tokens ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT DO NOTHING"
+_REVOKE = "UPDATE tokens SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE token_id = ?"
+
+
+class SqlTokens:
+    """`ports.service_store.Tokens` on one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def by_digest(self, digest: str) -> AccessToken | None:
+        """The token whose secret has this digest, revoked or not."""
+        return self._one("digest = ?", digest)
+
+    def find(self, name: str) -> AccessToken | None:
+        """The token with this name or id."""
+        if not is_storable(name):
+            return None
+        return self._one("name = ?", name) or self._one("token_id = ?", name)
+
+    def everything(self) -> tuple[AccessToken, ...]:
+        """All tokens, the newest first."""
+        rows = self._session.rows(f"{_SELECT} ORDER BY created_at_ms DESC, token_id DESC")
+        return tuple(_read(row) for row in rows)
+
+    @writing
+    def insert(self, token: AccessToken) -> None:
+        """Write a new token; Conflict when the name is taken, by a revoked one or as an id too."""
+        checked(token.token_id, token.name, token.digest, token.created_by)
+        self._session.make_room(freeing=False)
+        is_id = self._one("token_id = ?", token.name) is not None
+        if is_id or self._session.run([Statement(sql=_INSERT, rows=[_values(token)])]) != [1]:
+            raise Conflict(
+                f"there is a token {token.name!r} already",
+                code="token.exists",
+                hint="choose another name; that of a revoked token stays taken, so that events stay clear",
+            )
+
+    @writing
+    def revoke(self, token_id: TokenId, at: datetime) -> None:
+        """Note the revocation; the first one's time stays."""
+        if self._session.run([Statement(sql=_REVOKE, rows=[(to_milliseconds(at), token_id)])]) != [1]:
+            raise NotFound(
+                f"there is no token {token_id!r}",
+                code="token.not-found",
+                hint="the list of tokens shows names and ids",
+            )
+
+    def _one(self, condition: str, value: SqlValue) -> AccessToken | None:
+        rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
+        return _read(rows[0]) if rows else None
+
+
+def _values(token: AccessToken) -> tuple[SqlValue, ...]:
+    scopes = None if token.scopes is None else orjson.dumps(sorted(map(str, token.scopes))).decode()
+    head = (token.token_id, token.name, token.role.value, scopes, token.digest)
+    return (*head, to_milliseconds(token.created_at), token.created_by, milliseconds(token.revoked_at))
+
+
+def _read(row: Row) -> AccessToken:
+    token_id, name, role, scopes, digest, created_at_ms, created_by, revoked_at_ms = row
+    try:
+        return AccessToken(
+            token_id=TokenId(token_id),
+            name=name,
+            role=Role(role),
+            scopes=None if scopes is None else frozenset(map(Scope.parse, orjson.loads(scopes))),
+            digest=digest,
+            created_at=from_milliseconds(created_at_ms),
+            created_by=created_by,
+            revoked_at=moment(revoked_at_ms),
+        )
+    # A token that cannot be read must never be taken for one without limits.
+    except (*UNREADABLE, Invalid) as error:
+        raise damaged(f"token {token_id}") from error

@@ -1,0 +1,82 @@
+"""Redaction of texts and of JSON: secrets always, personal data where asked for, nothing else."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runlore.domain.record import JsonValue
+from runlore.domain.redaction import BEGINNING_CHARS, redacted, redacted_beginning, redacted_json
+from tests.storage.run_values import json_values
+
+pytestmark = pytest.mark.req("JRN-1", "RUN-3")
+
+KEY = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+
+
+def test_secrets_always_go_and_personal_data_where_asked_for() -> None:
+    text = f"jane@example.com uses {KEY}"
+
+    assert redacted(text).text == "jane@example.com uses <redacted:github-token>"
+    assert redacted(text, personal=True).text == "<redacted:email> uses <redacted:github-token>"
+    assert (redacted(text).count, redacted(text, personal=True).count) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"api_key": "Zk39x0Qm71LpRt5w"},
+        {"env": {"DB_PASSWORD": "Zk39x0Qm71LpRt5w"}},
+        {"name": "DB_PASSWORD", "value": "Zk39x0Qm71LpRt5w"},
+        {"key": "api_token", "value": "Zk39x0Qm71LpRt5w"},
+        ["deploy", "--password", "Zk39x0Qm71LpRt5w"],
+        {"argv": ["deploy", "--api-key", "Zk39x0Qm71LpRt5w"]},
+        {"password": ["Zk39x0Qm71LpRt5w"]},
+        {"note": "password: Zk39x0Qm71LpRt5w"},
+        [[[{"a": [{"secret_key": "Zk39x0Qm71LpRt5w"}]}]]],
+        {"password": "Zk39x0Qm71LpRt5w" * 1_000},
+    ],
+)
+def test_a_secret_is_found_by_the_name_that_it_has_in_the_json(value: JsonValue) -> None:
+    clean, count = redacted_json(value)
+
+    assert count >= 1
+    assert "Zk39x0Qm71LpRt5w" not in repr(clean)
+    assert redacted_json(clean) == (clean, 0)
+
+
+def test_keys_that_are_secrets_go_too_and_no_value_is_lost() -> None:
+    other = KEY.replace("0", "1")
+    marker = "<redacted:github-token>"
+    clean, count = redacted_json({KEY: 1, other: 2, f"{marker} 2": 3})
+
+    assert count == 2
+    assert isinstance(clean, dict)
+    assert sorted(clean.values()) == [1, 2, 3]
+    assert KEY not in repr(clean)
+    assert other not in repr(clean)
+
+
+@given(value=json_values)
+def test_json_without_secrets_comes_back_as_it_was(value: JsonValue) -> None:
+    assert redacted_json(value) == (value, 0)
+
+
+@settings(max_examples=20)
+@given(
+    head=st.text("ab 1-.@+\n\u200b", max_size=100),
+    unit=st.sampled_from(
+        ["jane@example.com ", "+4915112345678, ", "10.1.2.3\n", "a", "word ", "j\u200b" * 9 + "@b.co "]
+    ),
+    tail=st.text("ab 1-.@+\n", max_size=50),
+)
+def test_the_beginning_is_what_redacting_everything_would_have_given(head: str, unit: str, tail: str) -> None:
+    text = head + unit * (BEGINNING_CHARS * 5 // 4 // len(unit)) + tail
+
+    assert redacted_beginning(text, personal=True).text[:400] == redacted(text, personal=True).text[:400]
+
+
+def test_an_address_that_hides_among_signs_that_are_not_seen_is_found_beyond_the_beginning() -> None:
+    hidden = "jane" + "\u200b" * BEGINNING_CHARS + "@example.com"
+
+    assert redacted_beginning(f"{hidden} said so", personal=True).text == "<redacted:email> said so"
+    assert redacted_beginning(f"{'x ' * BEGINNING_CHARS}{KEY}").text.endswith("<redacted:github-token>")

@@ -1,0 +1,143 @@
+"""The doctor names what is wrong, puts right what is derived, and leaves alone what is not."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
+from tests.world import World
+
+SESSION = SessionId("s1")
+
+
+def _outcomes(world: World, *, repair: bool = False) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for finding in world.operator.doctor(repair=repair).findings:
+        found.setdefault(finding.check, set()).add(finding.outcome)
+    return found
+
+
+def _run(world: World, run_id: str) -> None:
+    world.operator.create_session(ops.NewSession(session_id=SESSION))
+    world.operator.open_run(ops.NewRun(session_id=SESSION, request="Look around", run_id=RunId(run_id)))
+    world.operator.finish_run(ops.RunEnd(run_id=RunId(run_id), status=RunStatus.COMPLETED))
+
+
+@pytest.mark.req("OPS-2")
+def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
+    world.profile()
+    _run(world, "r1")
+
+    diagnosis = world.operator.doctor()
+
+    assert diagnosis.healthy, diagnosis
+    checks = [finding.check for finding in diagnosis.findings]
+    assert checks == ["database", "permissions", "run memories", "index", "jobs"]
+
+
+@pytest.mark.req("OPS-2")
+def test_looking_changes_nothing(world: World) -> None:
+    world.profile()
+    _run(world, "r1")
+    world.parts.run_memories.delete(RunId("r1"))
+    before = world.tables()
+
+    assert not world.operator.doctor().healthy
+
+    assert world.tables() == before
+
+
+@pytest.mark.req("OPS-2", "RUN-9")
+def test_a_pointer_without_a_memory_is_told_and_taken_away(world: World) -> None:
+    _run(world, "r1")
+    world.parts.run_memories.delete(RunId("r1"))
+
+    assert _outcomes(world)["run memories"] == {"problem"}
+    assert _outcomes(world, repair=True)["run memories"] == {"repaired"}
+    assert world.operator.doctor().healthy
+
+
+@pytest.mark.req("OPS-2", "SUR-6")
+def test_what_others_can_read_is_told_and_made_private(sqlite_world: World) -> None:
+    world = sqlite_world
+    os.chmod(world.root / "runlore.db", 0o644)
+    os.chmod(world.root, 0o755)
+
+    assert _outcomes(world)["permissions"] == {"problem"}
+    assert _outcomes(world, repair=True)["permissions"] == {"repaired"}
+    assert oct((world.root / "runlore.db").stat().st_mode & 0o777) == "0o600"
+    assert oct(world.root.stat().st_mode & 0o777) == "0o700"
+
+
+@pytest.mark.req("OPS-2")
+def test_a_link_in_the_state_root_is_not_followed(sqlite_world: World, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    os.chmod(outside, 0o644)
+    (sqlite_world.root / "link").symlink_to(outside)
+
+    _outcomes(sqlite_world, repair=True)
+
+    assert oct(outside.stat().st_mode & 0o777) == "0o644"
+
+
+@pytest.mark.req("OPS-2", "POL-10")
+def test_a_dead_job_is_a_problem_until_it_is_tried_again(world: World) -> None:
+    now = world.clock.now()
+    job = Job(
+        job_id=JobId("job_dead"),
+        kind=JobKind.REMEMBER,
+        subject="gone",
+        state=JobState.LEASED,
+        attempts=8,
+        fence=1,
+        holder="a test",
+        lease_until=now,
+        due_at=now,
+        created_at=now,
+    )
+    with world.parts.store.transaction() as tx:
+        tx.jobs.put(job)
+        tx.jobs.fail(job, error="it broke", retry_at=None)
+
+    diagnosis = world.operator.doctor(repair=True)
+
+    told = [finding for finding in diagnosis.findings if finding.check == "jobs"]
+    assert [finding.outcome for finding in told] == ["problem"]
+    assert "it broke" in told[0].detail
+    assert job.job_id in told[0].hint
+    world.operator.retry_job(job.job_id)
+    assert _outcomes(world)["jobs"] == {"ok"}
+
+
+@pytest.mark.req("OPS-2")
+def test_damage_is_told_and_never_repaired_by_guessing(sqlite_world: World) -> None:
+    world = sqlite_world
+    record = world.profile()
+    world.damage(f"UPDATE record_events SET reason = 'other' WHERE record_id = '{record.record_id}'")
+    before = world.tables()
+
+    for repair in (False, True):
+        diagnosis = world.operator.doctor(repair=repair)
+        told = [finding for finding in diagnosis.findings if finding.check == "database"]
+        assert {finding.outcome for finding in told} == {"problem"}
+        assert any(record.record_id in finding.detail for finding in told)
+    assert world.tables()["record_events"] == before["record_events"]
+
+
+@pytest.mark.req("OPS-2")
+def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(sqlite_world: World) -> None:
+    world = sqlite_world
+    _run(world, "r1")
+    folder = world.root / "run-memories"
+    folder.rename(world.root / "elsewhere")
+    folder.write_text("not a folder")
+
+    outcomes = _outcomes(world)
+
+    assert outcomes["run memories"] == {"problem"}
+    assert outcomes["jobs"] == {"ok"}

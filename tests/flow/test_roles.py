@@ -1,0 +1,209 @@
+"""Who may do what is one table of role and operation, and every operation goes by it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from runlore.daemon.app import Application
+from runlore.daemon.roles import ROLES, UNLIMITED
+from runlore.domain.access import Caller
+from runlore.domain.errors import Conflict, Denied
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.policy import PolicyName
+from runlore.domain.record import Kind
+from runlore.domain.run import ArtifactId, RunId, RunStatus
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.session import PersonaId, SessionId
+from runlore.ports import operations as ops
+from runlore.ports.operations import Operations, Role
+from tests.world import World, decision, found
+
+SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
+ADA = PersonaId("ada")
+Calls = Mapping[str, Callable[[], object]]
+
+
+@pytest.mark.req("OPS-5", "SUR-1")
+def test_the_table_of_roles_names_every_operation_and_no_other() -> None:
+    operations = {name for name, _ in inspect.getmembers(Operations, inspect.isfunction) if name[0] != "_"}
+
+    assert set(ROLES) == operations
+    assert operations >= UNLIMITED
+    assert {name for name in operations if not callable(getattr(Application, name, None))} == set()
+
+
+@pytest.mark.req("OPS-5", "LAY-7")
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("operation", sorted(ROLES))
+def test_a_role_may_do_what_the_table_says_and_nothing_else(
+    sqlite_world: World, operation: str, role: Role
+) -> None:
+    world = sqlite_world
+    call = _calls(world, Application(world.parts, Caller(actor="somebody", role=role)))[operation]
+    before = world.tables()
+
+    if role in ROLES[operation]:
+        call()
+        return
+
+    with pytest.raises(Denied) as denial:
+        call()
+    assert denial.value.code == "role.denied"
+    assert world.tables() == before
+
+
+@pytest.mark.req("OPS-5")
+@pytest.mark.parametrize("operation", sorted(UNLIMITED))
+def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(
+    sqlite_world: World, operation: str
+) -> None:
+    world = sqlite_world
+    limited = Caller(actor="somebody", role=Role.OPERATOR, scopes=frozenset({WORKSPACE}))
+    call = _calls(world, Application(world.parts, limited))[operation]
+    before = world.tables()
+
+    with pytest.raises(Denied) as denial:
+        call()
+    assert denial.value.code == "scope.denied"
+    assert world.tables() == before
+
+
+@pytest.mark.req("LAY-7")
+def test_deciding_is_the_operators_alone() -> None:
+    acts = ("confirm", "reject", "rollback", "restore", "forget", "radar_adopt", "radar_undo")
+
+    assert {ROLES[act] for act in acts} == {frozenset({Role.OPERATOR})}
+
+
+def _calls(world: World, caller: Application) -> Calls:
+    return {**_record_calls(world, caller), **_session_calls(world, caller), **_service_calls(world, caller)}
+
+
+def _record_calls(world: World, caller: Application) -> Calls:
+    """The operations on records, each on something that it is for."""
+    seen = ops.Filters(session_id=SESSION)
+    active = world.profile("shell", "zsh")
+    world.profile("editor", "vim")
+    latest = world.profile("editor", "emacs")
+    waiting = world.propose("pager", "less")
+    finding = world.finding("Pin the toolchain")
+    adopted = world.finding("Vendor the dependencies")
+    world.operator.radar_adopt(ops.AdoptRequest(finding_id=adopted.record_id))
+    superseded = world.profile("tabs", "four")
+    world.rollback(world.profile("tabs", "two"))
+    proposal = ops.ProfileProposal(key="theme", value="dark", reason="said so")
+    merging = ops.MergeRequest(create_proposals=True)
+    return {
+        "list_records": lambda: caller.list_records(ops.ListRequest(filters=seen)),
+        "get_record": lambda: caller.get_record(active.record_id, session_id=SESSION),
+        "history": lambda: caller.history(active.record_id, session_id=SESSION),
+        "search": lambda: caller.search(ops.SearchRequest(query="zsh", filters=seen)),
+        "states": caller.states,
+        "review_list": lambda: caller.review_list(ops.ReviewRequest(session_id=SESSION)),
+        "radar_log": caller.radar_log,
+        "propose_profile": lambda: caller.propose_profile(proposal),
+        "add_episode": lambda: caller.add_episode(ops.Episode(kind=Kind.RUN, summary="It ran")),
+        "radar_add": lambda: found(caller, "Cache the builds"),
+        "confirm": lambda: caller.confirm(decision(waiting)),
+        "reject": lambda: caller.reject(decision(waiting)),
+        "rollback": lambda: caller.rollback(decision(latest)),
+        "restore": lambda: caller.restore(decision(superseded)),
+        "compact": lambda: caller.compact(merging),
+        "dedup": lambda: caller.dedup(merging),
+        "forget": lambda: caller.forget(decision(active)),
+        "radar_adopt": lambda: caller.radar_adopt(ops.AdoptRequest(finding_id=finding.record_id)),
+        "radar_undo": lambda: caller.radar_undo(decision(adopted)),
+        "goal_context": lambda: caller.goal_context(ops.GoalRequest(goal="zsh", session_id=SESSION)),
+    }
+
+
+def _session_calls(world: World, caller: Application) -> Calls:
+    """The operations on sessions and runs, on a session of the caller's own."""
+    owner = Application(world.parts, Caller(actor=caller.caller.actor, role=Role.OPERATOR))
+    owner.create_session(ops.NewSession(session_id=SESSION))
+    owner.open_run(ops.NewRun(session_id=SESSION, request="Look around", run_id=RUN))
+    owner.add_artifact(ops.NewArtifact(run_id=RUN, name="notes", text="All is well", artifact_id=NOTES))
+    world.operator.put_persona(ops.PersonaChange(persona_id=ADA))
+    said = {"type": "assistant_message", "text": "Done"}
+    return {
+        "create_session": lambda: caller.create_session(ops.NewSession()),
+        "change_session": lambda: caller.change_session(ops.SessionChange(session_id=SESSION, title="A")),
+        "get_session": lambda: caller.get_session(SESSION),
+        "list_sessions": lambda: caller.list_sessions(ops.PageRequest()),
+        "put_persona": lambda: caller.put_persona(ops.PersonaChange(persona_id=PersonaId("bob"))),
+        "get_persona": lambda: caller.get_persona(ADA),
+        "list_personas": lambda: caller.list_personas(ops.PageRequest()),
+        "open_run": lambda: caller.open_run(ops.NewRun(session_id=SESSION, request="Go on", context=True)),
+        "get_run": lambda: caller.get_run(RUN),
+        "list_runs": lambda: caller.list_runs(ops.RunsRequest(session_id=SESSION)),
+        "append_events": lambda: caller.append_events(ops.NewEvents(run_id=RUN, events=(said,))),
+        "add_checkpoint": lambda: caller.add_checkpoint(ops.NewCheckpoint(session_id=SESSION, text="So far")),
+        "add_scratch": lambda: caller.add_scratch(ops.NewScratch(run_id=RUN, text="The plan")),
+        "list_scratch": lambda: caller.list_scratch(RUN),
+        "add_artifact": lambda: caller.add_artifact(ops.NewArtifact(run_id=RUN, name="diff", text="+1")),
+        "get_artifact": lambda: caller.get_artifact(NOTES),
+        "list_artifacts": lambda: caller.list_artifacts(RUN),
+        "finish_run": lambda: caller.finish_run(ops.RunEnd(run_id=RUN, status=RunStatus.COMPLETED)),
+        "journal": lambda: caller.journal(ops.JournalRequest(run_id=RUN)),
+        "memory_context": lambda: caller.memory_context(ops.ContextRequest(session_id=SESSION)),
+        "session_search": lambda: caller.session_search(ops.SessionSearchRequest(session_id=SESSION)),
+        "preview_input": lambda: caller.preview_input(ops.PreviewRequest(session_id=SESSION, text="Go on")),
+        "receipt": lambda: caller.receipt(RUN),
+    }
+
+
+def _service_calls(world: World, caller: Application) -> Calls:
+    """The operations of the service, each on something that it is for."""
+    policy = PolicyName.RUN_MEMORY
+    world.operator.put_policy(ops.PolicyChange(name=policy, policy={}))
+    world.operator.create_token(ops.NewToken(name="ci", role=Role.READER))
+    dead = _dead_job(world)
+    exported = world.operator.export().path
+    return {
+        "get_policy": lambda: caller.get_policy(policy),
+        "put_policy": lambda: caller.put_policy(ops.PolicyChange(name=policy, policy={})),
+        "policy_history": lambda: caller.policy_history(policy),
+        "rollback_policy": lambda: caller.rollback_policy(ops.PolicyRollback(name=policy)),
+        "create_token": lambda: caller.create_token(ops.NewToken(name="cd", role=Role.AGENT)),
+        "list_tokens": caller.list_tokens,
+        "revoke_token": lambda: caller.revoke_token("ci"),
+        "pause_capture": caller.pause_capture,
+        "resume_capture": caller.resume_capture,
+        "capture_status": caller.capture_status,
+        "list_jobs": caller.list_jobs,
+        "retry_job": lambda: caller.retry_job(dead),
+        "export": caller.export,
+        "import_records": lambda: caller.import_records(exported),
+        "backup": caller.backup,
+        "restore_backup": lambda: _restored(world, caller),
+        "doctor": caller.doctor,
+        "status": caller.status,
+    }
+
+
+def _dead_job(world: World) -> JobId:
+    now = world.clock.now()
+    job = Job(
+        job_id=JobId("job_dead"),
+        kind=JobKind.REMEMBER,
+        subject="r0",
+        state=JobState.LEASED,
+        attempts=1,
+        fence=1,
+        holder="a test",
+        lease_until=now,
+        due_at=now,
+        created_at=now,
+    )
+    with world.parts.store.transaction() as tx:
+        tx.jobs.put(job)
+        tx.jobs.fail(job, error="it broke", retry_at=None)
+    return job.job_id
+
+
+def _restored(world: World, caller: Application) -> None:
+    """A backup goes into an empty store alone, so the operation is let through to its own refusal."""
+    backup = world.operator.backup().path
+    with pytest.raises(Conflict):
+        caller.restore_backup(backup)

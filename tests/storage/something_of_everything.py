@@ -1,0 +1,158 @@
+"""Rows in every table of a store, for what has to carry or check all of them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.job import Job, JobId, JobKind
+from runlore.domain.journal import Entry, EventType
+from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.projection import Budget, Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.record import Move, Record, RecordId, Source
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, RunMemory, pointer_to
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.ports.service_store import Switch
+from runlore.ports.store import Answer, Store, Transaction
+from tests.builders import appended, changed, confirmed, episode, fact, preference, proposed
+from tests.fakes import START
+
+SESSION = SessionId("ses_1")
+# More than one whole copy of the record is kept on the way.
+REVISIONS = 40
+ODD_TEXT = "Grüße aus 東京 'x' \\ \n \x1f \N{PILE OF POO}"
+
+
+def token(number: int = 1) -> AccessToken:
+    """A token."""
+    return AccessToken(
+        token_id=TokenId(f"tok_{number}"),
+        name=f"agent {number}",
+        role=Role.AGENT,
+        scopes=frozenset({WORKSPACE}),
+        digest=f"digest {number}",
+        created_at=START,
+        created_by="operator",
+    )
+
+
+def job(number: int = 1, kind: JobKind = JobKind.REMEMBER) -> Job:
+    """A job."""
+    return Job(
+        job_id=JobId(f"job_{number}"), kind=kind, subject=f"run_{number}", due_at=START, created_at=START
+    )
+
+
+def run(number: int = 1) -> Run:
+    """A run that has ended and is remembered."""
+    return Run(
+        run_id=RunId(f"run_{number}"),
+        session_id=SESSION,
+        status=RunStatus.FAILED,
+        agent="claude",
+        input_number=number * 2 - 1,
+        created_by="operator",
+        opened_at=START,
+        active_at=START,
+        finished_at=START + timedelta(seconds=number),
+        error=ODD_TEXT,
+        memory=MemoryState.STORED,
+    )
+
+
+def memory(number: int = 1) -> RunMemory:
+    """What is remembered of it."""
+    return RunMemory(
+        session_id=SESSION,
+        run_id=RunId(f"run_{number}"),
+        captured_at=START + timedelta(seconds=number),
+        status=RunStatus.FAILED,
+        summary=ODD_TEXT,
+        scope_keys=(WORKSPACE,),
+        capture=CaptureState.PENDING,
+    )
+
+
+def fill(store: Store, *, runs: int = 2) -> None:
+    """Something in every table but `run_memories`, which is whoever's who keeps them."""
+    with store.transaction() as tx:
+        _fill_records(tx)
+        _fill_runs(tx, runs)
+        _fill_service(tx)
+
+
+def _fill_records(tx: Transaction) -> None:
+    first = proposed(fact(ODD_TEXT, record_id=RecordId("rec_first")))
+    record: Record = confirmed(first.record).record
+    tx.write([first, confirmed(first.record)])
+    for number in range(REVISIONS):
+        change = changed(record, Move.AMEND, confidence=number + 1)
+        tx.write([change])
+        record = change.record
+    source = Source(record_ids=(record.record_id,), run_id="run_1", session_id=SESSION)
+    derived = fact("Two", record_id=RecordId("rec_derived"), source=source)
+    tx.write([proposed(derived), proposed(preference(), actor="ada"), appended(episode())])
+
+
+def _fill_runs(tx: Transaction, runs: int) -> None:
+    persona = Persona(persona_id=PersonaId("ada"), name=ODD_TEXT, updated_at=START)
+    tx.sessions.put_persona(persona, expected_revision=0)
+    session = Session(
+        session_id=SESSION, title=ODD_TEXT, created_by="operator", created_at=START, active_at=START
+    )
+    tx.sessions.insert(session)
+    tx.sessions.update(replace(session, title="renamed", revision=2), expected_revision=1)
+    for number in range(1, runs + 1):
+        tx.runs.insert(run(number))
+        entries = [
+            Entry(type=EventType.INPUT, body={"text": ODD_TEXT}),
+            Entry(type=EventType.ASSISTANT_MESSAGE, body={"text": f"reply {number}"}),
+        ]
+        tx.journal.append(SESSION, run(number).run_id, entries, START)
+        tx.pointers.put([pointer_to(memory(number))])
+        tx.runs.put_receipt(_receipt(number))
+        tx.runs.put_artifact(
+            Artifact(
+                artifact_id=ArtifactId(f"art_{number}"),
+                run_id=run(number).run_id,
+                session_id=SESSION,
+                name="diff",
+                text=ODD_TEXT * 10,
+                created_at=START,
+            )
+        )
+
+
+def _receipt(number: int) -> Receipt:
+    entry = ReceiptEntry(source_id="rec_first", revision=1, score=3, tokens=5)
+    section = ReceiptSection(
+        name=SectionName.LEARNED_CONTEXT, tokens=5, truncated=False, digest="d", entries=(entry,)
+    )
+    budget = Budget(
+        model_family=None,
+        window_tokens=None,
+        reserved_tokens=0,
+        prompt_tokens=0,
+        input_tokens=0,
+        factor_percent=100,
+        room_tokens=None,
+    )
+    return Receipt(
+        run_id=run(number).run_id, at=START, renderer=1, sections=(section,), omissions=(), budget=budget
+    )
+
+
+def _fill_service(tx: Transaction) -> None:
+    tx.tokens.insert(token())
+    tx.jobs.put(job())
+    tx.policies.put(
+        PolicyRevision(
+            name=PolicyName.RETENTION, revision=1, policy={"artifact_days": 7}, updated_at=START, actor="x"
+        )
+    )
+    tx.counters.add({"big": 2**62, "small": -(2**62)})
+    tx.counters.set_switch(Switch(name="capture.paused", on=True, at=START, actor="ada"))
+    tx.counters.set_note("diagnostics", ODD_TEXT)
+    tx.keep_answer("key", Answer(request_digest="d", records=((RecordId("rec_x"), 1),)), START)
+    tx.processes.heartbeat(ProcessId("proc_1"), lease_until=START, description="a daemon")

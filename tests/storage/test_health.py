@@ -1,0 +1,244 @@
+"""A store checks itself: whatever is changed behind its back is named, and a sound one has no problems."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runlore.domain.audit import erased, forgotten
+from runlore.domain.errors import Corrupt
+from runlore.domain.record import RecordId
+from runlore.domain.run import ArtifactId, RunId
+from runlore.ports.store import Store
+from runlore.storage.sql import health, journal_rows, owned_texts
+from runlore.storage.sql.rows import (
+    BODY,
+    CHECKSUM,
+    EVENT_COLUMNS,
+    MOVING_COLUMNS,
+    STEADY_COLUMNS,
+    event_row,
+    read_event,
+)
+from tests.builders import act, fact, proposed
+from tests.fakes import START
+from tests.storage.places import Place, PostgresPlace, SqlitePlace, write
+from tests.storage.something_of_everything import SESSION, fill
+
+pytestmark = pytest.mark.req("OPS-2")
+
+LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
+NUMBERS = ("_ms", "revision", "number", "bytes")
+# What is changed: the table, one row of it, its columns, and how the thing is called.
+ROWS = (
+    ("records", "record_id = 'rec_first'", LOOKED_UP, "rec_first"),
+    ("record_events", "record_id = 'rec_first' AND revision = 32", EVENT_COLUMNS, "rec_first"),
+    ("record_events", "record_id = 'rec_first' AND revision = 1", EVENT_COLUMNS, "rec_first"),
+    ("record_sources", "record_id = 'rec_derived'", ("source_id", "record_id"), "rec_derived"),
+    ("journal", "number = 2", journal_rows.COLUMNS, SESSION),
+    ("sessions", "1 = 1", ("session_id", "next_number", "journal_bytes", "text_revision", "body"), SESSION),
+    ("texts", "owner = 'run:run_1'", owned_texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'artifact:art_1'", owned_texts.COLUMNS, "art_1"),
+    ("texts", "owner = 'receipt:run_1'", owned_texts.COLUMNS, "run_1"),
+    (
+        "runs",
+        "run_id = 'run_1'",
+        ("run_id", "status", "memory", "text_revision", "body"),
+        "run_1",
+    ),
+    ("runs", "run_id = 'run_1'", ("session_id",), "ses_1x"),
+    ("artifacts", "artifact_id = 'art_1'", ("run_id", "text_revision"), "1"),
+    ("receipts", "run_id = 'run_1'", ("run_id", "text_revision"), "run_1"),
+    ("personas", "1 = 1", ("body",), "ada"),
+    ("policies", "1 = 1", ("name", "body"), "retention"),
+    ("tokens", "1 = 1", ("role", "scopes"), "tok_1"),
+    ("jobs", "1 = 1", ("kind", "state"), "job"),
+)
+
+
+def behind(place: Place, statement: str) -> None:
+    """Change something as a broken disk would, whatever refers to it."""
+    unchecked = "SET session_replication_role = replica; " if isinstance(place, PostgresPlace) else ""
+    place.sql(unchecked + statement)
+
+
+def literal(value: object) -> str:
+    """A value as SQL writes it."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else str(value)
+
+
+def other(column: str, value: object) -> object:
+    """Another value, which stands nowhere else."""
+    if column.endswith(NUMBERS):
+        return 1_000 + (value if isinstance(value, int) else 0)
+    return f"{value or ''}x"
+
+
+def test_a_sound_store_has_no_problems(store: Store) -> None:
+    assert store.problems() == ()
+    fill(store)
+    assert store.problems() == ()
+
+
+@pytest.mark.req("LRN-12")
+def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
+    fill(store)
+    with store.transaction() as tx:
+        for record_id in (RecordId("rec_first"), RecordId("rec_derived")):
+            record = tx.records.get(record_id)
+            tx.erase(record_id, [erased(event) for event in tx.records.events(record_id)])
+            tx.write([forgotten(record, act())])
+        tx.journal.erase_run(RunId("run_1"))
+        tx.journal.erase_session(SESSION)
+        tx.runs.delete_artifacts([ArtifactId("art_1")])
+        tx.runs.delete_receipts([RunId("run_1")])
+        session = tx.sessions.get(SESSION)
+        gone = replace(session, title="", forgotten_at=START, revision=session.revision + 1)
+        tx.sessions.update(gone, expected_revision=session.revision)
+    assert store.problems() == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "columns", "name"), ROWS, ids=[f"{row[0]} {row[1]}" for row in ROWS]
+)
+def test_any_changed_column_is_found_and_its_owner_is_named(
+    place: Place, table: str, where: str, columns: tuple[str, ...], name: str
+) -> None:
+    store = place.open()
+    fill(store)
+    for column in columns:
+        [(value,)] = place.sql(f"SELECT {column} FROM {table} WHERE {where}")
+        changed = literal(other(column, value))
+        behind(place, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
+
+        found = store.problems()
+
+        assert any(name in sentence for sentence in found), (column, found)
+        assert not any("東京" in sentence for sentence in found)
+        behind(place, f"UPDATE {table} SET {column} = {literal(value)} WHERE {column} = {changed}")
+        assert store.problems() == (), column
+
+
+@pytest.mark.parametrize(
+    ("table", "where", "name"),
+    [
+        ("records", "record_id = 'rec_first'", "rec_first"),
+        ("record_events", "record_id = 'rec_first' AND revision = 1", "rec_first"),
+        ("record_events", "record_id = 'rec_first' AND revision = 20", "rec_first"),
+        ("record_events", "record_id = 'rec_first' AND revision = 42", "rec_first"),
+        ("record_events", "record_id = 'rec_derived'", "rec_derived has no events"),
+        ("record_sources", "record_id = 'rec_derived'", "rec_derived"),
+        ("journal", "number = 1", SESSION),
+        ("journal", "number = 3", SESSION),
+        ("journal", "number = 4", SESSION),
+        ("journal", "1 = 1", SESSION),
+        ("sessions", "1 = 1", SESSION),
+        ("runs", "run_id = 'run_1'", "run_1"),
+        ("texts", "owner = 'session:ses_1' AND body <> ''", "session ses_1"),
+        ("texts", "owner = 'run:run_2'", "run run_2"),
+        ("texts", "owner = 'artifact:art_2'", "artifact art_2"),
+        ("texts", "owner = 'receipt:run_2'", "receipt run_2"),
+        ("receipts", "run_id = 'run_2'", "run_2"),
+    ],
+)
+def test_a_missing_row_is_found(place: Place, table: str, where: str, name: str) -> None:
+    store = place.open()
+    fill(store)
+    behind(place, f"DELETE FROM {table} WHERE {where}")
+
+    assert any(name in sentence for sentence in store.problems())
+
+
+def test_a_gap_is_found_where_nothing_else_tells_of_it(place: Place) -> None:
+    store = place.open()
+    fill(store)
+    with store.transaction() as tx:
+        tx.journal.erase_session(SESSION)
+    behind(place, "DELETE FROM journal WHERE number = 2")
+
+    assert store.problems() == (f"the journal of session {SESSION} has 3 where 2 should be",)
+
+
+def test_a_whole_copy_that_says_something_else_is_found_though_its_checksum_fits(place: Place) -> None:
+    store = place.open()
+    fill(store)
+    columns = ", ".join(EVENT_COLUMNS)
+    [row] = place.sql(f"SELECT {columns} FROM record_events WHERE record_id = 'rec_first' AND revision = 16")
+    event = read_event(row)
+    forged = event_row(event, str(row[EVENT_COLUMNS.index("changes")]), '{"confidence": 3}')
+    checksum, body = forged[CHECKSUM], forged[BODY]
+    behind(
+        place,
+        f"UPDATE record_events SET checksum = {literal(checksum)}, body = {literal(body)}"
+        " WHERE record_id = 'rec_first' AND revision = 16",
+    )
+
+    assert any("rec_first" in sentence and "revision 16" in sentence for sentence in store.problems())
+
+
+def test_very_many_problems_are_told_within_a_bound(place: Place) -> None:
+    store = place.open()
+    write(store, *(proposed(fact(f"number {number}")) for number in range(health.PROBLEMS_MAX + 20)))
+    behind(place, "UPDATE record_events SET actor = 'somebody else'")
+
+    found = store.problems()
+
+    assert len(found) == health.PROBLEMS_MAX + 1
+    assert "more than" in found[-1]
+
+
+def flips(file: Path, text: bytes) -> Iterator[int]:
+    """Every place in a file where a text stands."""
+    content = file.read_bytes()
+    place = content.find(text)
+    while place >= 0:
+        yield place
+        place = content.find(text, place + 1)
+
+
+@pytest.mark.parametrize("text", ["rec_derived", "reply 1", "renamed", "run_2"])
+def test_a_flipped_bit_anywhere_in_the_file_is_found_or_keeps_the_store_closed(
+    sqlite_place: SqlitePlace, text: str
+) -> None:
+    fill(sqlite_place.open())
+    sqlite_place.close()
+    sound = sqlite_place.file.read_bytes()
+    places = list(flips(sqlite_place.file, text.encode()))
+    assert places
+
+    for place in places:
+        damaged = bytearray(sound)
+        damaged[place + 1] ^= 0x04
+        sqlite_place.file.write_bytes(damaged)
+        assert problems_or_refusal(sqlite_place), place
+
+
+def problems_or_refusal(place: SqlitePlace) -> bool:
+    """Whether a damaged file is noticed."""
+    try:
+        return place.open().problems() != ()
+    except Corrupt:
+        return True
+    finally:
+        place.close()
+
+
+def test_a_damaged_page_is_told_and_the_rest_is_still_looked_at(sqlite_place: SqlitePlace) -> None:
+    store = sqlite_place.open()
+    fill(store)
+    store.close()
+    sqlite_place.sql("UPDATE texts SET body = 'x' WHERE owner = 'run:run_1'")
+    [(root,)] = sqlite_place.sql("SELECT rootpage FROM sqlite_schema WHERE name = 'journal'")
+    content = bytearray(sqlite_place.file.read_bytes())
+    page_bytes = int.from_bytes(content[16:18], "big")
+    assert isinstance(root, int)
+    content[(root - 1) * page_bytes : root * page_bytes] = bytes(page_bytes)
+    sqlite_place.file.write_bytes(content)
+
+    found = sqlite_place.open().problems()
+
+    assert any(str(sqlite_place.file) in sentence for sentence in found)
+    assert any("run run_1" in sentence for sentence in found)

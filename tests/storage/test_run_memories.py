@@ -1,0 +1,279 @@
+"""One contract for run memories, as files or in a table: whole or not at all, and never another run's."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runlore.domain.errors import Invalid
+from runlore.domain.run import MemoryState, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, RunMemory
+from runlore.ports.run_memories import RunMemories, Unreadable
+from runlore.ports.store import Store
+from runlore.storage.open import open_run_memories
+from runlore.storage.run_memories import FileRunMemories
+from tests.storage.places import Place, PostgresPlace
+from tests.storage.run_memory_values import memories, memory
+from tests.storage.run_values import keep, run, session
+
+pytestmark = pytest.mark.req("RUN-4", "RUN-6")
+HOSTILE = (
+    *("../../../x", "a/b", "/etc/passwd", "..", ".", "%", "~", "a%2fb", "A", "a", "ﬁ", "fi", "İ", "i̇"),
+    *("CON", "nul.txt", "aux ", "LPT1:", " lead", "a\nb", "a\\b", "*?", "-rf", "é" * 200, "x" * 200),
+)
+_numbers = count()
+
+
+class Kept:
+    """A place for run memories beside a store that owes them."""
+
+    def __init__(self, place: Place, root: Path) -> None:
+        self._place = place
+        self.store: Store = place.open()
+        self.memories: RunMemories = open_run_memories(store=self.store, state_root=str(root))
+        self._session = session("ses_1")
+        keep(self.store, self._session)
+
+    def owe(self, *run_ids: str, state: MemoryState = MemoryState.PENDING) -> None:
+        """Write runs that have ended, with their memory in this state."""
+        for name in run_ids:
+            keep(self.store, run(self._session, name, status=RunStatus.COMPLETED, memory=state))
+
+    def put(self, *kept: RunMemory) -> None:
+        """Owe memories, and keep them."""
+        for one in kept:
+            self.owe(one.run_id)
+            self.memories.put(one)
+
+    def damage(self, run_id: str, old: str, new: str) -> None:
+        """Change a stored memory behind its keeper's back."""
+        if isinstance(self._place, PostgresPlace):
+            self._place.sql(
+                f"UPDATE run_memories SET body = replace(body, '{old}', '{new}') WHERE run_id = '{run_id}'"
+            )
+            return
+        file = next(Path(self._folder()).glob(f"{run_id}.json"))
+        file.write_text(file.read_text().replace(old, new))
+
+    def exchange(self, one: str, other: str) -> None:
+        """Put two stored memories in each other's places."""
+        if isinstance(self._place, PostgresPlace):
+            for here, there in ((one, "-"), (other, one), ("-", other)):
+                self._place.sql(f"UPDATE run_memories SET run_id = '{there}' WHERE run_id = '{here}'")
+            return
+        first, second = (Path(self._folder()) / f"{name}.json" for name in (one, other))
+        aside = first.with_name("aside")
+        first.rename(aside)
+        second.rename(first)
+        aside.rename(second)
+
+    def _folder(self) -> str:
+        assert isinstance(self.memories, FileRunMemories)
+        return self.memories._folder
+
+
+@pytest.fixture
+def kept(place: Place, tmp_path: Path) -> Kept:
+    """Either kind of place, with nothing in it."""
+    return Kept(place, tmp_path / "home")
+
+
+def test_what_is_put_is_got_and_what_is_not_there_is_none(kept: Kept) -> None:
+    kept.put(memory("run_1"), memory("run_2", summary="雨 🌧"))
+
+    assert kept.memories.get(RunId("run_2")) == memory("run_2", summary="雨 🌧")
+    assert kept.memories.get(RunId("run_3")) is None
+    assert kept.memories.get_many((RunId("run_3"), RunId("run_1"))) == {RunId("run_1"): memory("run_1")}
+    assert kept.memories.get_many(()) == {}
+
+
+@pytest.mark.parametrize("run_id", ["", "\0", "a\0b", "\ud800", "x" * 10_000])
+def test_an_id_that_no_run_can_have_names_nothing(kept: Kept, run_id: str) -> None:
+    assert kept.memories.get(RunId(run_id)) is None
+    assert kept.memories.get_many((RunId(run_id), RunId(run_id))) == {}
+    kept.memories.delete(RunId(run_id))
+    assert list(kept.memories.everything()) == []
+
+
+@given(memories=st.lists(memories, max_size=4, unique_by=lambda one: one.run_id))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_memory_comes_back_as_it_was(kept: Kept, memories: list[RunMemory]) -> None:
+    named = [replace(one, run_id=RunId(f"{next(_numbers)}{one.run_id}"[:200])) for one in memories]
+    kept.put(*named)
+    ids = tuple(one.run_id for one in named)
+
+    assert list(kept.memories.get_many(ids).values()) == named
+    assert [kept.memories.get(run_id) for run_id in ids] == named
+
+
+def test_ids_that_look_alike_or_lead_elsewhere_are_kept_apart(kept: Kept, tmp_path: Path) -> None:
+    outside = sorted(tmp_path.iterdir())
+    named = [memory(name, summary=f"the memory of {number}") for number, name in enumerate(HOSTILE)]
+    kept.put(*named)
+
+    assert [kept.memories.get(RunId(name)) for name in HOSTILE] == named
+    assert sorted(
+        (one for one in kept.memories.everything() if isinstance(one, RunMemory)), key=str
+    ) == sorted(named, key=str)
+    assert {path.name for path in tmp_path.iterdir()} - {path.name for path in outside} <= {"home"}
+
+
+def test_a_second_memory_of_a_run_takes_the_place_of_the_first(kept: Kept) -> None:
+    kept.put(memory())
+    kept.memories.put(memory().with_capture(CaptureState.COMPLETED))
+
+    assert kept.memories.get(RunId("run_1")) == memory(capture=CaptureState.COMPLETED)
+    assert len(list(kept.memories.everything())) == 1
+
+
+def test_a_deleted_memory_is_gone_and_deleting_it_again_does_nothing(kept: Kept) -> None:
+    kept.put(memory("run_1"), memory("run_2"))
+    kept.memories.delete(RunId("run_1"))
+    kept.memories.delete(RunId("run_1"))
+
+    assert kept.memories.get(RunId("run_1")) is None
+    assert list(kept.memories.everything()) == [memory("run_2")]
+
+
+@pytest.mark.req("RUN-9")
+def test_everything_is_told_by_id_also_while_the_caller_changes_it(kept: Kept) -> None:
+    named = [memory(f"run_{number:04}") for number in range(30)]
+    kept.put(*named)
+
+    told = []
+    for one in kept.memories.everything():
+        told.append(one)
+        assert isinstance(one, RunMemory)
+        kept.memories.delete(one.run_id)
+        with kept.store.snapshot() as snapshot:
+            assert snapshot.runs.find(one.run_id) is not None
+
+    assert told == named
+    assert list(kept.memories.everything()) == []
+
+
+def test_a_memory_that_could_not_be_read_again_is_refused(kept: Kept) -> None:
+    kept.owe("run_1")
+    for unfit in (
+        memory(summary=""),
+        memory(summary="x" * 481),
+        memory(status=RunStatus.RUNNING),
+        memory(summary="\0"),
+    ):
+        with pytest.raises(Invalid) as refused:
+            kept.memories.put(unfit)
+        assert refused.value.code == "run-memory.unstorable"
+
+    assert list(kept.memories.everything()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("completed", "failed"),
+        ("ses_1", "ses_2"),
+        ('"run_1"', '"run_2"'),
+        ("{", "["),
+        ("cache", "c"),
+        ('"format"', '"f"'),
+    ],
+)
+def test_a_changed_memory_is_unreadable_and_can_be_discarded(kept: Kept, old: str, new: str) -> None:
+    kept.put(memory("run_0"), memory("run_1"))
+    kept.damage("run_1", old, new)
+
+    found = kept.memories.get(RunId("run_1"))
+    assert isinstance(found, Unreadable)
+    assert found.run_id == "run_1"
+    assert "run_1" in found.where
+    assert found.problem
+    assert list(kept.memories.everything()) == [memory("run_0"), found]
+    assert kept.memories.get_many((RunId("run_1"), RunId("run_0"))) == {
+        "run_1": found,
+        "run_0": memory("run_0"),
+    }
+
+    kept.memories.discard(found)
+    assert list(kept.memories.everything()) == [memory("run_0")]
+    kept.memories.discard(found)
+
+
+def test_exchanged_memories_are_both_unreadable(kept: Kept) -> None:
+    kept.put(memory("run_1"), memory("run_2"), memory("run_3"))
+    kept.exchange("run_1", "run_2")
+
+    found = list(kept.memories.everything())
+    assert [type(one) for one in found] == [Unreadable, Unreadable, RunMemory]
+    assert {one.run_id for one in found} == {"run_1", "run_2", "run_3"}
+
+
+def test_a_good_memory_that_took_the_place_of_a_damaged_one_is_not_discarded(kept: Kept) -> None:
+    kept.put(memory())
+    kept.damage("run_1", "completed", "failed")
+    found = kept.memories.get(RunId("run_1"))
+    assert isinstance(found, Unreadable)
+    kept.memories.put(memory())
+
+    kept.memories.discard(found)
+
+    assert kept.memories.get(RunId("run_1")) == memory()
+
+
+def test_readers_see_one_whole_memory_or_another_while_it_is_rewritten(kept: Kept) -> None:
+    versions = [memory(summary=str(number) * 480) for number in range(8)]
+    kept.put(versions[0])
+
+    def read() -> set[str]:
+        seen = set()
+        for _ in range(60):
+            found = kept.memories.get(RunId("run_1"))
+            assert isinstance(found, RunMemory)
+            seen.add(found.summary)
+        return seen
+
+    def write() -> None:
+        for one in versions * 3:
+            kept.memories.put(one)
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        writers = [pool.submit(write) for _ in range(2)]
+        seen = set.union(*(reader.result() for reader in readers))
+        for writer in writers:
+            writer.result()
+
+    assert seen <= {one.summary for one in versions}
+    assert kept.memories.get(RunId("run_1")) == versions[-1]
+    assert len(list(kept.memories.everything())) == 1
+
+
+@pytest.mark.parametrize("state", [MemoryState.NONE, MemoryState.PRUNED, MemoryState.FORGOTTEN])
+def test_where_daemons_share_a_server_a_late_writer_brings_nothing_back(
+    postgres_place: PostgresPlace, tmp_path: Path, state: MemoryState
+) -> None:
+    kept = Kept(postgres_place, tmp_path)
+    kept.owe("run_1", state=state)
+    kept.memories.put(memory("run_1"))
+    kept.memories.put(memory("of no run"))
+
+    assert list(kept.memories.everything()) == []
+
+
+def test_a_late_writer_waits_for_whoever_is_pruning(postgres_place: PostgresPlace, tmp_path: Path) -> None:
+    kept = Kept(postgres_place, tmp_path)
+    kept.owe("run_1")
+    with ThreadPoolExecutor(1) as pool:
+        with kept.store.transaction() as tx:
+            tx.runs.set_memory(
+                RunId("run_1"), MemoryState.FORGOTTEN, expected=frozenset({MemoryState.PENDING})
+            )
+            late = pool.submit(kept.memories.put, memory("run_1"))
+            with pytest.raises(TimeoutError):
+                late.result(timeout=0.2)
+        late.result(timeout=30)
+
+    assert list(kept.memories.everything()) == []

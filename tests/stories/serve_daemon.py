@@ -1,0 +1,35 @@
+"""A daemon in a process of its own: `python -m tests.stories.serve_daemon`, with a JSON object of settings.
+
+It prints one line when it is ready, or the problem that keeps it from starting.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+
+from runlore.api.serve import serve
+from runlore.config.server import Server
+from runlore.config.settings import Settings
+from runlore.daemon.server import planned
+from runlore.daemon.sockets import DaemonFile
+from runlore.domain.errors import RunloreError
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    given = json.loads(sys.argv[1])
+    server = Server(**given.pop("server", {}))
+    log_file = given.pop("log_file", None)
+    try:
+        return serve(planned(Settings(server=server, **given)), log_file=log_file, on_ready=_say)
+    except RunloreError as error:
+        print(json.dumps({"code": error.code, "detail": error.sentence, "hint": error.hint}), flush=True)
+        return 3
+
+
+def _say(told: DaemonFile) -> None:
+    print(json.dumps(asdict(told)), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""Holds every answer that a test gets against what the OpenAPI document tells of its route."""
+
+import functools
+import json
+from typing import Any
+
+import jsonschema_rs
+
+from runlore.api.app import AREAS, create_app
+from runlore.api.calls import ApiRoute
+
+ROUTES = [route for area in AREAS for route in area.router.routes if isinstance(route, ApiRoute)]
+
+
+def check(method: str, path: str, *, status: int, media: str, body: bytes) -> None:
+    """Fail where an answer is not one of those that the route tells of."""
+    bare = path.partition("?")[0]
+    route = next((r for r in ROUTES if method in (r.methods or ()) and r.path_regex.match(bare)), None)
+    if route is None:
+        assert status in {400, 401, 403, 404, 405, 413}, f"{method} {bare} answered {status}"
+        return
+    told = document()["paths"][route.path][method.lower()]["responses"]
+    assert str(status) in told, f"{method} {route.path} does not tell of {status}"
+    content = told[str(status)].get("content", {})
+    media = media.partition(";")[0]
+    assert not content or media in content, f"{method} {route.path} does not tell of {status} as {media}"
+    if "schema" in content.get(media, {}):
+        validator(json.dumps(content[media]["schema"])).validate(json.loads(body))
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    return create_app().openapi()
+
+
+@functools.cache
+def validator(schema: str) -> Any:
+    """What checks one shape."""
+    whole = {**json.loads(schema), "components": document()["components"]}
+    return jsonschema_rs.validator_for(whole, validate_formats=True)

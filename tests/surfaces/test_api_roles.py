@@ -1,0 +1,191 @@
+"""Who may call what: one table, walked over every route with every role."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runlore.config.settings import Settings
+from runlore.daemon.roles import ROLES, UNLIMITED
+from runlore.domain.access import Role
+from tests.surfaces.api_client import Answer, Api, Json, path_of, serving
+
+pytestmark = pytest.mark.req("OPS-5", "SCO-2")
+
+PROPOSAL = {"key": "editor", "value": "helix", "reason": "they said so"}
+FINDING = {"summary": "s", "repo_slug": "a/b", "source_handle": "hn", "source_url": "https://example.org"}
+# Every operation as a call that gets past the door: method, path and body.
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "list_records": ("GET", "/v1/memory/records?session_id=own", None),
+    "get_record": ("GET", "/v1/memory/records/none?session_id=own", None),
+    "history": ("GET", "/v1/memory/records/none/history?session_id=own", None),
+    "search": ("GET", "/v1/memory/search?query=x&session_id=own", None),
+    "goal_context": ("GET", "/v1/memory/context?goal=x&session_id=own", None),
+    "states": ("GET", "/v1/memory/states", None),
+    "propose_profile": ("POST", "/v1/memory/profile-proposals", PROPOSAL),
+    "add_episode": ("POST", "/v1/memory/episodes", {"kind": "experiment", "summary": "It worked"}),
+    "review_list": ("GET", "/v1/review?session_id=own", None),
+    "confirm": ("POST", "/v1/review/none/confirm", None),
+    "reject": ("POST", "/v1/review/none/reject", None),
+    "rollback": ("POST", "/v1/memory/records/none/rollback", None),
+    "restore": ("POST", "/v1/memory/records/none/restore", None),
+    "forget": ("POST", "/v1/memory/records/none/forget", None),
+    "compact": ("POST", "/v1/memory/compactions", {}),
+    "dedup": ("POST", "/v1/memory/dedups", {}),
+    "radar_add": ("POST", "/v1/memory/radar", FINDING),
+    "radar_adopt": ("POST", "/v1/memory/radar/none/adopt", None),
+    "radar_undo": ("POST", "/v1/memory/radar/none/undo", None),
+    "radar_log": ("GET", "/v1/memory/radar/log", None),
+    "create_session": ("POST", "/v1/sessions", {"title": "T"}),
+    "change_session": ("PATCH", "/v1/sessions/own", {"title": "T"}),
+    "get_session": ("GET", "/v1/sessions/own", None),
+    "list_sessions": ("GET", "/v1/sessions", None),
+    "put_persona": ("PUT", "/v1/personas/ada", {}),
+    "get_persona": ("GET", "/v1/personas/ada", None),
+    "list_personas": ("GET", "/v1/personas", None),
+    "open_run": ("POST", "/v1/sessions/own/runs", {"request": "Do it"}),
+    "get_run": ("GET", "/v1/runs/own", None),
+    "list_runs": ("GET", "/v1/runs?session_id=own", None),
+    "append_events": (
+        "POST",
+        "/v1/runs/own/events",
+        {"events": [{"type": "assistant_message", "text": "x"}]},
+    ),
+    "add_checkpoint": ("POST", "/v1/sessions/own/checkpoints", {"text": "so far"}),
+    "add_scratch": ("POST", "/v1/runs/own/scratch", {"text": "plan"}),
+    "list_scratch": ("GET", "/v1/runs/own/scratch", None),
+    "add_artifact": ("POST", "/v1/runs/own/artifacts", {"name": "n", "text": "t"}),
+    "get_artifact": ("GET", "/v1/artifacts/own", None),
+    "list_artifacts": ("GET", "/v1/runs/own/artifacts", None),
+    "finish_run": ("POST", "/v1/runs/own/finish", {"status": "completed"}),
+    "journal": ("GET", "/v1/sessions/own/journal", None),
+    "memory_context": ("GET", "/v1/sessions/own/memory-context", None),
+    "session_search": ("GET", "/v1/sessions/own/memory-search", None),
+    "preview_input": ("POST", "/v1/sessions/own/inputs/preview", {"text": "x"}),
+    "receipt": ("GET", "/v1/runs/own/receipt", None),
+    "get_policy": ("GET", "/v1/policies/retention", None),
+    "put_policy": ("PUT", "/v1/policies/retention", {"policy": {}}),
+    "policy_history": ("GET", "/v1/policies/retention/history", None),
+    "rollback_policy": ("POST", "/v1/policies/retention/rollback", {"to_revision": 0}),
+    "create_token": ("POST", "/v1/tokens", {"name": "new", "role": "reader"}),
+    "list_tokens": ("GET", "/v1/tokens", None),
+    "revoke_token": ("POST", "/v1/tokens/none/revoke", None),
+    "pause_capture": ("POST", "/v1/capture/pause", None),
+    "resume_capture": ("POST", "/v1/capture/resume", None),
+    "capture_status": ("GET", "/v1/capture", None),
+    "list_jobs": ("GET", "/v1/jobs", None),
+    "retry_job": ("POST", "/v1/jobs/none/retry", None),
+    "export": ("POST", "/v1/memory/export", None),
+    "import_records": ("POST", "/v1/memory/import", {}),
+    "backup": ("POST", "/v1/backup", None),
+    "doctor": ("POST", "/v1/doctor", None),
+    "status": ("GET", "/v1/status", None),
+}
+
+
+class Shared:
+    """One Runlore with a token of every role, and a session of the agent's own."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.secrets: Json = {role: api.token(f"a-{role}", role) for role in Role}
+        self.limited = api.token("limited", Role.OPERATOR, "project:atlas", "session:own")
+        self.as_role(Role.AGENT, "POST", "/v1/sessions", {"session_id": "own"})
+        self.as_role(Role.AGENT, "POST", "/v1/sessions/own/runs", {"run_id": "own", "request": "Do it"})
+        artifact = {"name": "n", "text": "t", "artifact_id": "own"}
+        self.as_role(Role.AGENT, "POST", "/v1/runs/own/artifacts", artifact)
+
+    def as_role(self, role: Role, method: str, path: str, body: Any = None) -> Answer:
+        """A call with the token of a role."""
+        return self.api.call(method, path, body, token=self.secrets[role])
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """One for all roles."""
+    with serving(Settings(state_root=str(tmp_path_factory.mktemp("roles") / "runlore"))) as api:
+        yield Shared(api)
+
+
+def test_every_operation_with_a_route_is_called_here() -> None:
+    assert set(ROLES) - set(CALLS) == {"restore_backup"}
+    assert set(CALLS) <= set(ROLES)
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("operation", CALLS)
+def test_a_role_is_let_in_exactly_where_the_table_says(shared: Shared, operation: str, role: Role) -> None:
+    before = shared.api.tables()
+
+    answer = shared.as_role(role, *CALLS[operation])
+
+    if role in ROLES[operation]:
+        assert answer.status not in {401, 403, 500}, answer
+    else:
+        assert answer.problem == (403, "role.denied")
+        assert shared.api.tables() == before
+
+
+@pytest.mark.parametrize("operation", sorted(UNLIMITED & set(CALLS)))
+def test_a_token_with_limits_is_not_good_for_what_concerns_everything(shared: Shared, operation: str) -> None:
+    before = shared.api.tables()
+
+    answer = shared.api.call(*CALLS[operation], token=shared.limited)
+
+    assert answer.problem == (403, "scope.denied")
+    assert shared.api.tables() == before
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/memory/records", "/v1/memory/search?query=x", "/memory/search?query=x", "/v1/review"]
+)
+def test_an_agent_names_its_session_with_every_read(shared: Shared, path: str) -> None:
+    assert shared.as_role(Role.AGENT, "GET", path).problem == (403, "session.required")
+
+
+@pytest.mark.parametrize("below", ["", "/journal", "/memory-context", "/memory-search", "/runs"])
+def test_the_session_of_another_agent_is_not_there(shared: Shared, below: str) -> None:
+    other = shared.api.token(f"other{below.replace('/', '-')}", Role.AGENT)
+    answers = [
+        shared.api.call("GET", f"/v1/sessions/{name}{below}", token=other) for name in ("own", "nowhere")
+    ]
+
+    assert answers[0].problem == answers[1].problem == (404, "session.not-found")
+    for path in ("/v1/runs/own", "/v1/runs/own/journal", "/v1/runs/own/receipt", "/v1/artifacts/own"):
+        assert shared.api.call("GET", path, token=other).status == 404, path
+
+
+@pytest.mark.req("LAY-5")
+def test_scratch_is_seen_inside_its_own_run_alone(shared: Shared) -> None:
+    api = shared.api
+    shared.as_role(Role.AGENT, "POST", "/v1/sessions", {"session_id": "noted"})
+    shared.as_role(Role.AGENT, "POST", "/v1/sessions/noted/runs", {"run_id": "noted", "request": "Plan"})
+    note = shared.as_role(Role.AGENT, "POST", "/v1/runs/noted/scratch", {"text": "zebra plan"}).json
+
+    inside = shared.as_role(Role.AGENT, "GET", "/v1/runs/noted/scratch").json["items"]
+    outside = [
+        shared.as_role(Role.AGENT, "GET", "/v1/memory/records?session_id=noted&layer=working").json["items"],
+        shared.as_role(Role.AGENT, "GET", "/v1/memory/search?query=zebra&session_id=noted").json["items"],
+        shared.as_role(Role.AGENT, "GET", "/v1/sessions/noted/memory-search?query=zebra").json["results"],
+    ]
+    by_id = shared.as_role(
+        Role.AGENT, "GET", path_of("v1", "memory", "records", note["record_id"]) + "?session_id=noted"
+    )
+    api.post("/v1/runs/noted/finish", {"status": "completed"})
+
+    assert [record["record_id"] for record in inside] == [note["record_id"]]
+    assert outside == [[], [], []]
+    assert by_id.problem == (404, "record.not-found")
+    assert api.get(f"/v1/memory/records/{note['record_id']}")["state"] == "tombstoned"
+
+
+def test_nobody_confirms_what_their_own_token_proposed_as_agent(shared: Shared) -> None:
+    proposed = shared.as_role(
+        Role.AGENT, "POST", "/v1/memory/profile-proposals", {**PROPOSAL, "key": "shell"}
+    ).json
+
+    by_itself = shared.as_role(Role.AGENT, "POST", f"/v1/review/{proposed['record_id']}/confirm")
+    by_the_operator = shared.as_role(Role.OPERATOR, "POST", f"/v1/review/{proposed['record_id']}/confirm")
+
+    assert by_itself.problem == (403, "role.denied")
+    assert by_the_operator.json["state"] == "active"

@@ -1,0 +1,482 @@
+"""Every operation over HTTP: the same documents as from inside, and the headers that programs rely on."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runlore.api.app import AREAS, create_app
+from runlore.api.calls import ApiRoute
+from runlore.daemon import answers
+from runlore.domain.access import Role
+from runlore.domain.policy import PolicyName
+from runlore.domain.record import RecordId
+from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.session import PersonaId, SessionId
+from runlore.ports import operations as ops
+from tests.architecture.source_tree import PACKAGE, dotted, python_files
+from tests.surfaces.api_client import Api, Json, path_of
+
+# An operation that HTTP has no route for, and why.
+WITHOUT_ROUTE = {
+    "restore_backup": "a daemon's store holds its operator's token, so it is never the empty one it needs",
+}
+# Their documents tell of the process itself, and are looked at by tests of their own.
+ELSEWHERE = {"/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/status"}
+API_FILES = [file for file in python_files(PACKAGE) if file.is_in(f"{PACKAGE}/api")]
+FINDING = {
+    "summary": "Atlas builds with one command",
+    "repo_slug": "acme/atlas",
+    "source_handle": "hn",
+    "source_url": "https://example.org/1",
+    "topic_tags": ["build"],
+}
+
+
+@pytest.mark.req("SUR-1")
+def test_every_operation_has_a_route_or_a_written_reason() -> None:
+    operations = {
+        name for name, _ in inspect.getmembers(ops.Operations, inspect.isfunction) if name[0] != "_"
+    }
+    called = {
+        name.removeprefix("call.operations.")
+        for file in API_FILES
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Attribute) and (name := dotted(node)).startswith("call.operations.")
+    }
+
+    assert operations - called == set(WITHOUT_ROUTE)
+    assert called <= operations
+
+
+@pytest.mark.req("SUR-1")
+def test_routes_decide_nothing() -> None:
+    """What a route may know of the domain: values and their text, and the errors of its own surface."""
+    rules = {
+        "visibility",
+        "publication",
+        "curation",
+        "lifecycle",
+        "guard",
+        "admission",
+        "redaction",
+        "ranking",
+    }
+    for file in API_FILES:
+        for node in ast.walk(file.tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("runlore."):
+                parts = set(str(node.module).split("."))
+                names = {alias.name for alias in node.names}
+                allowed = names <= {"Hidden", "Basis"}
+                assert allowed or not parts & rules, f"{file.path} imports {node.module}"
+                assert not parts & {"flow", "storage", "recall", "config"}, (
+                    f"{file.path} imports {node.module}"
+                )
+
+
+@pytest.mark.req("SUR-3")
+def test_every_route_tells_what_it_takes_and_answers() -> None:
+    schema = create_app().openapi()
+    schemas = schema["components"]["schemas"]
+    operations = [
+        (path, method, told) for path, methods in schema["paths"].items() for method, told in methods.items()
+    ]
+
+    assert len({told["operationId"] for _, _, told in operations}) == len(operations)
+    for path, _, told in operations:
+        assert told["description"], path
+        for status, answer in told["responses"].items():
+            assert answer["description"], path
+            for media, content in answer.get("content", {}).items():
+                reference = content.get("schema", {}).get("$ref", "")
+                assert media == "text/plain" or not reference or reference.rpartition("/")[2] in schemas
+                assert int(status) < 400 or "problem+json" in media or path == "/readyz"
+    for name, body in schemas.items():
+        if name.endswith("Body") and name != "FindingBody":
+            assert body["additionalProperties"] is False, name
+
+
+@pytest.mark.req("LAY-7")
+def test_the_old_paths_only_read() -> None:
+    methods = {
+        method
+        for area in AREAS
+        for route in area.router.routes
+        if isinstance(route, ApiRoute) and route.path.startswith("/memory")
+        for method in route.methods or ()
+    }
+
+    assert methods == {"GET"}
+
+
+class Filled:
+    """A served Runlore with something of everything in it."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.preference = self.confirm(self.propose("editor", "helix"))
+        self.waiting = self.propose("shell", "fish")
+        found = api.post("/v1/memory/radar", {"findings": [FINDING]}, status=201)["items"]
+        self.scan, self.finding = found[0]["record_id"], found[1]["record_id"]
+        self.persona = api.call("PUT", "/v1/personas/ada", {"name": "Ada"}).json["persona_id"]
+        body = {"session_id": "s/1", "persona_id": "ada", "project_ids": ["atlas"], "agent": "test"}
+        self.session = api.post("/v1/sessions", body, status=201)["session_id"]
+        self.run = self.finished("r/1", "Which editor do I use?", "You use helix.")
+        self.open_run = api.post(self.at("runs"), {"run_id": "r/2", "request": "And then?"}, status=201)[
+            "run_id"
+        ]
+        self.scratch = api.post(self.of_open("scratch"), {"text": "plan: ask"}, status=201)["record_id"]
+        artifact = {"name": "report.md", "text": "# Done", "artifact_id": "a/1"}
+        self.artifact = api.post(self.of_open("artifacts"), artifact, status=201)["artifact_id"]
+
+    def propose(self, key: str, value: str) -> str:
+        """A candidate's id."""
+        body = {"key": key, "value": value, "reason": "they said so"}
+        return str(self.api.post("/v1/memory/profile-proposals", body, status=201)["record_id"])
+
+    def confirm(self, record_id: str) -> str:
+        """An active record's id."""
+        return str(self.api.post(f"/v1/review/{record_id}/confirm")["record_id"])
+
+    def finished(self, run_id: str, request: str, answer: str) -> str:
+        """A completed run's id."""
+        self.api.post(self.at("runs"), {"run_id": run_id, "request": request}, status=201)
+        events = {"events": [{"type": "assistant_message", "text": answer}]}
+        self.api.post(path_of("v1", "runs", run_id, "events"), events, status=201)
+        self.api.post(path_of("v1", "runs", run_id, "finish"), {"status": "completed"})
+        return run_id
+
+    def at(self, *more: str) -> str:
+        """A path below the session."""
+        return path_of("v1", "sessions", self.session, *more)
+
+    def of_open(self, *more: str) -> str:
+        """A path below the open run."""
+        return path_of("v1", "runs", self.open_run, *more)
+
+
+@pytest.fixture
+def filled(api: Api) -> Filled:
+    """Something of everything, on either database."""
+    return Filled(api)
+
+
+def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Every reading call: its path, its query, and the document that the operation gives from inside."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    seen = ops.Filters(session_id=session)
+    record = RecordId(filled.preference)
+    yield "/v1/memory/records", {}, answers.page_to_plain(inside.list_records(ops.ListRequest()))
+    page = inside.list_records(ops.ListRequest(filters=seen, limit=1))
+    yield "/v1/memory/records", {"session_id": session, "limit": 1}, answers.page_to_plain(page)
+    one = answers.record_to_plain(inside.get_record(record))
+    yield path_of("v1", "memory", "records", record), {}, one
+    yield path_of("memory", "records", record), {"session_id": session}, one
+    yield (
+        path_of("v1", "memory", "records", record, "history"),
+        {},
+        answers.history_to_plain(inside.history(record)),
+    )
+    hits = answers.hits_to_plain("editor", inside.search(ops.SearchRequest(query="editor")))
+    yield "/v1/memory/search", {"query": "editor"}, hits
+    yield "/memory/search", {"query": "editor"}, hits
+    goal = inside.goal_context(ops.GoalRequest(goal="choose an editor", session_id=session))
+    query = {"goal": "choose an editor", "session_id": session}
+    yield "/v1/memory/context", query, answers.goal_context_to_plain(goal)
+    yield "/v1/memory/states", {}, answers.states_to_plain(inside.states())
+    yield "/v1/review", {}, answers.review_to_plain(inside.review_list(ops.ReviewRequest()))
+    yield "/v1/memory/radar/log", {}, answers.radar_log_to_plain(inside.radar_log())
+    yield from session_readings(filled)
+    yield from run_readings(filled)
+    yield from service_readings(filled)
+
+
+def session_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of sessions and personas."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    yield "/v1/sessions", {}, answers.sessions_to_plain(inside.list_sessions(ops.PageRequest()))
+    yield filled.at(), {}, answers.session_to_plain(inside.get_session(session))
+    whole = answers.journal_to_plain(inside.journal(ops.JournalRequest(session_id=session)))
+    yield filled.at("journal"), {}, whole
+    runs = answers.runs_to_plain(inside.list_runs(ops.RunsRequest(session_id=session)))
+    yield filled.at("runs"), {}, runs
+    yield "/v1/runs", {"session_id": session}, runs
+    context = inside.memory_context(ops.ContextRequest(session_id=session, query="which editor"))
+    yield filled.at("memory-context"), {"query": "which editor"}, answers.memory_context_to_plain(context)
+    found = inside.session_search(ops.SessionSearchRequest(session_id=session, query="editor", limit=5))
+    query = {"query": "editor", "limit": 5}
+    yield filled.at("memory-search"), query, answers.session_search_to_plain(found)
+    recent = inside.session_search(ops.SessionSearchRequest(session_id=session))
+    yield filled.at("memory-search"), {}, answers.session_search_to_plain(recent)
+    yield "/v1/personas", {}, answers.personas_to_plain(inside.list_personas(ops.PageRequest()))
+    yield "/v1/personas/ada", {}, answers.persona_to_plain(inside.get_persona(PersonaId("ada")))
+
+
+def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of runs and artifacts."""
+    inside, run, other = filled.api.operations, RunId(filled.run), RunId(filled.open_run)
+    yield path_of("v1", "runs", run), {}, answers.run_to_plain(inside.get_run(run))
+    journal = inside.journal(ops.JournalRequest(run_id=run, limit=2))
+    yield path_of("v1", "runs", run, "journal"), {"limit": 2}, answers.journal_to_plain(journal)
+    yield path_of("v1", "runs", run, "receipt"), {}, answers.receipt_view_to_plain(inside.receipt(run))
+    yield filled.of_open("scratch"), {}, answers.records_to_plain(inside.list_scratch(other))
+    yield filled.of_open("artifacts"), {}, answers.artifacts_to_plain(inside.list_artifacts(other))
+    artifact = inside.get_artifact(ArtifactId(filled.artifact))
+    yield path_of("v1", "artifacts", filled.artifact), {}, answers.artifact_to_plain(artifact)
+
+
+def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of the service itself."""
+    inside = filled.api.operations
+    for name in PolicyName:
+        yield f"/v1/policies/{name}", {}, answers.policy_to_plain(inside.get_policy(name))
+        yield f"/v1/policies/{name}/history", {}, answers.policies_to_plain(inside.policy_history(name))
+    yield "/v1/tokens", {}, answers.tokens_to_plain(inside.list_tokens())
+    yield "/v1/capture", {}, answers.capture_to_plain(inside.capture_status())
+    yield "/v1/jobs", {"state": "dead"}, answers.jobs_to_plain(inside.list_jobs())
+
+
+@pytest.mark.req("SUR-1", "SUR-3")
+def test_every_reading_call_answers_what_the_operation_answers_and_changes_nothing(filled: Filled) -> None:
+    cases = list(readings(filled))
+    before = filled.api.tables()
+
+    for path, query, document in cases:
+        assert filled.api.get(path, **query) == document, path
+    preview = filled.api.post(filled.at("inputs", "preview"), {"text": "Which editor?", "model": "gpt-4o"})
+    request = ops.PreviewRequest(session_id=SessionId(filled.session), text="Which editor?", model="gpt-4o")
+    assert preview == answers.projection_to_plain(filled.api.operations.preview_input(request))
+    for path in ("/v1/status", "/metrics", "/openapi.json", "/healthz", "/readyz"):
+        assert filled.api.call("GET", path).status == 200
+    assert filled.api.call("POST", "/v1/doctor", {"repair": False}).status == 200
+    for path in (
+        f"/v1/memory/records/{filled.preference}/forget",
+        path_of("v1", "memory", "records", "s/1", "forget"),
+    ):
+        assert filled.api.call("POST", path, {"dry_run": True}).status == 200
+
+    assert filled.api.tables() == before
+
+
+@pytest.mark.req("SUR-1")
+def test_no_reading_call_is_left_out_above(filled: Filled) -> None:
+    called = {path for path, _, _ in readings(filled)} | ELSEWHERE
+    routes = [route for area in AREAS for route in area.router.routes if isinstance(route, ApiRoute)]
+
+    for route in routes:
+        assert "GET" not in (route.methods or ()) or any(map(route.path_regex.match, called)), route.path
+
+
+@pytest.mark.req("SUR-3", "OPS-1")
+def test_the_status_is_the_operations_own(filled: Filled) -> None:
+    told = filled.api.get("/v1/status")
+
+    inside = answers.status_to_plain(filled.api.operations.status())
+    assert told.keys() == inside.keys()
+    assert told["records"] == inside["records"]
+    assert told["run_memory"] == inside["run_memory"]
+    assert told["run_memory"]["metrics"]["stored_total"] == 1
+
+
+@pytest.mark.req("SUR-3", "REC-10")
+def test_a_revision_travels_as_the_entity_tag(filled: Filled) -> None:
+    path = f"/v1/memory/records/{filled.waiting}"
+    tag = filled.api.call("GET", path).headers["etag"]
+    known = filled.api.call("GET", path, headers={"If-None-Match": tag})
+    confirm = f"/v1/review/{filled.waiting}/confirm"
+
+    stale = filled.api.call("POST", confirm, headers={"If-Match": '"7"'})
+    in_the_body = filled.api.call("POST", confirm, {"expected_revision": 7})
+    both = filled.api.call("POST", confirm, {"expected_revision": 1}, headers={"If-Match": '"7"'})
+    odd = filled.api.call("POST", confirm, headers={"If-Match": "seven"})
+    present = filled.api.call("POST", confirm, headers={"If-Match": tag})
+    after = filled.api.call("GET", path, headers={"If-None-Match": tag})
+
+    assert (known.status, known.body, known.headers["etag"]) == (304, b"", tag)
+    assert stale.problem == (412, "revision.stale")
+    assert in_the_body.problem == (409, "record.revision")
+    assert both.problem == odd.problem == (400, "request.header")
+    assert (present.status, present.json["state"], present.headers["etag"]) == (200, "active", '"2"')
+    assert (after.status, after.json["revision"]) == (200, 2)
+
+
+@pytest.mark.req("SUR-3")
+@pytest.mark.parametrize(
+    ("path", "change", "another"),
+    [
+        ("/v1/personas/ada", {"name": "Lovelace"}, {"name": "Byron"}),
+        ("/v1/policies/retention", {"policy": {"logs_kept": 3}}, {"policy": {"logs_kept": 4}}),
+    ],
+)
+def test_what_is_put_on_a_stale_revision_is_refused(
+    filled: Filled, path: str, change: Json, another: Json
+) -> None:
+    tag = filled.api.call("GET", path).headers["etag"]
+    first = filled.api.call("PUT", path, change, headers={"If-Match": tag})
+    before = filled.api.tables()
+
+    late = filled.api.call("PUT", path, another, headers={"If-Match": tag})
+
+    assert (first.status, late.problem) == (200, (412, "revision.stale"))
+    assert filled.api.tables() == before
+
+
+@pytest.mark.req("SUR-3")
+def test_a_session_is_changed_on_the_revision_that_was_seen(filled: Filled) -> None:
+    bound = filled.api.call("PATCH", filled.at(), {"title": "still Ada's"})
+    tag = bound.headers["etag"]
+    unbound = filled.api.call("PATCH", filled.at(), {"persona_id": None}, headers={"If-Match": tag})
+    late = filled.api.call("PATCH", filled.at(), {"title": "late"}, headers={"If-Match": tag})
+    named = filled.api.call(
+        "PATCH", filled.at(), {"title": "now", "capability_scope": {"deny_tools": ["rm*"]}}
+    )
+
+    assert (bound.json["persona_id"], bound.json["project_ids"]) == ("ada", ["atlas"])
+    assert (unbound.status, unbound.json["persona_id"], unbound.json["project_ids"]) == (200, None, ["atlas"])
+    assert late.problem == (412, "revision.stale")
+    assert (named.json["title"], named.json["persona_id"]) == ("now", None)
+    assert named.json["capability_scope"] == {"deny_tools": ["rm*"]}
+
+
+@pytest.mark.req("SUR-3")
+def test_a_created_thing_is_found_where_the_answer_says(api: Api) -> None:
+    def made(path: str, body: Json) -> str:
+        answer = api.call("POST", path, body)
+        assert answer.status == 201, answer
+        assert api.get(answer.headers["location"]) == answer.json
+        return answer.headers["location"]
+
+    session = made("/v1/sessions", {"session_id": "a/b c", "title": "T"})
+    run = made(f"{session}/runs", {"request": "Do it"})
+    made(f"{run}/artifacts", {"name": "n", "text": "t"})
+    record = made("/v1/memory/episodes", {"kind": "experiment", "content": "It was faster"})
+
+    assert session == "/v1/sessions/a%2Fb%20c"
+    assert api.get(record)["summary"] == "It was faster"
+
+
+@pytest.mark.req("SUR-3")
+def test_the_same_key_has_one_effect_and_another_call_with_it_is_refused(api: Api) -> None:
+    body = {"key": "editor", "value": "helix", "reason": "they said so"}
+    headers = {"Idempotency-Key": "caf%C3%A9 1"}
+    first = api.call("POST", "/v1/memory/profile-proposals", body, headers=headers)
+    again = api.call("POST", "/v1/memory/profile-proposals", body, headers=headers)
+    other = api.call("POST", "/v1/memory/profile-proposals", {**body, "value": "vim"}, headers=headers)
+    blank = api.call("POST", "/v1/memory/profile-proposals", body, headers={"Idempotency-Key": " "})
+
+    assert (first.status, first.json) == (again.status, again.json)
+    assert other.problem == (409, "idempotency.reused")
+    assert blank.problem == (422, "idempotency.key")
+    assert len(api.get("/v1/review")["items"]) == 1
+
+
+@pytest.mark.req("SUR-3")
+def test_keys_of_sessions_and_runs_have_one_effect(api: Api) -> None:
+    headers = {"Idempotency-Key": "once"}
+    sessions = [api.call("POST", "/v1/sessions", {"title": "T"}, headers=headers).json for _ in range(2)]
+    path = f"/v1/sessions/{sessions[0]['session_id']}/runs"
+    runs = [
+        api.call("POST", path, {"request": "Do it"}, headers={"Idempotency-Key": "run"}).json
+        for _ in range(2)
+    ]
+
+    assert sessions[0] == sessions[1]
+    assert runs[0] == runs[1]
+    assert (len(api.get("/v1/sessions")["items"]), len(api.get("/v1/runs")["items"])) == (1, 1)
+
+
+@pytest.mark.req("SUR-3")
+def test_lists_are_paged_to_their_end(api: Api) -> None:
+    made = [api.post("/v1/sessions", {"title": f"{n}"}, status=201)["session_id"] for n in range(7)]
+
+    seen, cursor = [], None
+    while True:
+        page = api.get("/v1/sessions", limit=3, **({} if cursor is None else {"cursor": cursor}))
+        seen += [session["session_id"] for session in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+
+    assert sorted(seen) == sorted(made)
+    assert len(seen) == 7
+
+
+@pytest.mark.req("LAY-6", "LAY-7")
+@pytest.mark.parametrize("form", ["one", "list", "scoped"])
+def test_findings_are_taken_in_any_of_their_forms(api: Api, form: str) -> None:
+    payload = {**FINDING, "stars": 12, "raw": {"html": "<b>"}}
+    body = {"one": payload, "list": [payload], "scoped": {"findings": [payload], "scope": "project:atlas"}}[
+        form
+    ]
+
+    scan, finding = api.post("/v1/memory/radar", body, status=201)["items"]
+    confirmed = api.post(f"/v1/review/{finding['record_id']}/confirm")
+    adopted = api.post(f"/v1/memory/radar/{finding['record_id']}/adopt", {"workflow": "build"})
+    undone = api.post(f"/v1/memory/radar/{finding['record_id']}/undo", {"reason": "it broke"})
+
+    assert (scan["kind"], finding["proposal"], confirmed["state"]) == ("scan", "radar", "active")
+    assert "stars" not in finding["metadata"]
+    assert finding["scope"]["kind"] == ("project" if form == "scoped" else "workspace")
+    assert adopted["procedure"]["metadata"]["workflow"] == "build"
+    assert (adopted["episode"]["kind"], undone["episode"]["kind"]) == ("promotion", "rollback")
+    assert undone["procedure"]["state"] == "tombstoned"
+
+
+@pytest.mark.req("LAY-7", "LAY-1")
+def test_an_operator_confirms_rejects_rolls_back_and_restores(api: Api) -> None:
+    first = Filled(api)
+    newer = first.confirm(first.propose("editor", "zed"))
+    rejected = api.post(f"/v1/review/{first.waiting}/reject", {"reason": "no"})
+    back = api.post(f"/v1/memory/records/{newer}/rollback", {"restore_sources": True})
+    forgotten = api.post(f"/v1/memory/records/{newer}/forget", {"reason": "private"})
+
+    assert (rejected["state"], rejected["state_reason"]) == ("tombstoned", "rejected")
+    assert back["state_reason"] == "rolled_back"
+    assert [record["record_id"] for record in back["restored"]] == [first.preference]
+    assert (forgotten["dry_run"], forgotten["records"][0]["summary"]) == (False, "(forgotten)") or forgotten[
+        "records"
+    ]
+    assert api.get(f"/v1/memory/records/{first.preference}")["state"] == "active"
+
+
+@pytest.mark.req("LAY-3", "LAY-4", "LAY-7")
+def test_what_says_the_same_is_merged_when_asked(api: Api) -> None:
+    for number, repo_slug in enumerate(["acme/atlas", "acme/borea"]):
+        finding = {
+            **FINDING,
+            "repo_slug": repo_slug,
+            "summary": f"Atlas builds with one command, number {number}",
+        }
+        found = api.post("/v1/memory/radar", finding, status=201)["items"][1]["record_id"]
+        api.post(f"/v1/review/{found}/confirm")
+        api.post(f"/v1/memory/radar/{found}/adopt", {"workflow": "build"})
+
+    for path in ("/v1/memory/compactions", "/v1/memory/dedups"):
+        possible = api.post(path)["items"]
+        elsewhere = api.post(path, {"scopes": ["project:none", {"kind": "project", "id": "other"}]})["items"]
+        proposed = api.post(path, {"create_proposals": True, "scopes": ["workspace"]})
+        assert (len(possible), elsewhere, proposed["count"]) == (1, [], 1), path
+        assert proposed["records"][0]["state"] == "constrained"
+        assert len(possible[0]["sources"]) == 2
+
+
+@pytest.mark.req("SUR-5")
+def test_an_export_is_taken_back_through_the_api(api: Api, tmp_path: Path) -> None:
+    Filled(api)
+    told = api.post("/v1/memory/export", status=201)
+    body = Path(told["path"]).read_bytes()
+
+    media = {"Content-Type": "application/octet-stream"}
+    landed = api.call("POST", "/v1/memory/import", body, headers=media)
+    chunked = api.call("POST", "/v1/memory/import", iter([body[:1000], body[1000:]]), headers=media)
+    wrong = api.call("POST", "/v1/memory/import", b"not an export", headers=media)
+    typed = api.call("POST", "/v1/memory/import", body, headers={"Content-Type": "text/html"})
+    denied = api.call("POST", "/v1/memory/import", body, headers=media, token=api.token("r", Role.READER))
+
+    assert (landed.status, landed.json["mode"], chunked.status) == (200, "candidates", 200)
+    assert wrong.status == 422
+    assert typed.problem == (415, "request.media-type")
+    assert denied.problem == (403, "role.denied")
+    assert not list(Path(api.service.incoming).iterdir())

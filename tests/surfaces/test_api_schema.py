@@ -1,0 +1,89 @@
+"""The OpenAPI document against the server: random calls after its rules and against them, to every route.
+
+Nothing may fail inside, nothing is answered that the document does not tell, and every answer has its shape.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode, openapi
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from runlore.api.app import create_app
+from tests.surfaces.api_client import Api, Json
+
+pytestmark = pytest.mark.req("SUR-3")
+EXAMPLES = 10
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+SCHEMA = openapi.from_dict(create_app().openapi())
+OPERATIONS = {
+    result.ok().label: result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)
+}
+# A probe takes nothing, not even a token, so there is no way to call it wrongly.
+CALLS = [
+    (label, mode)
+    for label in OPERATIONS
+    for mode in GenerationMode
+    if mode is GenerationMode.POSITIVE or label not in ("GET /healthz", "GET /readyz")
+]
+
+
+def things(api: Api) -> Json:
+    """Fresh things of every kind, by the names that paths give them."""
+    api.post("/v1/capture/resume")
+    body = {"key": "editor", "value": "helix", "reason": "they said so"}
+    record = api.post("/v1/memory/profile-proposals", body, status=201)["record_id"]
+    session = api.post("/v1/sessions", {"title": "T"}, status=201)["session_id"]
+    run = api.post(f"/v1/sessions/{session}/runs", {"request": "Do it"}, status=201)["run_id"]
+    artifact = api.call("POST", f"/v1/runs/{run}/artifacts", {"name": "n", "text": "t"}).json["artifact_id"]
+    api.call("PUT", "/v1/personas/ada", {"name": "Ada"})
+    return {
+        "record_id": record,
+        "session_id": session,
+        "run_id": run,
+        "artifact_id": artifact,
+        "persona_id": "ada",
+        "name": "retention",
+        "job_id": "job_1",
+    }
+
+
+@pytest.mark.parametrize(("label", "mode"), CALLS)
+def test_every_answer_is_one_that_the_document_tells(
+    shared_api: Api, label: str, mode: GenerationMode
+) -> None:
+    operation = OPERATIONS[label]
+    there = things(shared_api)
+    headers = {"Authorization": f"Bearer {shared_api.secret}"}
+
+    @settings(
+        max_examples=EXAMPLES,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode), named=st.booleans())
+    def calls(case: Case[Any], named: bool) -> None:
+        # Half of all calls name things that are there, so that more is reached than the door.
+        if named:
+            parameters: dict[str, Any] = case.path_parameters or {}
+            case.path_parameters = {name: there.get(name, value) for name, value in parameters.items()}
+        response = case.call(base_url=f"http://127.0.0.1:{shared_api.port}", headers=headers)
+        case.validate_response(response, checks=CHECKS)
+
+    calls()
+    assert shared_api.call("GET", "/readyz").status == 200

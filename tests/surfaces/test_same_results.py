@@ -1,0 +1,304 @@
+"""The same commands give the same documents and exit codes embedded, through the socket, and by URL."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+
+from runlore.cli.reach import chosen, reached
+from runlore.domain.run import ArtifactId, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
+from tests.surfaces.command_line import Json, Outcome, Runlore
+
+pytestmark = [pytest.mark.req("SUR-1"), pytest.mark.req("SUR-2"), pytest.mark.req("SUR-7")]
+
+WAYS = ("embedded", "socket", "url")
+# What two runs of the same story differ in: the ids and times that Runlore gives, and what is made of them.
+_ID = re.compile(r"\b[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}\b")
+_VARYING = (
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b"), "TIME"),
+    (re.compile(r"\b\d{8}T\d{6,12}Z?(-\d+)?\b"), "STAMP"),
+    (re.compile(r'"(next_cursor|digest|sources_digest|secret)": "[^"]+"'), r'"\1": "..."'),
+    (re.compile(r'"bytes": \d+'), '"bytes": 0'),
+)
+
+
+class Place(Runlore):
+    """A command line that finds its Runlore in one of the three ways."""
+
+    def __init__(self, home: Path, database_url: str | None, **more: str) -> None:
+        super().__init__(home, database_url)
+        self.more = more
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that name its state, and its address where it has one."""
+        return {**super().environment, **self.more}
+
+
+@dataclass
+class Story:
+    """Commands, and what each of them printed, with ids and times replaced by their order."""
+
+    place: Place
+    told: list[tuple[tuple[str, ...], int, str, str]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *words: str) -> Outcome:
+        """One command with `--json`."""
+        outcome = self.place.run(*words, "--json")
+        shown = tuple(self.plain(word) for word in words)
+        self.told.append((shown, outcome.code, self.plain(outcome.out), self.plain(outcome.err)))
+        return outcome
+
+    def done(self, *words: str) -> Json:
+        """One command that succeeds."""
+        outcome = self.run(*words)
+        assert outcome.code == 0, outcome
+        self.told.pop()
+        self.told.append((words[:2], 0, self.plain(outcome.out), outcome.err))
+        return _document(outcome.out)
+
+    def plain(self, text: str) -> str:
+        """The text without what is never the same twice."""
+        text = text.replace(str(self.place.home), "HOME")
+        text = _ID.sub(lambda found: self.names.setdefault(found[0], f"id{len(self.names) + 1}"), text)
+        for pattern, word in _VARYING:
+            text = pattern.sub(word, text)
+        return text
+
+
+def _document(text: str) -> Json:
+    document = orjson.loads(text)
+    assert isinstance(document, dict)
+    return document
+
+
+@contextmanager
+def places(way: str, home: Path, database_url: str | None) -> Iterator[Place]:
+    """A state root that a daemon has served, and how it is reached now."""
+    place = Place(home, database_url)
+    assert place.installed("up", "--detach", "--port", "0", "--json").code == 0
+    try:
+        daemon = _document((home / "daemon.json").read_text())
+        if way == "embedded":
+            assert place.installed("down").code == 0
+        elif way == "url":
+            token = (home / "operator.token").read_text().strip()
+            place = Place(home / "nothing-here", None, RUNLORE_URL=str(daemon["url"]), RUNLORE_TOKEN=token)
+            place.home = home
+        yield place
+    finally:
+        if way != "embedded":
+            assert Runlore(home, database_url).installed("down").code == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_story_is_told_in_the_same_words_in_all_three_ways(
+    engine: str, clean_home: Path, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    told = {}
+    for way in WAYS:
+        with ExitStack() as stack:
+            url = None
+            if engine == "postgres":
+                server = request.getfixturevalue("postgres_server")
+                url = stack.enter_context(server.database())
+            place = stack.enter_context(places(way, clean_home / way, url))
+            story = Story(place)
+            records(story)
+            sessions(story)
+            service(story, tmp_path / way)
+            mistakes(story)
+            told[way] = story.told
+    assert len(told["embedded"]) > 60
+    for way in ("socket", "url"):
+        pairs = zip(told["embedded"], told[way], strict=True)
+        assert [(here, there) for here, there in pairs if here != there] == [], way
+
+
+def records(story: Story) -> None:
+    """Proposing, reviewing, undoing, forgetting."""
+    first = story.done(
+        "memory", "profile", "propose", "--key", "editor", "--value", "vim ✓", "--reason", "so"
+    )
+    story.done("memory", "review", "list")
+    story.done("memory", "review", "confirm", first["record_id"], "--reason", "yes")
+    second = story.done(
+        "memory", "profile", "propose", "--key", "editor", "--value", "nano", "--reason", "changed"
+    )
+    story.done("memory", "review", "list")
+    story.done("memory", "review", "confirm", second["record_id"])
+    story.done("memory", "rollback", second["record_id"], "--restore")
+    story.run("memory", "restore", first["record_id"])
+    story.done("memory", "episode", "add", "It went well", "--metadata", '{"a": [1, {"b": null}]}')
+    source = ("--repo-slug", "a/b", "--source-handle", "hn", "--source-url", "https://example.org/1")
+    for summary in ("Pin the base image", "Pin the base image tag"):
+        added = story.done("memory", "radar", "add", "--summary", summary, *source)
+        story.done("memory", "review", "confirm", added["items"][1]["record_id"])
+    adopted = story.done("memory", "radar", "adopt", added["items"][1]["record_id"], "--workflow", "build")
+    story.done("memory", "radar", "log")
+    story.done("memory", "radar", "undo", added["items"][1]["record_id"])
+    story.done("memory", "inspect", adopted["procedure"]["record_id"])
+    story.done("memory", "semantic", "compact")
+    story.done("memory", "semantic", "compact", "--create-proposals")
+    story.done("memory", "procedural", "dedup")
+    story.done("memory", "list", "--state", "active", "--state", "superseded", "--limit", "3")
+    page = story.done("memory", "list", "--limit", "1")
+    story.done("memory", "list", "--limit", "1", "--cursor", page["next_cursor"])
+    story.done("memory", "search", "base image ✓")
+    story.done("memory", "search", "vim", "--include-stale")
+    story.done("memory", "context", "choose an editor")
+    story.done("memory", "history", first["record_id"])
+    story.done("memory", "states")
+    story.done("memory", "forget", second["record_id"], "--dry-run")
+    story.done("memory", "forget", second["record_id"])
+    story.done("memory", "inspect", second["record_id"])
+
+
+def sessions(story: Story) -> None:
+    """A session with a run, and everything that can be read of it."""
+    story.done("session", "persona", "put", "ada/1", "--name", "Ada")
+    story.done("session", "create", "--id", "s/1", "--title", "Talk ✓", "--persona", "ada/1", "--agent", "x")
+    story.done("session", "create", "--id", "s/1", "--title", "Talk ✓", "--persona", "ada/1", "--agent", "x")
+    story.done("session", "change", "s/1", "--project", "acme", "--no-persona")
+    story.done("session", "create", "--private")
+    report(story.place)
+    for words in (
+        ("session", "list"),
+        ("session", "show", "s/1"),
+        ("session", "runs", "s/1"),
+        ("session", "runs", "--status", "completed"),
+        ("session", "journal", "s/1"),
+        ("session", "journal", "s/1", "--limit", "2"),
+        ("session", "context", "s/1"),
+        ("session", "context", "s/1", "--query", "vim"),
+        ("session", "search", "s/1", "vim"),
+        ("session", "preview", "s/1", "which editor: vim?"),
+        ("session", "persona", "list"),
+        ("session", "persona", "show", "ada/1"),
+        ("session", "run", "show", "run/1"),
+        ("session", "run", "journal", "run/1"),
+        ("session", "run", "scratch", "run/1"),
+        ("session", "run", "artifacts", "run/1"),
+        ("session", "run", "artifact", "diff/1"),
+        ("why", "run/1"),
+        ("session", "end", "s/1"),
+        ("memory", "forget", "run/1", "--dry-run"),
+        ("memory", "forget", "run/1"),
+        ("session", "run", "show", "run/1"),
+    ):
+        story.run(*words)
+
+
+def report(place: Place) -> None:
+    """A run, as an agent reports it, over whichever way there is."""
+    settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
+    with reached(settings) as operations:
+        run_id = RunId("run/1")
+        operations.open_run(
+            ops.NewRun(session_id=SessionId("s/1"), request="Use vim or nano?", run_id=run_id, context=True)
+        )
+        message = {"type": "assistant_message", "text": "vim ✓"}
+        operations.append_events(ops.NewEvents(run_id=run_id, events=(message,)))
+        operations.add_artifact(
+            ops.NewArtifact(run_id=run_id, name="diff", text="+1\n", artifact_id=ArtifactId("diff/1"))
+        )
+        operations.add_checkpoint(ops.NewCheckpoint(session_id=SessionId("s/1"), text="vim it is"))
+        operations.finish_run(ops.RunEnd(run_id=run_id, status=RunStatus.COMPLETED))
+
+
+def service(story: Story, folder: Path) -> None:
+    """Policies, tokens, capture, jobs, files."""
+    folder.mkdir()
+    for words in (
+        ("policy", "show", "run-memory"),
+        ("policy", "set", "run-memory", "--set", "retention_days=3"),
+        ("policy", "set", "run-memory", "--set", "retention_days=0"),
+        ("policy", "history", "run-memory"),
+        ("policy", "rollback", "run-memory"),
+        ("capture", "pause"),
+        ("capture", "status"),
+        ("capture", "resume"),
+        ("token", "create", "bot", "--role", "agent", "--scope", "project:acme"),
+        ("token", "create", "bot", "--role", "reader"),
+        ("token", "list"),
+        ("token", "revoke", "bot"),
+        # What waits or runs is the business of whoever works at that moment.
+        ("jobs", "list", "--state", "dead"),
+        ("version",),
+    ):
+        story.run(*words)
+    exported = story.done("memory", "export")
+    copy = folder / "export.json"
+    copy.write_bytes(Path(exported["path"]).read_bytes())
+    story.done("memory", "import", str(copy))
+    status = story.place.json("status")
+    parts = {name: status[name] for name in ("version", "records", "waiting", "policies", "capture")}
+    story.told.append((("status",), 0, story.plain(repr(parts)), ""))
+
+
+def mistakes(story: Story) -> None:
+    """What is refused: each with its exit code, and the same words."""
+    waiting = story.done("memory", "profile", "propose", "--key", "k", "--value", "v", "--reason", "r")
+    record_id = waiting["record_id"]
+    codes = [
+        story.run(*words).code
+        for words in (
+            ("memory", "inspect", "rec_none"),
+            ("memory", "inspect", ""),
+            ("memory", "inspect", "a/../b?c#d%2F é"),
+            ("memory", "inspect", "\udcff"),
+            ("memory", "list", "--limit", "0"),
+            ("memory", "list", "--limit", "501"),
+            ("memory", "list", "--cursor", "what"),
+            ("memory", "search", " "),
+            ("memory", "search", "x" * 4_001),
+            ("memory", "search", "\udcff"),
+            ("memory", "review", "confirm", record_id, "--expected-revision", "9"),
+            ("memory", "review", "confirm", record_id, "--expected-revision", "-1"),
+            ("memory", "review", "confirm", record_id, "--supersedes", "rec_none"),
+            ("memory", "rollback", record_id),
+            ("memory", "restore", record_id),
+            ("memory", "review", "reject", record_id, "--reason", "x" * 1_001),
+            ("memory", "review", "reject", record_id, "--idempotency-key", " "),
+            (
+                "memory",
+                "profile",
+                "propose",
+                "--key",
+                "k",
+                "--value",
+                "v",
+                "--reason",
+                "r",
+                "--confidence",
+                "101",
+            ),
+            ("memory", "profile", "propose", "--key", "k", "--value", "\udcff", "--reason", "r"),
+            ("memory", "episode", "add", "x", "--kind", "fact"),
+            ("memory", "import", "/nowhere/at/all"),
+            ("memory", "import", "/dev/null"),
+            ("session", "show", "none"),
+            ("session", "create", "--project", " "),
+            ("session", "create", "--id", "s/1", "--title", "another"),
+            ("session", "journal", "none"),
+            ("session", "search", "none", "x"),
+            ("session", "search", "s/1", "x", "--limit", "51"),
+            ("session", "run", "show", ""),
+            ("session", "persona", "show", "nobody"),
+            ("why", "none"),
+            ("policy", "set", "run-memory", "--set", "what=1"),
+            ("policy", "rollback", "retention"),
+            ("token", "revoke", "nobody"),
+            ("token", "create", " ", "--role", "agent"),
+            ("jobs", "retry", "none"),
+            ("memory", "forget", "none"),
+        )
+    ]
+    assert set(codes) == {2, 5, 6}
