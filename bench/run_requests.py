@@ -72,7 +72,7 @@ def _report_context(told: DaemonFile, token: str, runs: int) -> None:
         session = f"/v1/sessions/ses_{runs // RUNS_PER_SESSION // 2:06}/memory-context"
         size = len(transport.call("GET", session).body)
         paths = {
-            "an empty request": f"{EMPTY}?bytes={size}",
+            "an empty request": f"{EMPTY}/{size}",
             "memory-context": session,
             "memory-context?query": f"{session}?query=release+canary",
         }
@@ -92,7 +92,8 @@ def _alternating(transport: Transport, paths: Mapping[str, str]) -> dict[str, li
     for number in range(CALLS + WARM_UP):
         for name, path in paths.items():
             start = time.perf_counter_ns()
-            transport.call("GET", path)
+            answer = transport.call("GET", path)
+            assert answer.status == 200, (path, answer.status)
             if number >= WARM_UP:
                 taken[name].append(time.perf_counter_ns() - start)
     return taken

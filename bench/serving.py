@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fastapi import Request
 from starlette.responses import Response
 
 from runlore.api.routes import probes
@@ -50,12 +49,12 @@ def over_tcp(told: DaemonFile, token: str) -> Transport:
     return transport_to(told.url, token=token)
 
 
-def _empty(request: Request) -> Response:
-    return Response(b" " * int(request.query_params.get("bytes", "0")), media_type="application/json")
+def _empty(size: int) -> Response:
+    return Response(b" " * size, media_type="application/json")
 
 
 if __name__ == "__main__":
-    probes.router.add_api_route(EMPTY, _empty, methods=["GET"], include_in_schema=False)
+    probes.router.add_api_route(f"{EMPTY}/{{size}}", _empty, methods=["GET"], include_in_schema=False)
     serve(
         planned(read_settings(home=sys.argv[1], environment={}), port=0),
         on_ready=lambda told: print(told.pid, flush=True),

@@ -1,5 +1,8 @@
 """The journal's values: what can stand in it, and when an append is a repetition."""
 
+import json
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +16,7 @@ from runlore.domain.journal import (
     number_conflict,
     text_of,
 )
+from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from tests.fakes import START
@@ -36,6 +40,20 @@ def _stored(appended: list[Entry], run_id: RunId = RUN) -> list[JournalEvent]:
     ]
 
 
+def _told(appended: list[Entry]) -> list[tuple[str, str]]:
+    return [(entry.type.value, json.dumps(entry.body, sort_keys=True)) for entry in appended]
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (0, False), (1, 1.0)])
+def test_what_only_python_finds_equal_is_no_repetition(one: object, other: object) -> None:
+    said, again = (
+        [Entry(type=EventType.TOOL_CALL, body=cast("JsonObject", {"deep": [{"a": value}]}))]
+        for value in (one, other)
+    )
+    assert is_repeat(_stored(said), RUN, said)
+    assert not is_repeat(_stored(said), RUN, again)
+
+
 def test_the_events_are_those_of_the_specification() -> None:
     assert {kind.value for kind in EventType} == {
         *("input", "assistant_message", "tool_call", "tool_result"),
@@ -49,7 +67,7 @@ def test_an_append_is_a_repetition_exactly_when_it_is_equal(
     appended: list[Entry], other: list[Entry]
 ) -> None:
     assert is_repeat(_stored(appended), RUN, appended)
-    assert is_repeat(_stored(appended), RUN, other) is (appended == other)
+    assert is_repeat(_stored(appended), RUN, other) is (_told(appended) == _told(other))
     if appended:
         assert not is_repeat(_stored(appended), RunId("run_2"), appended)
         assert not is_repeat(_stored(appended[:-1]), RUN, appended)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.injected import REMOVED
 from runlore.domain.journal import DERIVED_KEYS, Entry, EventType, text_of
 from runlore.domain.journal_entry import (
     binding_entry,
@@ -176,12 +177,31 @@ def test_derived_keys_are_removed_at_the_top_of_events_arguments_and_metadata(ke
     assert input_entry("hi", {"a": 1, **derived}).body == {"text": "hi", "metadata": {"a": 1}}
 
 
+@pytest.mark.parametrize(
+    "key", [*sorted(DERIVED_KEYS), "Learned_Context", "RECOVERED_MEMORY", " visible_skills "]
+)
+def test_derived_keys_are_removed_at_any_depth_and_in_any_case(key: str) -> None:
+    deep: JsonValue = {"a": [{"b": {key: "spoofed", "c": 1}}, [{key: 2}]], key: "spoofed"}
+    clean: JsonValue = {"a": [{"b": {"c": 1}}, [{}]]}
+
+    assert input_entry("hi", {"m": deep}).body == {"text": "hi", "metadata": {"m": clean}}
+    assert entered({**CALL, "arguments": deep}).body["arguments"] == clean
+    assert entered({**CALL, "arguments": [deep]}).body["arguments"] == [clean]
+    assert entered({**MESSAGE, key: "spoofed"}) == entered(MESSAGE)
+
+
 def test_sections_that_runlore_rendered_do_not_come_back_as_what_somebody_said() -> None:
-    assert input_entry(f"{BLOCK}fix the bug", {}).body == {"text": "fix the bug"}
-    assert entered({**MESSAGE, "text": f"ok\n{BLOCK}"}).body == {"text": "ok\n"}
+    assert input_entry(f"{BLOCK}fix the bug", {}).body == {"text": f"{REMOVED}\nfix the bug"}
+    assert entered({**MESSAGE, "text": f"ok\n{BLOCK}"}).body == {"text": f"ok\n{REMOVED}\n"}
     arguments = entered({**CALL, "arguments": {"prompt": [f"{BLOCK}go"]}}).body["arguments"]
-    assert arguments == {"prompt": ["go"]}
-    assert checkpoint_entry(f"{BLOCK}so far").body == {"text": "so far"}
+    assert arguments == {"prompt": [f"{REMOVED}\ngo"]}
+    assert checkpoint_entry(f"{BLOCK}so far").body == {"text": f"{REMOVED}\nso far"}
+
+
+@pytest.mark.req("CAP-6")
+def test_what_a_tool_told_is_evidence_and_stays_as_it_was_told() -> None:
+    for output in (f"{BLOCK}the page", [{"text": BLOCK}], {"page": [BLOCK]}):
+        assert entered({**RESULT, "output": output}).body["output"] == output
 
 
 def test_an_input_is_bounded() -> None:

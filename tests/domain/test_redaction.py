@@ -5,11 +5,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.record import JsonValue
-from runlore.domain.redaction import BEGINNING_CHARS, redacted, redacted_beginning, redacted_json
+from runlore.domain.redaction import (
+    BEGINNING_CHARS,
+    HIDDEN_CHARS_MAX,
+    SHOWN_CHARS_MIN,
+    redacted,
+    redacted_beginning,
+    redacted_json,
+)
 from tests.storage.run_values import json_values
 
 pytestmark = pytest.mark.req("JRN-1", "RUN-3")
 
+SECRET = "Zk39x0Qm71LpRt5wUy8b"
 KEY = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
 
 
@@ -79,4 +87,63 @@ def test_an_address_that_hides_among_signs_that_are_not_seen_is_found_beyond_the
     hidden = "jane" + "\u200b" * BEGINNING_CHARS + "@example.com"
 
     assert redacted_beginning(f"{hidden} said so", personal=True).text == "<redacted:email> said so"
-    assert redacted_beginning(f"{'x ' * BEGINNING_CHARS}{KEY}").text.endswith("<redacted:github-token>")
+
+
+def test_a_text_that_hides_for_too_long_is_not_shown() -> None:
+    assert redacted_beginning("jane" + "\u200b" * HIDDEN_CHARS_MAX + "@example.com", personal=True).text == ""
+
+
+@pytest.mark.parametrize("personal", [True, False])
+@pytest.mark.parametrize("unit", ["token: x\n", f"{KEY} ", "jane@example.com\n", "x"])
+def test_only_the_beginning_of_a_long_text_is_looked_at(unit: str, *, personal: bool) -> None:
+    found = redacted_beginning(unit * (1_000_000 // len(unit)), personal=personal)
+
+    # Whatever is found is counted: nothing was found further on.
+    assert found.count <= BEGINNING_CHARS // len(unit)
+    assert SHOWN_CHARS_MIN <= len(found.text) <= 2 * BEGINNING_CHARS
+    assert found.text.endswith("…")
+
+
+@pytest.mark.parametrize("shift", range(0, 24, 3))
+def test_a_marker_is_never_cut_in_two(shift: int) -> None:
+    marker = "<redacted:github-token>"
+    text = "x" * (BEGINNING_CHARS - shift) + marker + "y" * 100
+
+    shown = redacted_beginning(text).text
+
+    assert shown.replace(marker, "").strip("x") == "…"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"api_key": {"value": SECRET}},
+        {"secret": {"data": "hunter2!Kp"}},
+        {"token": ["x", {"v": SECRET}]},
+        {"password": {"current": {"plain": [SECRET]}}},
+        {"password": 98765432101},
+        {"db_password": [4938]},
+        {"api_key": 1234567890123},
+        {"name": "DB_PASSWORD", "value": 493817},
+    ],
+)
+def test_a_secret_is_found_in_what_a_name_is_given_to_however_it_is_wrapped(value: JsonValue) -> None:
+    clean, count = redacted_json(value)
+
+    assert count == 1
+    for secret in (SECRET, "hunter2!Kp", "98765432101", "4938", "1234567890123"):
+        assert secret not in repr(clean)
+    assert redacted_json(clean) == (clean, 0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"usage": {"input_tokens": 123_456, "output_tokens": 98_765, "total_tokens": 222_221}},
+        {"max_tokens": 409_600, "token": {"type": "Bearer", "expires_in": 3_600}},
+        {"password": {"type": "string", "minLength": 8, "description": "at least eight signs"}},
+        {"secret": {"name": "db-credentials", "namespace": "prod"}, "password": True},
+    ],
+)
+def test_what_is_told_about_credentials_stays(value: JsonValue) -> None:
+    assert redacted_json(value) == (value, 0)

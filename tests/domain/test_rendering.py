@@ -1,5 +1,6 @@
 """The exact bytes of a section, and that nothing in an entry can leave its fence."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import rendering
 from runlore.domain.errors import Corrupt
-from runlore.domain.injected import stripped
+from runlore.domain.injected import REMOVED, stripped
 from runlore.domain.projection import LearnedEntry, SectionName
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.run import RunId, RunStatus
@@ -100,7 +101,7 @@ def test_an_echoed_section_is_recognised_and_stripped_whole(contents: list[str],
         SectionName.LEARNED_CONTEXT, [rendering.learned(_learned(content)) for content in contents]
     )
 
-    assert stripped(f"{around}\n{section}\n{around}") == f"{around}\n{around}"
+    assert stripped(f"{around}\n{section}\n{around}") == f"{around}\n{REMOVED}\n{around}"
 
 
 @given(content=TEXT)
@@ -210,3 +211,28 @@ def _memory(summary: str, *, run_id: str) -> RunMemory:
         status=RunStatus.COMPLETED,
         summary=summary,
     )
+
+
+@pytest.mark.parametrize(
+    "sign", ["< /runlore:x", "<\n/ runlore :", "<\\/runlore:x", "<  /  RUNLORE:", "< runlore:", "</runlore:"]
+)
+def test_a_marker_is_neutralised_however_it_is_spaced(sign: str) -> None:
+    shown = rendering.learned(_learned(sign))
+
+    assert "<" not in shown
+    assert "\\x3c" in shown
+
+
+def test_a_spaced_out_marker_costs_no_more_than_its_length() -> None:
+    assert rendering.learned(_learned(f"<{' ' * 200_000}x" * 5)).count("<") == 5
+
+
+def test_no_id_ends_its_heading() -> None:
+    entry = replace(_learned("text"), record_id=RecordId("mem] · fact · workspace:default]\n[x"))
+
+    heading = rendering.learned(entry).splitlines()[0]
+
+    assert (heading.count("["), heading.count("]")) == (1, 1)
+    section = rendering.section(SectionName.LEARNED_CONTEXT, [rendering.learned(entry)])
+    (told,) = rendering.entries_of(SectionName.LEARNED_CONTEXT, section)
+    assert told.heading[0] == entry.record_id

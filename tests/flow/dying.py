@@ -7,7 +7,7 @@ from runlore.daemon.app import Application
 from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import RunMemory
-from runlore.ports.run_memories import RunMemories, Unreadable
+from runlore.ports.run_memories import Owed, RunMemories, Unreadable
 from tests.world import OPERATOR, World
 
 
@@ -28,10 +28,10 @@ class Watched:
         """Whether they are rows of the store itself."""
         return self._real.in_store
 
-    def put(self, memory: RunMemory) -> None:
+    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
         """Keep a memory."""
         self._at("before put")
-        self._real.put(memory)
+        self._real.put(memory, owed)
         self._at("behind put")
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
@@ -40,7 +40,9 @@ class Watched:
 
     def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
         """Those of the memories that are there."""
-        return self._real.get_many(run_ids)
+        found = self._real.get_many(run_ids)
+        self._at("behind get_many")
+        return found
 
     def delete(self, run_id: RunId) -> None:
         """Delete a memory."""
@@ -53,9 +55,12 @@ class Watched:
         yield from self._real.everything()
         self._at("behind everything")
 
-    def discard(self, found: Unreadable) -> None:
+    def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used."""
-        self._real.discard(found)
+        self._at("before discard")
+        taken = self._real.discard(found)
+        self._at("behind discard")
+        return taken
 
     def _at(self, moment: str) -> None:
         if moment == self._moment:

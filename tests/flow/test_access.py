@@ -95,11 +95,16 @@ def test_an_agent_that_names_no_session_or_anothers_reads_nothing(world: World) 
 def test_the_inbox_of_an_agent_holds_what_waits_in_the_scopes_of_its_session(world: World) -> None:
     _filled(world)
     for scope in SCOPES:
-        world.propose("shell", f"zsh of {scope}", scope=scope)
+        # The other session is not this agent's to write into.
+        proposal = ops.ProfileProposal(key="shell", value=f"zsh of {scope}", reason="said", scope=scope)
+        if str(scope) != "session:others":
+            _agent(world).propose_profile(proposal)
+        world.propose("pager", f"less of {scope}", scope=scope)
 
     waiting = _agent(world).review_list(ops.ReviewRequest(session_id=MINE)).items
 
     assert {str(item.record.scope) for item in waiting} == SEEN
+    assert {item.record.created_by for item in waiting} == {"claude"}
 
 
 @pytest.mark.req("OPS-5")

@@ -287,6 +287,11 @@ def test_only_so_much_is_kept(world: World) -> None:
         views.keep(scope, ScopeView(stamp=1, since=now, until=None, places=((now, RecordId("a")),)))
 
     assert [scope for scope in scopes if views.get(scope, 1, now)] == scopes[-5:]
+    for _ in range(20):
+        views.keep(scopes[-1], ScopeView(stamp=1, since=now, until=None, places=((now, RecordId("a")),)))
+    assert [scope for scope in scopes if views.get(scope, 1, now)] == scopes[-5:]
+    # An answer for an earlier moment might have seen what has expired since.
+    assert views.get(scopes[-1], 1, now - timedelta(milliseconds=1)) is None
     assert views.get(scopes[-1], 2, now) is None
     views.keep(scopes[0], ScopeView(stamp=1, since=now, until=None, learnings=20))
     assert not any(views.get(scope, 1, now) for scope in scopes)

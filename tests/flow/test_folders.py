@@ -9,7 +9,9 @@ import pytest
 from runlore.daemon.folders import working_folder
 from runlore.domain.errors import Invalid
 from runlore.domain.project import project_id
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
 from tests.world import World, outcome
 
 pytestmark = pytest.mark.req("SCO-5")
@@ -145,3 +147,42 @@ def test_a_bad_project_file_makes_no_session(world: World, folder: Path) -> None
 
     assert outcome(lambda: world.session(working_folder=str(folder))) == "project-file.key"
     assert outcome(lambda: world.operator.get_session(SessionId("talk"))) == "session.not-found"
+
+
+@pytest.mark.req("CAP-7")
+@pytest.mark.parametrize("repository", [None, ".", "inner"])
+def test_a_no_above_a_folder_is_heard_with_and_without_a_repository(
+    folder: Path, repository: str | None
+) -> None:
+    inner = folder / "inner" / "deep"
+    inner.mkdir(parents=True)
+    if repository is not None:
+        git(folder / repository, "init", "-q")
+    assert working_folder(str(inner)).capture
+
+    (folder / ".runlore.toml").write_text('project = "outer"\ncapture = false\n')
+
+    found = working_folder(str(inner))
+    assert not found.capture
+    assert (found.project == "outer") is (repository == ".")
+
+
+@pytest.mark.req("CAP-7")
+@pytest.mark.parametrize("text", ["capture = false\n", "surprise = 1\n"])
+def test_a_no_that_comes_after_the_session_was_made_is_heard_by_its_next_run(
+    world: World, folder: Path, text: str
+) -> None:
+    inner = folder / "inner"
+    inner.mkdir()
+    world.session(working_folder=str(inner))
+    asked = ops.NewRun(session_id=SessionId("talk"), request="Play the xylophone")
+    (folder / ".runlore.toml").write_text(text)
+
+    opened = world.operator.open_run(asked)
+
+    scope = Scope(ScopeKind.SESSION, "talk")
+    assert not opened.stored
+    assert outcome(lambda: world.propose("tune", "xylophone", scope=scope)) == "session.private"
+    assert "xylophone" not in repr(world.tables())
+    (folder / ".runlore.toml").unlink()
+    assert world.operator.open_run(asked).stored

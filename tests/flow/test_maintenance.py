@@ -19,6 +19,7 @@ from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.flow.capture.maintenance import MAINTENANCE_NOTE
 from runlore.ports import operations as ops
+from runlore.storage.run_memories import FOLDER, FileRunMemories
 from tests.flow.dying import Died, assert_remembered_once, dies, watched
 from tests.world import World
 
@@ -112,7 +113,7 @@ class TestRebuild:
             replace(memory, run_id=other.run_id),
         ]
         for stranger in strangers:
-            world.parts.run_memories.put(stranger)
+            FileRunMemories(str(world.root / FOLDER)).put(stranger)
 
         maintain(world.parts, source="test")
 
@@ -285,6 +286,9 @@ class TestRetention:
         for name in ("a", "b", "c"):
             made.append(artifact(world, run, name, 400_000))
             world.clock.advance(milliseconds=1)
+        enforce_policies(world.parts, source="test")
+        assert len(world.operator.list_artifacts(run.run_id).items) == 4
+        world.finish(run)
 
         enforce_policies(world.parts, source="test")
 

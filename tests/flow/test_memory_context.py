@@ -22,6 +22,8 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.run import MemoryState
+from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.taint import Provenance
@@ -301,10 +303,21 @@ def test_a_memory_that_names_another_session_is_not_given(world: World) -> None:
     run, swapped = world.finished("One"), world.finished("Two")
     memory = world.memory(swapped)
     assert memory is not None
-    world.parts.run_memories.put(replace(memory, session_id=SessionId("other")))
+    _swap(world, replace(memory, session_id=SessionId("other")))
 
     assert recovered(world) == [run.run_id]
     assert found(world, "Two") == []
+
+
+def _swap(world: World, memory: RunMemory) -> None:
+    """Put a memory in place of a stored one, as nobody may."""
+    for expected, state in (
+        (MemoryState.STORED, MemoryState.PENDING),
+        (MemoryState.PENDING, MemoryState.STORED),
+    ):
+        with world.parts.store.transaction() as tx:
+            tx.runs.set_memory(memory.run_id, state, expected=frozenset({expected}))
+        world.parts.run_memories.put(memory)
 
 
 @pytest.mark.req("REC-9", "SCO-3")
@@ -343,6 +356,21 @@ def test_as_of_tells_a_run_again_whose_memory_was_pruned_since(world: World) -> 
     answer = context(world, as_of=then).recovered_memory
 
     assert answer.entries == (memory,)
+
+
+@pytest.mark.req("REC-9", "RUN-8")
+def test_as_of_answers_by_the_policy_that_was_in_force_then(world: World) -> None:
+    world.finished("Look at Atlas", "Done")
+    world.clock.advance(days=10)
+    then = world.clock.now()
+    run = recovered(world, as_of=then)
+    world.clock.advance(seconds=1)
+    run_memory_policy(world, retention_days=5)
+
+    assert recovered(world) == []
+    assert recovered(world, as_of=then) == run != []
+    assert found(world, "Atlas", as_of=then) == run
+    assert found(world, "Atlas") == []
 
 
 @pytest.mark.req("REC-9")

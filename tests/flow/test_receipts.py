@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from runlore.daemon.app import Application
 from runlore.domain.projection import Omitted, RebuiltSection, SectionName
 from runlore.domain.record import Move, RecordId
 from runlore.domain.run import Run, RunId
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.builders import changed
@@ -175,3 +177,29 @@ def test_a_receipt_is_for_those_who_may_use_the_session(world: World, view: ops.
     own = world.agent.create_session(ops.NewSession(session_id=SessionId("mine")))
     run = world.agent.open_run(ops.NewRun(session_id=own.session_id, request="zeppelin", context=True)).run
     assert world.agent.receipt(run.run_id).receipt is not None
+
+
+@pytest.mark.req("SCO-2", "OPS-5")
+@pytest.mark.parametrize("role", [ops.Role.READER, ops.Role.OPERATOR, ops.Role.AGENT])
+def test_a_limited_token_is_told_what_was_given_from_the_scopes_that_it_reaches(
+    world: World, role: ops.Role
+) -> None:
+    world.session(project_ids=("bank", "shop"))
+    bank, shop = (Scope(ScopeKind.PROJECT, name) for name in ("bank", "shop"))
+    others, own = (world.profile("zeppelin", f"of the {scope.id}", scope=scope) for scope in (bank, shop))
+    gone = world.profile("zeppelin mast", "high", scope=shop)
+    world.finished("Moor zeppelin 1", session_id=TALK)
+    run = opened(world).run
+    world.forget(gone)
+    world.clock.advance(seconds=1)
+    world.operator.change_session(ops.SessionChange(session_id=TALK, project_ids=()))
+    scopes = frozenset({shop, Scope(ScopeKind.SESSION, TALK)})
+    limited = Application(world.parts, ops.Caller(actor="shop team", role=role, scopes=scopes))
+
+    told = {section.name: section for section in limited.receipt(run.run_id).sections}
+
+    assert set(told[LEARNED].missing) == {others.record_id, gone.record_id}
+    assert (own.summary in told[LEARNED].text, others.summary in told[LEARNED].text) == (True, False)
+    assert not told[LEARNED].exact
+    assert told[RECOVERED].exact
+    assert set(told_again(world, run)[LEARNED].missing) == {gone.record_id}

@@ -103,7 +103,7 @@ def _record_calls(world: World, caller: Application) -> Calls:
         "review_list": lambda: caller.review_list(ops.ReviewRequest(session_id=SESSION)),
         "radar_log": caller.radar_log,
         "propose_profile": lambda: caller.propose_profile(proposal),
-        "add_episode": lambda: caller.add_episode(ops.Episode(kind=Kind.RUN, summary="It ran")),
+        "add_episode": lambda: caller.add_episode(ops.Episode(kind=Kind.EXPERIMENT, summary="It ran")),
         "radar_add": lambda: found(caller, "Cache the builds"),
         "confirm": lambda: caller.confirm(decision(waiting)),
         "reject": lambda: caller.reject(decision(waiting)),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.injected import REMOVED
 from runlore.domain.journal import EventType
 from runlore.domain.projection import SectionName
 from runlore.domain.record import Kind, Sensitivity
@@ -108,7 +109,7 @@ def test_what_runlore_derives_cannot_be_brought_in_and_is_not_journalled(world: 
     ).run
 
     (event,) = [event for event in world.journal() if event.run_id == echoing.run_id]
-    assert event.body == {"text": "And what else?", "metadata": {"kept": True}}
+    assert event.body == {"text": f"{REMOVED}\nAnd what else?", "metadata": {"kept": True}}
 
 
 @pytest.mark.req("JRN-4", "RUN-5")

@@ -101,6 +101,27 @@ def test_a_note_holds_no_secret_and_is_bounded(world: World) -> None:
     assert refused == ["record.summary-blank", "record.summary-long"]
 
 
+@pytest.mark.parametrize("text", ["token: x\n" * 200_000, "x" * 1_601, "", f"{SECRET}\n" * 100])
+def test_what_cannot_be_a_note_is_refused_before_anything_is_begun(
+    world: World, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    run = world.run()
+    reached: list[str] = []
+    monkeypatch.setattr(world.parts.store, "transaction", lambda: reached.append("transaction"))
+
+    refused = outcome(lambda: world.operator.add_scratch(ops.NewScratch(run_id=run.run_id, text=text)))
+
+    assert refused in {"record.summary-long", "record.summary-blank"}
+    assert reached == []
+
+
+@pytest.mark.req("CAP-6")
+def test_what_runlore_rendered_is_no_note(world: World) -> None:
+    echoed = "<runlore:learned_context>\n- the codename is Atlas\n</runlore:learned_context>"
+
+    assert note(world, world.run().run_id, f"see {echoed}").summary == "see [runlore section removed]"
+
+
 def test_a_keyed_note_is_made_once(world: World) -> None:
     run = world.run()
     asked = ops.NewScratch(run_id=run.run_id, text="once", idempotency_key="k")

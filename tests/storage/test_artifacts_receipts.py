@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound, RunloreError
+from runlore.domain.excerpt import excerpt
+from runlore.domain.journal import Entry, EventType
 from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
-from runlore.domain.run import Artifact, ArtifactId, RunId
+from runlore.domain.record import JsonValue
+from runlore.domain.run import Artifact, ArtifactId, RunId, RunStatus
 from runlore.ports.store import Store, Transaction
+from tests.fakes import START
 from tests.storage.places import Place
 from tests.storage.run_values import (
     BUDGET,
@@ -29,7 +34,9 @@ pytestmark = pytest.mark.req("OPS-4")
 
 many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ONE = session("one")
-RUNS = tuple(run(ONE, name) for name in ("run_1", "run ?'2", "雨"))
+_numbers = count()
+OPEN = run(ONE, "雨")
+RUNS = (*(run(ONE, name, status=RunStatus.COMPLETED) for name in ("run_1", "run ?'2")), OPEN)
 
 
 @pytest.fixture
@@ -73,11 +80,76 @@ def test_any_artifacts_are_told_again_whole_by_name_and_by_size(held: Store) -> 
                 assert snapshot.runs.artifacts(each.run_id) == mine
                 assert snapshot.runs.artifact_names(each.run_id) == tuple(found.artifact_id for found in mine)
             sizes = [(found.artifact_id, found.created_at, len(found.text.encode())) for found in oldest]
-            assert list(snapshot.runs.artifact_sizes()) == sizes
+            of_ended = [size for size in sizes if kept[size[0]].run_id != OPEN.run_id]
+            assert list(snapshot.runs.artifact_sizes()) == of_ended
             assert snapshot.runs.artifact_bytes() == sum(size for *_, size in sizes)
             assert [snapshot.runs.get_artifact(found) for found in kept] == list(kept.values())
 
     holds()
+
+
+# Texts around the size from which the database gives only a piece of them, with all that JSON escapes.
+long_texts = st.builds(
+    lambda unit, length, behind: (unit * length)[:length] + behind,
+    st.sampled_from(['"', "\\", "\n", "\x01", "a", "ä", "👩‍👩‍👧", '\\"', '"}', '{"text":"']),
+    st.integers(0, 60) | st.integers(1_300, 1_500) | st.integers(8_000, 9_000),
+    st.sampled_from(["", "\\", '"', '"}', "\x01"]),
+)
+
+
+@pytest.mark.req("JRN-1")
+def test_lists_are_told_the_beginning_of_any_text(held: Store) -> None:
+    @many
+    @given(text=long_texts, chars_max=st.integers(1, 60), metadata=st.booleans())
+    def holds(text: str, chars_max: int, metadata: bool) -> None:
+        named = run(ONE, f"run-{next(_numbers)}")
+        body: dict[str, JsonValue] = {"text": text}
+        if metadata:
+            body["metadata"] = {"a": {"b": 1}, "text": '{"text":"'}
+        kept = replace(artifact(RUNS[0], f"art-{named.run_id}", text=text), name=text[:40])
+        with held.transaction() as tx:
+            number = tx.journal.append(
+                ONE.session_id, named.run_id, [Entry(type=EventType.INPUT, body=body)], START
+            )
+            tx.runs.insert(replace(named, input_number=number))
+            tx.runs.put_artifact(kept)
+        with held.snapshot() as snapshot:
+            asked = [named.run_id, RunId("nobody"), RunId("\0")]
+            assert snapshot.runs.request_excerpts(asked, chars_max=chars_max) == {
+                named.run_id: excerpt(text, chars_max)
+            }
+            listed = snapshot.runs.artifact_excerpts(RUNS[0].run_id, chars_max=chars_max)
+        (found,) = [each for each in listed if each.artifact_id == kept.artifact_id]
+        told = excerpt(text, chars_max)
+        whole = None if told == text else len(text.encode())
+        assert found == replace(kept, text=told, whole_bytes=whole)
+
+    holds()
+    with held.snapshot() as snapshot:
+        assert snapshot.runs.artifact_excerpts(RunId("nobody"), chars_max=9) == ()
+        assert snapshot.runs.artifact_excerpts(RunId("\0"), chars_max=9) == ()
+
+
+@pytest.mark.parametrize("text", ["short", "long" * 9_000])
+def test_a_damaged_text_in_a_list_is_told_by_its_name(held: Store, place: Place, text: str) -> None:
+    mine = run(ONE, "mine")
+    with held.transaction() as tx:
+        tx.runs.put_artifact(artifact(RUNS[0], "art_1", text=text))
+        number = tx.journal.append(
+            ONE.session_id, mine.run_id, [Entry(type=EventType.INPUT, body={"text": text})], START
+        )
+        tx.runs.insert(replace(mine, input_number=number))
+    place.sql(
+        "UPDATE texts SET body = replace(body, '\"text\":', '\"text\";') WHERE owner = 'artifact:art_1'"
+    )
+    place.sql(
+        'UPDATE journal SET body = replace(body, \'{"text":"\', \'{"text":""\') WHERE run_id = \'mine\''
+    )
+
+    with pytest.raises(Corrupt, match="artifact art_1"), held.snapshot() as snapshot:
+        snapshot.runs.artifact_excerpts(RUNS[0].run_id, chars_max=9)
+    with pytest.raises(Corrupt, match=f"event {number}"), held.snapshot() as snapshot:
+        snapshot.runs.request_excerpts([mine.run_id], chars_max=9)
 
 
 @pytest.mark.req("JRN-1")

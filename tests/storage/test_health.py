@@ -37,7 +37,7 @@ ROWS = (
     ("record_events", "record_id = 'rec_first' AND revision = 1", EVENT_COLUMNS, "rec_first"),
     ("record_sources", "record_id = 'rec_derived'", ("source_id", "record_id"), "rec_derived"),
     ("journal", "number = 2", journal_rows.COLUMNS, SESSION),
-    ("sessions", "1 = 1", ("session_id", "next_number", "journal_bytes", "text_revision", "body"), SESSION),
+    ("sessions", "1 = 1", ("session_id", "next_number", "text_revision", "body"), SESSION),
     ("texts", "owner = 'run:run_1'", owned_texts.COLUMNS, "run_1"),
     ("texts", "owner = 'artifact:art_1'", owned_texts.COLUMNS, "art_1"),
     ("texts", "owner = 'receipt:run_1'", owned_texts.COLUMNS, "run_1"),

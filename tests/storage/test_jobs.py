@@ -102,14 +102,22 @@ def test_a_put_job_is_found_as_it_was_put_and_a_second_of_its_kind_and_subject_i
     assert listed(store)[0] == first
 
 
-def test_a_dead_job_still_stands_for_its_subject_and_a_finished_one_does_not(store: Store) -> None:
+@pytest.mark.parametrize("again", [waiting(3, due_s=60), claimed(3)], ids=["waiting", "claimed"])
+def test_a_dead_or_finished_job_makes_room_for_a_new_one_of_its_subject(store: Store, again: Job) -> None:
     put(store, waiting(1), claimed(2))
-    job = taken(store)
+    dead = taken(store)
     with jobs_of(store) as table:
-        table.fail(job, error="broken", retry_at=None)
+        table.fail(dead, error="broken", retry_at=None)
         table.finish(claimed(2))
-        assert not table.put(replace(waiting(3), subject=job.subject))
-        assert table.put(replace(waiting(4), subject=claimed(2).subject))
+    again, fourth = replace(again, subject=dead.subject), replace(waiting(4), subject=claimed(2).subject)
+    put(store, again, fourth)
+
+    assert sorted(listed(store), key=lambda job: job.job_id) == [again, fourth]
+    with jobs_of(store) as table:
+        assert not table.put(replace(waiting(5), subject=dead.subject))
+    for late in ("heartbeat", "check", "finish", "fail", "give up"):
+        with pytest.raises(Conflict), jobs_of(store) as table:
+            write(table, dead, late)
 
 
 def test_a_job_put_as_claimed_is_its_makers_until_the_lease_lapses(store: Store) -> None:

@@ -85,10 +85,13 @@ class AnyOrder(RuleBasedStateMachine):
         )
         if holder is not None:
             job = self.leased(job, holder)
-        is_new = all((other.kind, other.subject) != (kind, subject) for other in self.model.jobs.values())
+        present = [each for each in self.model.jobs.values() if (each.kind, each.subject) == (kind, subject)]
+        is_taken = all(each.state is JobState.DEAD for each in present)
         with self.store.transaction() as tx:
-            assert tx.jobs.put(job) == is_new
-        if is_new:
+            assert tx.jobs.put(job) == is_taken
+        if is_taken:
+            for dead in present:
+                del self.model.jobs[dead.job_id]
             self.model.jobs[job.job_id] = job
             self.tickets.append(job)
 

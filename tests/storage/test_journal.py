@@ -1,6 +1,7 @@
 """The journal: numbered without gaps, told again as it was, and damage that is found."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,7 +16,7 @@ from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
 from tests.fakes import START
-from tests.storage.places import Place
+from tests.storage.places import Place, PostgresPlace, until
 from tests.storage.run_values import append, at, entries, keep, moments, run, said, session
 
 pytestmark = pytest.mark.req("JRN-1", "OPS-4")
@@ -198,6 +199,75 @@ def test_an_erased_session_is_emptied_in_pieces_and_alone(held: Store) -> None:
         assert snapshot.journal.bytes() == len('{"text":"kept"}')
 
 
+@pytest.mark.req("RUN-4")
+def test_two_who_erase_at_once_free_what_was_there_once(postgres_place: PostgresPlace) -> None:
+    store, other = postgres_place.open(), postgres_place.open()
+    keep(store, ONE, run(ONE, "run_1"))
+    append(store, ONE.session_id, RUNS[0], said("mine"), said("mine too"))
+    append(store, ONE.session_id, None, said("kept"))
+
+    def erase() -> int:
+        with other.transaction() as tx:
+            return tx.journal.erase_session(ONE.session_id)
+
+    with ThreadPoolExecutor(1) as pool:
+        with store.transaction() as tx:
+            assert tx.journal.erase_run(RunId("run_1")) == 2
+            erasing = pool.submit(erase)
+            waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
+            until(lambda: bool(postgres_place.sql(waiting)))
+        assert erasing.result() == 1
+
+    with store.snapshot() as snapshot:
+        assert (snapshot.journal.bytes(), snapshot.journal.miscounted(limit=9)) == (0, ())
+
+
+@pytest.mark.req("OPS-2")
+def test_a_wrong_count_of_bytes_is_found_and_counted_anew(held: Store, place: Place) -> None:
+    append(held, ONE.session_id, RUNS[0], said("12345"), said("雨"))
+    append(held, TWO.session_id, None, said("other"))
+    with held.snapshot() as snapshot:
+        right = snapshot.journal.bytes()
+        assert snapshot.journal.miscounted(limit=9) == ()
+    place.sql("UPDATE sessions SET journal_bytes = journal_bytes + 7")
+
+    with held.snapshot() as snapshot:
+        assert snapshot.journal.miscounted(limit=9) == (ONE.session_id, TWO.session_id)
+        assert snapshot.journal.miscounted(limit=1) == (ONE.session_id,)
+    with held.transaction() as tx:
+        tx.journal.recount(ONE.session_id)
+        tx.journal.recount(SessionId("nobody"))
+
+    with held.snapshot() as snapshot:
+        assert snapshot.journal.miscounted(limit=9) == (TWO.session_id,)
+        assert snapshot.journal.bytes() == right + 7
+
+
+@pytest.mark.req("OPS-6")
+def test_old_checkpoints_are_found_and_emptied_alone(held: Store) -> None:
+    mark = Entry(type=EventType.CHECKPOINT, body={"text": "so far"})
+    with held.transaction() as tx:
+        tx.journal.append(ONE.session_id, None, [mark, said("kept")], at(1))
+        tx.journal.append(ONE.session_id, None, [mark], at(2))
+        tx.journal.append(TWO.session_id, None, [mark], at(2))
+
+    with held.snapshot() as snapshot:
+        assert snapshot.journal.sessions_with_checkpoints(at(1)) == ()
+        assert snapshot.journal.sessions_with_checkpoints(at(2)) == (ONE.session_id,)
+        assert snapshot.journal.count(session_id=ONE.session_id) == 3
+    with held.transaction() as tx:
+        assert tx.journal.erase_checkpoints(ONE.session_id, at(2)) == 1
+        assert tx.journal.erase_checkpoints(ONE.session_id, at(2)) == 0
+        assert tx.journal.erase_checkpoints(SessionId("\0"), at(2)) == 0
+
+    with held.snapshot() as snapshot:
+        bodies = [bool(event.body) for event in snapshot.journal.range(ONE.session_id, 1, 9)]
+        assert bodies == [False, True, True]
+        assert snapshot.journal.count(session_id=ONE.session_id) == 2
+        assert snapshot.journal.count(session_id=SessionId("\0")) == 0
+        assert snapshot.journal.miscounted(limit=9) == ()
+
+
 def test_sizes_are_told_of_terminal_runs_that_have_a_journal_oldest_first(held: Store) -> None:
     ended = {"status": RunStatus.COMPLETED}
     late = run(ONE, "a", finished_at=at(9), **ended)
@@ -252,7 +322,9 @@ def test_damaged_bodies_can_still_be_erased(held: Store, place: Place) -> None:
     place.sql("UPDATE journal SET body = 'broken'")
 
     with held.transaction() as tx:
+        assert tx.journal.count(run_id=RunId("run_1")) == 1
         assert tx.journal.erase_session(ONE.session_id) == 1
+        assert tx.journal.count(run_id=RunId("run_1")) == 0
 
     with held.snapshot() as snapshot:
         assert snapshot.journal.range(ONE.session_id, 1, 1)[0].body == {}

@@ -71,6 +71,31 @@ def test_a_superseded_record_is_told_as_replaced(store: Store, records: list[Rec
     assert [line.record_id for line in lines.values() if line.is_replaced] == [old.record_id]
 
 
+def test_a_scope_has_another_stamp_exactly_when_one_of_its_records_has_changed(
+    store: Store, records: list[Record]
+) -> None:
+    unused = Scope(ScopeKind.PROJECT, "nobody")
+    scopes = [*sorted({record.scope for record in records}), unused]
+
+    def stamps() -> dict[Scope, int | None]:
+        with store.snapshot() as snapshot:
+            return snapshot.records.stamps(scopes)
+
+    before = stamps()
+    assert set(before) == set(scopes[:-1])
+    assert None not in before.values()
+    assert stamps() == before
+    live = next(each for each in records if each.state is State.ACTIVE and each.kind is Kind.FACT)
+    with store.transaction() as tx:
+        tx.write([changed(live, Move.REVOKE)])
+    after = stamps()
+    assert {scope for scope in after if after[scope] != before[scope]} == {live.scope}
+    with store.snapshot() as snapshot:
+        assert snapshot.records.stamps([]) == {}
+        many = [Scope(ScopeKind.PROJECT, f"p{number}") for number in range(250)]
+        assert snapshot.records.stamps([*many, *scopes]) == after
+
+
 def _line(record: Record) -> RecordLine:
     is_live = record.state in {State.ACTIVE, State.CONSTRAINED}
     return RecordLine(

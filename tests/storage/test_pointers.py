@@ -98,6 +98,8 @@ def _check_sessions(index: Pointers, oldest: list[Pointer], asked: Asked) -> Non
     for session_id in SESSIONS:
         mine = [each for each in reversed(oldest) if each.session_id == session_id]
         assert list(index.of_session(session_id, limit=limit)) == mine[:limit]
+        runs = [(each.run_id, each.captured_at) for each in mine]
+        assert list(index.runs_of_session(session_id, limit=limit)) == runs[:limit]
         extra = sorted(mine[most:], key=_age)
         assert list(index.overflowing(most, limit=limit, session_id=session_id)) == extra[:limit]
         over.extend(extra)

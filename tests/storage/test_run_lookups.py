@@ -81,6 +81,7 @@ QUESTIONS: dict[str, Question] = {
     "erase a run": lambda tx: tx.journal.erase_run(MINE),
     "erase a session": lambda tx: tx.journal.erase_session(RARE.session_id),
     "pointers of a session": lambda tx: tx.pointers.of_session(BIG.session_id, limit=5),
+    "runs of a session's pointers": lambda tx: tx.pointers.runs_of_session(BIG.session_id, limit=5),
     "pointers of scopes": lambda tx: tx.pointers.of_scopes(SCOPES, limit=5, before=PLACE),
     "pointers by id": lambda tx: tx.pointers.get_many([MINE]),
     "expired": lambda tx: tx.pointers.expired(at(60), limit=5),
@@ -90,6 +91,7 @@ QUESTIONS: dict[str, Question] = {
     "less pointers": lambda tx: tx.pointers.delete([MINE]),
     "records of a run": lambda tx: tx.records.of_run(MINE),
     "records of a session": lambda tx: tx.records.of_session(RARE.session_id),
+    "stamps": lambda tx: tx.records.stamps([*SCOPES, RARE.scope]),
     "position": lambda tx: tx.records.position(),
 }
 

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
@@ -10,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.run import MemoryState, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, RunMemory
-from runlore.ports.run_memories import RunMemories, Unreadable
+from runlore.ports.run_memories import Owed, RunMemories, Unreadable
 from runlore.ports.store import Store
 from runlore.storage.open import open_run_memories
 from runlore.storage.run_memories import FileRunMemories
-from tests.storage.places import Place, PostgresPlace
+from tests.storage.places import Place, PostgresPlace, SqlitePlace
 from tests.storage.run_memory_values import memories, memory
 from tests.storage.run_values import keep, run, session
 
@@ -26,6 +29,7 @@ HOSTILE = (
     *("CON", "nul.txt", "aux ", "LPT1:", " lead", "a\nb", "a\\b", "*?", "-rf", "é" * 200, "x" * 200),
 )
 _numbers = count()
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Kept:
@@ -48,6 +52,29 @@ class Kept:
         for one in kept:
             self.owe(one.run_id)
             self.memories.put(one)
+
+    def set_memory(self, run_id: str, state: MemoryState) -> None:
+        """Say what has become of a run's memory."""
+        with self.store.transaction() as tx:
+            assert tx.runs.set_memory(RunId(run_id), state, expected=frozenset({MemoryState.PENDING}))
+
+    def lease(self, run_id: str) -> Job:
+        """The job of writing a run's memory, ours."""
+        job = Job(
+            job_id=JobId(f"job of {run_id}"),
+            kind=JobKind.REMEMBER,
+            subject=run_id,
+            state=JobState.LEASED,
+            attempts=1,
+            due_at=NOW,
+            lease_until=NOW,
+            holder="us",
+            fence=1,
+            created_at=NOW,
+        )
+        with self.store.transaction() as tx:
+            assert tx.jobs.put(job)
+        return job
 
     def damage(self, run_id: str, old: str, new: str) -> None:
         """Change a stored memory behind its keeper's back."""
@@ -197,9 +224,9 @@ def test_a_changed_memory_is_unreadable_and_can_be_discarded(kept: Kept, old: st
         "run_0": memory("run_0"),
     }
 
-    kept.memories.discard(found)
+    assert kept.memories.discard(found)
     assert list(kept.memories.everything()) == [memory("run_0")]
-    kept.memories.discard(found)
+    assert not kept.memories.discard(found)
 
 
 def test_exchanged_memories_are_both_unreadable(kept: Kept) -> None:
@@ -218,7 +245,7 @@ def test_a_good_memory_that_took_the_place_of_a_damaged_one_is_not_discarded(kep
     assert isinstance(found, Unreadable)
     kept.memories.put(memory())
 
-    kept.memories.discard(found)
+    assert not kept.memories.discard(found)
 
     assert kept.memories.get(RunId("run_1")) == memory()
 
@@ -251,16 +278,75 @@ def test_readers_see_one_whole_memory_or_another_while_it_is_rewritten(kept: Kep
     assert len(list(kept.memories.everything())) == 1
 
 
-@pytest.mark.parametrize("state", [MemoryState.NONE, MemoryState.PRUNED, MemoryState.FORGOTTEN])
-def test_where_daemons_share_a_server_a_late_writer_brings_nothing_back(
-    postgres_place: PostgresPlace, tmp_path: Path, state: MemoryState
+@pytest.mark.parametrize("owed", [None, Owed(policy_revision=0, job=None)])
+@pytest.mark.parametrize("state", [state for state in MemoryState if state is not MemoryState.PENDING])
+def test_a_late_writer_brings_nothing_back(kept: Kept, state: MemoryState, owed: Owed | None) -> None:
+    kept.owe("run_1", state=state)
+    kept.memories.put(memory("run_1"), owed)
+
+    assert list(kept.memories.everything()) == []
+
+
+@pytest.mark.parametrize("owed", [None, Owed(policy_revision=0, job=None)])
+def test_a_late_writer_does_not_replace_what_is_stored(kept: Kept, owed: Owed | None) -> None:
+    kept.put(memory("run_1", summary="of the first"))
+    kept.set_memory("run_1", MemoryState.STORED)
+    kept.memories.put(memory("run_1", summary="of the late one"), owed)
+
+    assert kept.memories.get(RunId("run_1")) == memory("run_1", summary="of the first")
+
+
+def test_a_memory_that_is_owed_is_kept_under_its_policy_alone(kept: Kept) -> None:
+    kept.owe("run_1", "run_2")
+    kept.memories.put(memory("run_1"), Owed(policy_revision=0, job=None))
+    with kept.store.transaction() as tx:
+        tx.policies.put(
+            PolicyRevision(
+                name=PolicyName.RUN_MEMORY,
+                revision=1,
+                policy={"redact_pii": True},
+                updated_at=NOW,
+                actor="operator",
+            )
+        )
+    kept.memories.put(memory("run_1", summary="of the old policy"), Owed(policy_revision=0, job=None))
+    kept.memories.put(memory("run_2"), Owed(policy_revision=1, job=None))
+
+    assert list(kept.memories.everything()) == [memory("run_1"), memory("run_2")]
+
+
+def test_a_memory_is_kept_only_while_its_job_is_still_ours(kept: Kept) -> None:
+    kept.owe("run_1", "run_2")
+    ours, lost = kept.lease("run_1"), kept.lease("run_2")
+    with kept.store.transaction() as tx:
+        taken = tx.jobs.claim(
+            frozenset({JobKind.REMEMBER}), holder="another", now=NOW, lease_until=NOW + timedelta(days=1)
+        )
+    assert taken is not None
+    ours, lost = (lost, ours) if taken.subject == ours.subject else (ours, lost)
+    for job in (ours, lost):
+        kept.memories.put(memory(job.subject), Owed(policy_revision=0, job=job))
+
+    assert [found.run_id for found in kept.memories.everything()] == [ours.subject]
+
+
+def test_where_daemons_share_a_server_a_memory_of_no_run_is_not_kept(
+    postgres_place: PostgresPlace, tmp_path: Path
 ) -> None:
     kept = Kept(postgres_place, tmp_path)
-    kept.owe("run_1", state=state)
-    kept.memories.put(memory("run_1"))
     kept.memories.put(memory("of no run"))
 
     assert list(kept.memories.everything()) == []
+
+
+def test_files_take_what_a_restore_brings_before_its_runs_and_nothing_else(
+    sqlite_place: SqlitePlace, tmp_path: Path
+) -> None:
+    kept = Kept(sqlite_place, tmp_path)
+    kept.memories.put(memory("run_1"))
+    kept.memories.put(memory("run_2"), Owed(policy_revision=0, job=None))
+
+    assert list(kept.memories.everything()) == [memory("run_1")]
 
 
 def test_a_late_writer_waits_for_whoever_is_pruning(postgres_place: PostgresPlace, tmp_path: Path) -> None:

@@ -265,6 +265,28 @@ def test_a_folder_with_something_in_it_is_moved_aside_and_not_lost(
     assert list(memories.everything()) == [memory("run_0")]
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "dangling"])
+def test_something_else_in_place_of_what_was_moved_aside_is_taken_away(
+    memories: FileRunMemories, folder: Path, tmp_path: Path, kind: str
+) -> None:
+    aside, elsewhere = folder / ".discarded", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if kind == "file":
+        aside.write_text("x")
+    else:
+        aside.symlink_to(elsewhere if kind == "link" else tmp_path / "nowhere")
+    (folder / "stranger").mkdir()
+    (folder / "stranger" / "precious").write_text("keep me")
+
+    for found in list(memories.everything()):
+        if isinstance(found, Unreadable):
+            memories.discard(found)
+
+    assert [path.joinpath("precious").read_text() for path in aside.iterdir()] == ["keep me"]
+    assert list(elsewhere.iterdir()) == []
+    assert list(memories.everything()) == [memory("run_0")]
+
+
 @pytest.mark.parametrize(
     "name",
     [b"notes.txt", b"RUN_1.json", b"%zz.json", b"\xff\xfe.json", b"a\\b", b"~x.json", b"\n", b".hidden"],

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from runlore.api.app import create_app
 from runlore.config.server import Server
 from runlore.config.settings import Settings
+from runlore.daemon.app import Application
 from runlore.daemon.logs import PrivateLog, follow_policy
 from runlore.daemon.parts import Parts
 from runlore.daemon.server import is_loopback, planned
@@ -34,7 +35,8 @@ from runlore.daemon.tokens import TokenBook, operator_secret, read_secret
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import Denied, RunloreError
 from runlore.domain.policy import PolicyName, RetentionPolicy
-from runlore.ports.operations import PolicyChange
+from runlore.domain.scope import WORKSPACE
+from runlore.ports.operations import Caller, NewToken, PolicyChange, Role
 from runlore.ports.store import Snapshot, Store
 from tests.world import World
 
@@ -175,6 +177,62 @@ def test_a_file_that_names_no_token_gets_a_new_one(parts: Parts, left: bytes) ->
     assert renewed != secret
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert TokenBook(parts.store, is_alone=True).caller(renewed).actor == "operator-2"
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
+def test_a_pipe_or_a_link_in_place_of_the_operators_token_is_told_and_left(
+    parts: Parts, put: Callable[[Path], object]
+) -> None:
+    path = Path(parts.state_root) / "operator.token"
+    Path(parts.state_root, "elsewhere").write_text("rlt_somebody's\n")
+    put(path)
+
+    with pytest.raises(RunloreError, match=r"link|regular") as refused:
+        operator_secret(parts)
+    assert code_of(refused) == "token.file"
+    assert not stat.S_ISREG(path.lstat().st_mode)
+    with parts.store.snapshot() as snapshot:
+        assert snapshot.tokens.everything() == ()
+
+
+def test_a_token_with_a_limit_is_not_the_operators_own(parts: Parts) -> None:
+    operator = Application(parts, Caller(actor="operator", role=Role.OPERATOR))
+    limited = NewToken(name="shop team", role=Role.OPERATOR, scopes=frozenset({WORKSPACE}))
+    made = operator.create_token(limited)
+    (Path(parts.state_root) / "operator.token").write_text(made.secret)
+
+    renewed = operator_secret(parts)
+
+    assert TokenBook(parts.store, is_alone=True).caller(renewed) == operator.caller
+
+
+def test_a_lost_operators_token_stays_good_and_the_log_says_so(
+    parts: Parts, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = operator_secret(parts)
+    assert caplog.text == ""
+    (Path(parts.state_root) / "operator.token").unlink()
+
+    renewed = operator_secret(parts)
+
+    assert TokenBook(parts.store, is_alone=True).caller(lost).actor == "operator"
+    assert "operator-2" in caplog.text
+    assert "token revoke" in caplog.text
+    assert lost not in caplog.text
+    assert renewed not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["operator", "Operator", "DAEMON", "\uff4fperator", "default ", "operator-2", "OPERATOR-x"]
+)
+def test_no_token_takes_a_name_that_would_be_read_as_runlores_own(parts: Parts, name: str) -> None:
+    operator = Application(parts, Caller(actor="operator", role=Role.OPERATOR))
+
+    with pytest.raises(RunloreError) as refused:
+        operator.create_token(NewToken(name=name, role=Role.AGENT))
+
+    assert code_of(refused) == "token.reserved"
+    assert operator.create_token(NewToken(name="operators", role=Role.AGENT)).token.name == "operators"
 
 
 class MeanwhileRevoked:

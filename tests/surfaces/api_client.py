@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from runlore.api.connections import Bounds
 from runlore.api.serve import serve_on
 from runlore.config.server import Server
 from runlore.config.settings import Settings
@@ -160,7 +161,9 @@ def path_of(*segments: str) -> str:
 
 
 @contextmanager
-def serving(settings: Settings, server: Server | None = None, **parts: Any) -> Iterator[Api]:
+def serving(
+    settings: Settings, server: Server | None = None, *, bounds: Bounds | None = None, **parts: Any
+) -> Iterator[Api]:
     """Serve a state root in a thread, over a unix socket and over TCP."""
     opened = open_parts(replace(settings, server=server or Server()), **parts)
     with tempfile.TemporaryDirectory(prefix="runlore-") as folder:
@@ -174,7 +177,7 @@ def serving(settings: Settings, server: Server | None = None, **parts: Any) -> I
         async def run() -> None:
             stop, loop = asyncio.Event(), asyncio.get_running_loop()
             ends.append(lambda: loop.call_soon_threadsafe(stop.set))
-            await serve_on(api.service, listeners, stop=stop, started=started.set)
+            await serve_on(api.service, listeners, stop=stop, started=started.set, bounds=bounds)
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), name="api")
         thread.start()

@@ -8,6 +8,7 @@ import select
 import shlex
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -213,6 +214,16 @@ def test_a_state_root_that_cannot_be_written_is_told(alone: Runlore, tmp_path: P
         refused = alone.installed("up", *detach, "--port", "0", "--json")
         assert refused.code == 3, refused
         assert json.loads(refused.err)["code"] in {"store.root", "logs.write"}
+
+
+def test_an_empty_folder_that_others_can_read_is_made_private_and_served(alone: Runlore) -> None:
+    alone.home.mkdir(mode=0o755)
+    alone.home.chmod(0o755)
+
+    outcome = alone.installed("up", "--detach", "--no-tcp", "--json")
+
+    assert outcome.code == 0, outcome
+    assert stat.S_IMODE(alone.home.stat().st_mode) == 0o700
 
 
 def test_without_tcp_there_is_the_socket_alone(alone: Runlore) -> None:

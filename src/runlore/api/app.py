@@ -15,7 +15,7 @@ from runlore.api.calls import ApiRoute
 from runlore.api.metrics import Metrics
 from runlore.api.openapi import openapi_of
 from runlore.api.routes import memory, probes, radar, review, runs, service, sessions
-from runlore.api.security import Gate
+from runlore.api.security import BODY_PAUSE_S, Gate
 from runlore.api.watching import Watch
 from runlore.daemon.server import Service
 
@@ -45,11 +45,13 @@ def create_app() -> FastAPI:
     return app
 
 
-def guarded(service: Service, metrics: Metrics, *, over_unix: bool) -> ASGIApp:
+def guarded(
+    service: Service, metrics: Metrics, *, over_unix: bool, body_pause_s: float = BODY_PAUSE_S
+) -> ASGIApp:
     """The whole API of a daemon, over one of its two ways."""
     app = create_app()
     app.state.metrics = metrics
-    return Watch(Gate(app, service, over_unix), metrics)
+    return Watch(Gate(app, service, over_unix, body_pause_s), metrics)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

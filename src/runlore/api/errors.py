@@ -27,6 +27,7 @@ PARTICULAR = {
     "request.json": 400,
     "request.header": 400,
     "request.path": 400,
+    "request.too-slow": 408,
     "request.too-large": 413,
     "request.media-type": 415,
     "token.missing": 401,
@@ -93,6 +94,15 @@ def too_large(limit_bytes: int) -> Invalid:
         f"the body is larger than {limit_bytes:,} bytes",
         code="request.too-large",
         hint="send it in several calls",
+    )
+
+
+def too_slow(pause_s: float) -> Invalid:
+    """The error for a body that stops coming."""
+    return Invalid(
+        f"nothing more of the body came within {pause_s:g} seconds",
+        code="request.too-slow",
+        hint="send the whole body at once, and the call again",
     )
 
 

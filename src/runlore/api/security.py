@@ -28,6 +28,8 @@ _LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 _THROWN_AWAY_BYTES_MAX = 4 * limits.BODY_BYTES_MAX
 _THROWN_AWAY_S_MAX = 10.0
 _REQUEST_LINE_CHARS = 200
+# How long a body may pause between two of its pieces.
+BODY_PAUSE_S = 30.0
 
 Headers = dict[bytes, list[bytes]]
 
@@ -39,6 +41,7 @@ class Gate:
     app: ASGIApp
     service: Service
     over_unix: bool
+    pause_s: float = BODY_PAUSE_S
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a call, then pass it on with its caller."""
@@ -62,18 +65,19 @@ class Gate:
         scope["runlore.caller"] = caller
         scope["runlore.service"] = self.service
         scope["runlore.over_unix"] = self.over_unix
-        await self.app(scope, _bounded(receive, limit_bytes), send)
+        await self.app(scope, _bounded(receive, limit_bytes, self.pause_s), send)
 
     def _check_host(self, headers: Headers) -> None:
         host = _only(headers, b"host")
-        name = _name_of(host)
+        # What stands before an `@` is no part of a host: readers differ on which of the two names counts.
+        name = "" if "@" in host else _name_of(host)
         allowed = {
             *_LOCAL_NAMES,
             self.service.server.host.lower(),
             *_lowered(self.service.server.allowed_hosts),
         }
         # No page in a browser reaches a unix socket, so any name without a domain is taken for a local one.
-        if name in allowed or (self.over_unix and "." not in name):
+        if name in allowed or (self.over_unix and "." not in name and "@" not in host):
             return
         raise Denied(
             f"this daemon does not answer to the host {host[:_REQUEST_LINE_CHARS]!r}",
@@ -120,18 +124,35 @@ def _secret_of(headers: Headers) -> str:
 
 
 def _check_length(headers: Headers, limit_bytes: int) -> None:
+    if b"transfer-encoding" in headers and b"content-length" in headers:
+        raise Invalid(
+            "the body tells its length in two ways, Content-Length and Transfer-Encoding",
+            code="request.header",
+            hint="send one of them",
+        )
     for value in headers.get(b"content-length", ()):
         if not value.isdigit() or int(value[:20]) > limit_bytes:
             raise errors.too_large(limit_bytes)
 
 
-def _bounded(receive: Receive, limit_bytes: int) -> Receive:
-    """The body, until it is larger than it may be: a body that is sent in chunks tells no length."""
-    taken = 0
+def _bounded(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
+    """The body, until it is larger than it may be, or pauses for too long.
+
+    A body that is sent in chunks tells no length, and one that stops coming holds what was opened for it.
+    """
+    taken, is_whole = 0, False
 
     async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, is_whole
+        if is_whole:
+            # Who asks once more waits for the client to go, however long that takes.
+            return await receive()
+        try:
+            async with asyncio.timeout(pause_s):
+                message = await receive()
+        except TimeoutError:
+            raise errors.too_slow(pause_s) from None
+        is_whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
         if taken > limit_bytes:
             await _throw_away(receive)

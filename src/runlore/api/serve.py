@@ -15,6 +15,7 @@ import uvicorn
 
 from runlore import __version__
 from runlore.api.app import guarded
+from runlore.api.connections import Bounds, Door, bounds_of_process, impatient
 from runlore.api.metrics import Metrics
 from runlore.daemon.logs import PrivateLog, follow_policy, set_up_logs
 from runlore.daemon.server import GRACE_S, Plan, Service, alone, opened
@@ -73,14 +74,23 @@ class _Server(uvicorn.Server):
 
 
 async def serve_on(
-    service: Service, listeners: Sequence[socket.socket], *, stop: asyncio.Event, started: Callable[[], None]
+    service: Service,
+    listeners: Sequence[socket.socket],
+    *,
+    stop: asyncio.Event,
+    started: Callable[[], None],
+    bounds: Bounds | None = None,
 ) -> None:
     """Serve on sockets that listen already, until told to stop or until one of the servers fails."""
     metrics = Metrics(service)
-    servers = [_server(service, metrics, listener) for listener in listeners]
+    bounds = bounds or bounds_of_process()
+    doors = [
+        listener if listener.family == socket.AF_UNIX else Door(listener, bounds.connections_max)
+        for listener in listeners
+    ]
+    servers = [_server(service, metrics, door, bounds) for door in doors]
     serving = [
-        asyncio.create_task(server.serve(sockets=[listener]))
-        for server, listener in zip(servers, listeners, strict=True)
+        asyncio.create_task(server.serve(sockets=[door])) for server, door in zip(servers, doors, strict=True)
     ]
     stopping = asyncio.create_task(stop.wait())
     while not all(server.started or task.done() for server, task in zip(servers, serving, strict=True)):
@@ -117,10 +127,11 @@ async def _follow(log: PrivateLog | None, service: Service) -> None:
             await asyncio.to_thread(follow_policy, log, service.parts.store)
 
 
-def _server(service: Service, metrics: Metrics, listener: socket.socket) -> _Server:
+def _server(service: Service, metrics: Metrics, listener: socket.socket, bounds: Bounds) -> _Server:
     over_unix = listener.family == socket.AF_UNIX
     config = uvicorn.Config(
-        guarded(service, metrics, over_unix=over_unix),
+        guarded(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s),
+        http=impatient(bounds.head_s),
         lifespan="off",
         log_config=None,
         access_log=False,

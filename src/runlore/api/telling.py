@@ -10,6 +10,7 @@ _PROBLEMS = {
     401: "No token, or not a good one.",
     403: "Not allowed to this caller.",
     404: "The id names nothing.",
+    408: "The body stopped coming.",
     409: "Somebody or something else moved.",
     412: "The revision of If-Match is not the present one.",
     413: "The body is too large.",

@@ -35,7 +35,10 @@ def start_detached(settings: Settings, log: str) -> None:
 
     Where it dies instead, its own error is raised; where it says nothing for too long, that is.
     """
-    file = _opened_log(settings.state_root, log)
+    from runlore.daemon.server import made_private
+
+    made_private(settings.state_root)
+    file = _opened_log(log)
     begin = os.fstat(file).st_size
     try:
         process = subprocess.Popen(
@@ -90,10 +93,9 @@ def _command(settings: Settings, log: str) -> list[str]:
     return [*runlore, "up", "--home", settings.state_root, "--log-file", os.path.abspath(log), *listen]
 
 
-def _opened_log(state_root: str, log: str) -> int:
+def _opened_log(log: str) -> int:
     try:
-        for folder in (state_root, os.path.dirname(log)):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
         return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Unavailable(

@@ -113,12 +113,13 @@ def show_artifacts(page: ops.ArtifactPage) -> None:
             *(Column(title=title) for title in ("ID", "MADE", "SIZE")),
             Column(title="NAME", wraps=True, columns_min=16),
         ],
-        [
-            (a.artifact_id, time_text(a.created_at), counted(len(a.text.encode()), "byte"), a.name)
-            for a in page.items
-        ],
+        [(a.artifact_id, time_text(a.created_at), counted(_size(a), "byte"), a.name) for a in page.items],
     )
     show_cursor(page.next_cursor)
+
+
+def _size(artifact: Artifact) -> int:
+    return len(artifact.text.encode()) if artifact.whole_bytes is None else artifact.whole_bytes
 
 
 def show_artifact(artifact: Artifact) -> None:

@@ -7,11 +7,13 @@ sees what that session sees, as far as its token reaches.
 from collections.abc import Iterable
 from datetime import datetime
 
+from runlore.daemon.folders import allows_capture
 from runlore.domain.access import Caller, Role
-from runlore.domain.errors import Denied, NotFound
-from runlore.domain.record import Layer, Record
+from runlore.domain.errors import Denied, NotFound, Refused
+from runlore.domain.record import Layer, Record, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
+from runlore.flow.capture.consent import is_captured
 from runlore.ports.store import Collections
 
 
@@ -34,14 +36,14 @@ def readable_scopes(
 
 
 def own_session(collections: Collections, caller: Caller, session_id: SessionId) -> Session:
-    """A session that the caller may use; to everybody else it does not exist."""
-    session = collections.sessions.get(session_id)
-    if may_use(caller, session):
+    """A session that the caller may use; to everybody else it does not exist, in the same words."""
+    session = collections.sessions.find(session_id)
+    if session is not None and may_use(caller, session):
         return session
     raise NotFound(
-        f"there is no session {session_id!r} for {caller.actor}",
+        f"there is no session {session_id!r}",
         code="session.not-found",
-        hint="an agent uses the sessions that its own token made, or that its token is limited to",
+        hint="`runlore session list` shows the ids",
     )
 
 
@@ -69,8 +71,15 @@ def require_visible(record: Record, readable: frozenset[Scope] | None) -> Record
     raise NotFound(
         f"there is no record {record.record_id!r}",
         code="record.not-found",
-        hint="a session sees itself, its persona, its projects and the workspace",
+        hint="`runlore memory list` shows the ids",
     )
+
+
+def may_see(caller: Caller, record: Record) -> bool:
+    """Whether a record of a scope that the caller reads is shown to it: nobody has confirmed a candidate yet,
+    so an agent is shown those alone that it has made itself."""
+    is_candidate = record.state is State.CONSTRAINED
+    return not is_candidate or caller.role is not Role.AGENT or record.created_by == caller.actor
 
 
 def require_reach(caller: Caller, scopes: Iterable[Scope]) -> None:
@@ -82,6 +91,27 @@ def require_reach(caller: Caller, scopes: Iterable[Scope]) -> None:
                 code="scope.denied",
                 hint="use a token that is limited to other scopes, or to none",
             )
+
+
+def require_writable(collections: Collections, caller: Caller, scope: Scope) -> None:
+    """Refuse to store what is said in a scope: another agent's session, or one of which nothing is stored."""
+    is_session = scope.kind is ScopeKind.SESSION
+    if is_session and caller.role is Role.AGENT:
+        session: Session | None = own_session(collections, caller, SessionId(scope.id))
+    else:
+        require_reach(caller, [scope])
+        session = collections.sessions.find(SessionId(scope.id)) if is_session else None
+    if session is not None and not keeps(collections, session):
+        raise Refused(
+            f"nothing of session {session.session_id!r} is stored",
+            code="session.private",
+            hint="it is private, or capture is off for it: say it in another scope, or turn capture on",
+        )
+
+
+def keeps(collections: Collections, session: Session) -> bool:
+    """Whether what happens in a session is stored, its working folder asked as it is now."""
+    return is_captured(collections, session) and allows_capture(session.working_folder)
 
 
 def require_bindable(caller: Caller, session: Session) -> None:

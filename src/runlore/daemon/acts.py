@@ -32,11 +32,15 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Done(Generic[AnswerT]):
-    """An act's answer, and the records, or the id of something else, that are kept with its key."""
+    """An act's answer, and the records, or the id of something else, that are kept with its key.
+
+    What has only a number inside something else is kept as the other's id with that number.
+    """
 
     answer: AnswerT
     records: Sequence[Record] = ()
     name: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +80,13 @@ class Acting:
             answer, name = do(tx, act)
             return Done(answer=answer, name=name)
 
-        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
-            return ((RecordId(done.name), 0),)
+        return self._once(call, done, _named, lambda tx, earlier: again(tx, earlier.records[0][0])).answer
 
-        def repeat(tx: Transaction, earlier: Answer) -> AnswerT:
-            return again(tx, earlier.records[0][0])
-
-        return self._once(call, done, kept, repeat).answer
+    def perform_numbered(
+        self, call: Call, do: Callable[[Transaction, Act], Done[AnswerT]], again: Callable[[int], AnswerT]
+    ) -> AnswerT:
+        """The same for an act that makes a numbered part of something: `again` answers from the number."""
+        return self._once(call, do, _named, lambda _tx, earlier: again(earlier.records[0][1])).answer
 
     def _once(
         self,
@@ -125,6 +129,10 @@ class Acting:
 def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record, ...]:
     """The answer of an act that answers with its records."""
     return records
+
+
+def _named(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
+    return ((RecordId(done.name), done.number),)
 
 
 def _require_same(earlier: Answer, digest: str) -> None:

@@ -1,5 +1,6 @@
 """What happens at every start, before the first operation, and what a daemon does beyond that."""
 
+import logging
 from contextlib import suppress
 
 from runlore.daemon.jobs import do_due_jobs
@@ -7,10 +8,11 @@ from runlore.daemon.maintenance import maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
-from runlore.domain.errors import Unavailable
+from runlore.domain.errors import Corrupt, Unavailable
 from runlore.flow.capture.maintenance import drop_leftovers
 
 DISK_FULL = "store.disk-full"
+_log = logging.getLogger(__name__)
 
 
 def boot(parts: Parts) -> None:
@@ -32,11 +34,14 @@ def boot_daemon(parts: Parts) -> None:
     """What a daemon does before it answers: the pointers of run memories rebuilt, what is owed written.
 
     Run memories that cannot be read at all fail the start: a daemon that forgets silently is worse. On a full
-    disk it starts and answers what it can; its workers try again.
+    disk it starts and answers what it can; its workers try again. What is damaged stops no start either: it
+    is left alone, and the doctor names it.
     """
     try:
         maintain(parts, source="boot")
         sweep(parts)
+    except Corrupt as damage:
+        _log.warning("the start has left something undone: %s", damage.sentence)
     except Unavailable as error:
         if error.code != DISK_FULL:
             raise

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 
 from runlore.daemon.maintenance import maintain
 from runlore.daemon.parts import Parts
-from runlore.domain.errors import RunloreError
+from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState
 from runlore.ports.operations import Diagnosis, Finding
 from runlore.ports.run_memories import Unreadable
 
 _FINDINGS_PER_CHECK_MAX = 20
+_MISCOUNTED_MAX = 10_000
 _OTHERS = 0o077
 OK, REPAIRED, PROBLEM = "ok", "repaired", "problem"
 
@@ -50,7 +51,19 @@ def _bounded(
     return found or [Finding(check=check, outcome=OK, detail=_FINE[check])]
 
 
-def _database(parts: Parts, _repair: bool) -> Iterator[Finding]:
+def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
+    with parts.store.snapshot() as snapshot:
+        miscounted = snapshot.journal.miscounted(limit=_MISCOUNTED_MAX)
+    for session_id in miscounted:
+        if repair:
+            with parts.store.transaction() as tx:
+                tx.journal.recount(session_id)
+        yield _derived(
+            "database",
+            f"the bytes of the journal of session {session_id} are counted wrongly",
+            repaired=repair,
+            hint="`runlore doctor --repair` counts them anew",
+        )
     for problem in parts.store.problems():
         yield Finding(
             check="database",
@@ -95,8 +108,12 @@ def _run_memory_problems(parts: Parts) -> Iterator[str]:
             yield f"{found.where}: {found.problem}"
             continue
         kept.add(found.run_id)
-        with parts.store.snapshot() as snapshot:
-            run = snapshot.runs.find(found.run_id)
+        try:
+            with parts.store.snapshot() as snapshot:
+                run = snapshot.runs.find(found.run_id)
+        except Corrupt:
+            # The look at the database tells of the run.
+            continue
         if run is None or run.memory is not MemoryState.STORED:
             yield f"the memory of run {found.run_id} is kept, and no run asks for it"
         elif run.session_id != found.session_id:

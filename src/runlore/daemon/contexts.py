@@ -5,14 +5,19 @@ from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid
 from runlore.domain.journal import Entry
 from runlore.domain.journal_entry import input_entry
-from runlore.domain.projection import Section
-from runlore.domain.run import RunId
+from runlore.domain.projection import Section, SectionName
+from runlore.domain.record import RecordId, StateReason
+from runlore.domain.run import MemoryState, RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session
 from runlore.flow.project import rebuild
 from runlore.flow.project.given import Given, Input, gather, given
 from runlore.ports.operations import NewRun
 from runlore.ports.store import Collections
+
+
+class ForgottenMeanwhile(Exception):
+    """Something that an input was to be given has been forgotten: it has to be gathered again."""
 
 
 def reached_scopes(caller: Caller, session: Session, binding: Binding | None = None) -> tuple[Scope, ...]:
@@ -54,6 +59,27 @@ def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *,
     found = parts.follower.answer(lambda reading: gather(reading, asked, families=parts.families, now=now))
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
     return given(found, parts.run_memories)
+
+
+def sections_now(collections: Collections, given: Given | None) -> tuple[Section, ...] | None:
+    """The sections that an input is given, looked at once more; ForgottenMeanwhile where one of them tells
+    what was forgotten since they were made.
+
+    Behind a session's lock nothing of its runs is forgotten any more until the transaction ends.
+    """
+    if given is None:
+        return None
+    sections = given.projection.sections
+    named = {section.name: [entry.source_id for entry in section.entries] for section in sections}
+    run_ids = [RunId(name) for name in (*named.get(SectionName.RECOVERED_MEMORY, ()), *given.unreadable)]
+    record_ids = [RecordId(name) for name in named.get(SectionName.LEARNED_CONTEXT, ())]
+    runs = collections.runs.get_many(run_ids) if run_ids else {}
+    records = collections.records.get_many(record_ids) if record_ids else {}
+    if any(run.memory is MemoryState.FORGOTTEN for run in runs.values()) or any(
+        record.state_reason is StateReason.FORGOTTEN for record in records.values()
+    ):
+        raise ForgottenMeanwhile
+    return sections
 
 
 def sections_again(collections: Collections, run_id: RunId) -> tuple[Section, ...] | None:

@@ -41,8 +41,19 @@ def working_folder(path: str) -> WorkingFolder:
     named = next((file.name for file in files if file.name is not None), None)
     remote = None if root is None else _remote(root)
     project = named or project_id(remote=remote, repository_root=root, folder=folder)
-    # Whoever says no, nearest or at the root, is heard.
-    return WorkingFolder(path=folder, project=project, capture=all(file.capture for file in files))
+    # Whoever says no, in the folder or in any above it, is heard.
+    captures = all(file.capture for file in (*files, *_files_above(folder, root)))
+    return WorkingFolder(path=folder, project=project, capture=captures)
+
+
+def allows_capture(path: str | None) -> bool:
+    """Whether a session's folder may be captured at present. A file that cannot be read counts as a no."""
+    if path is None:
+        return True
+    try:
+        return all(file.capture for file in map(_project_file, _upwards(path)) if file is not None)
+    except Invalid:
+        return False
 
 
 def _repository_root(folder: str) -> str | None:
@@ -64,18 +75,32 @@ def _upwards(folder: str) -> Iterator[str]:
 def _project_files(folder: str, root: str | None) -> Iterator[ProjectFile]:
     """The nearest first, up to the repository's root; without one only the folder's own."""
     for each in _upwards(folder):
-        path = os.path.join(each, PROJECT_FILE)
-        text = _read(path)
-        if text is not None:
-            yield parse_project_file(text)
-        elif os.path.lexists(path):
-            raise Invalid(
-                f"{path} is there and cannot be read",
-                code="project-file.unreadable",
-                hint="it may say that nothing is captured: make it readable, or remove it",
-            )
+        file = _project_file(each)
+        if file is not None:
+            yield file
         if root is None or each == root:
             return
+
+
+def _files_above(folder: str, root: str | None) -> Iterator[ProjectFile]:
+    """Those that do not name the project, and may still say that nothing is captured."""
+    top = os.path.dirname(root or folder)
+    if top != (root or folder):
+        yield from (file for file in map(_project_file, _upwards(top)) if file is not None)
+
+
+def _project_file(folder: str) -> ProjectFile | None:
+    path = os.path.join(folder, PROJECT_FILE)
+    text = _read(path)
+    if text is not None:
+        return parse_project_file(text)
+    if os.path.lexists(path):
+        raise Invalid(
+            f"{path} is there and cannot be read",
+            code="project-file.unreadable",
+            hint="it may say that nothing is captured: make it readable, or remove it",
+        )
+    return None
 
 
 def _remote(root: str) -> str | None:

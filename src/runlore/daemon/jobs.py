@@ -1,7 +1,7 @@
 """Doing jobs: claimed under a lease, kept alive while they last, and failed with what went wrong."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from runlore.daemon.maintenance import enforce_policies, maintain
 from runlore.daemon.parts import Parts
@@ -9,11 +9,13 @@ from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, RunloreError
 from runlore.domain.excerpt import excerpt
-from runlore.domain.job import Job, JobKind, JobState, retry_at
+from runlore.domain.job import Job, JobId, JobKind, JobState, retry_at
+from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
-from runlore.flow.capture.maintenance import Beat, unhurried
 from runlore.flow.capture.remember import JOB_LOST
+from runlore.flow.capture.turns import Beat, unhurried
+from runlore.ports.store import Transaction
 
 POLICY_CHANGED = "policy"
 _LISTED = 50
@@ -46,6 +48,17 @@ def do_one_job(parts: Parts, beat: Beat = unhurried) -> bool:
     return True
 
 
+def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at: datetime) -> None:
+    """Have somebody see to it that a new revision of a policy is kept to.
+
+    Whoever still enforces the one before is stopped by that: it may have looked before there was this one.
+    """
+    before = _subject(revision.name, revision.revision - 1)
+    tx.jobs.cancel(JobKind.MAINTAIN, before)
+    subject = _subject(revision.name, revision.revision)
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
 class Heartbeat:
     """Signs of life of one job, no more often than they are needed."""
 
@@ -71,12 +84,20 @@ def _do(parts: Parts, job: Job, stopping: Beat) -> None:
         remembering(parts).settle(RunId(job.subject), job)
         return
     beat = Heartbeat(parts, job, stopping)
-    if job.subject == POLICY_CHANGED:
-        enforce_policies(parts, source=job.subject, beat=beat)
+
+    def hold(tx: Transaction) -> None:
+        tx.jobs.check(job)
+
+    if job.subject.partition("@")[0] in frozenset(PolicyName):
+        enforce_policies(parts, source=POLICY_CHANGED, beat=beat, hold=hold)
     else:
-        maintain(parts, source=job.subject, beat=beat)
+        maintain(parts, source=job.subject, beat=beat, hold=hold)
     with parts.store.transaction() as tx:
         tx.jobs.finish(job)
+
+
+def _subject(name: PolicyName, revision: int) -> str:
+    return f"{name}@{revision}"
 
 
 def _failed(parts: Parts, job: Job, error: Exception) -> None:

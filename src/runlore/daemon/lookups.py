@@ -92,6 +92,12 @@ def radar_records(records: Records, where: RecordFilter) -> tuple[Record, ...]:
     return tuple(reversed(found))
 
 
+def has_others_records(records: Records, scope: Scope, actor: str) -> bool:
+    """Whether a scope holds records that somebody else has made."""
+    everything = _all(records, RecordFilter(scopes=frozenset({scope})))
+    return any(record.created_by != actor for record in everything)
+
+
 def _all(records: Records, where: RecordFilter) -> Iterator[Record]:
     place = None
     while page := records.page(where, limit=_PAGE_RECORDS, before=place):

@@ -1,5 +1,6 @@
 """Maintenance: at a daemon's start, every hour, after a policy has changed, and when the doctor asks."""
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -9,22 +10,16 @@ from runlore.daemon.exports import Exports
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import closing, remembering
 from runlore.domain.audit import Act
-from runlore.domain.errors import Conflict, RunloreError
+from runlore.domain.errors import Conflict, Corrupt, RunloreError
 from runlore.domain.run import ProcessId, Run
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
-from runlore.flow.capture.maintenance import (
-    MAINTENANCE_NOTE,
-    Beat,
-    Diagnostic,
-    Maintenance,
-    Report,
-    unhurried,
-)
+from runlore.flow.capture.maintenance import MAINTENANCE_NOTE, Diagnostic, Maintenance, Report
 from runlore.flow.capture.remember import JOB_LOST
-from runlore.flow.capture.retention import retain
+from runlore.flow.capture.retention import Retention
 from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, lapsed_processes
-from runlore.flow.policies import current_retention, current_run_memory
+from runlore.flow.capture.turns import Beat, Hold, unheld, unhurried
+from runlore.flow.policies import current_run_memory
 from runlore.flow.publish.undo import sweep as sweep_records
 from runlore.flow.reactions import DAEMON, close_where
 from runlore.ports.store import Transaction
@@ -33,15 +28,16 @@ STOPPING = "daemon.stopping"
 _SWEEP = 500
 # These say nothing about what was being maintained.
 _CUT_SHORT = frozenset({STOPPING, JOB_LOST})
+_log = logging.getLogger(__name__)
 
 
-def maintain(parts: Parts, *, source: str, beat: Beat = unhurried) -> Report:
+def maintain(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld) -> Report:
     """Everything: owed memories written, pointers rebuilt, what the policies no longer keep pruned.
 
     A place of memories that cannot be read fails it, and the note that `status` shows says so.
     """
     report = Report(source=source)
-    maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat)
+    maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold)
     try:
         maintenance.settle_owed()
         maintenance.rebuild()
@@ -56,10 +52,10 @@ def maintain(parts: Parts, *, source: str, beat: Beat = unhurried) -> Report:
     return report
 
 
-def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried) -> Report:
+def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld) -> Report:
     """What the policies no longer keep goes; nothing is rebuilt."""
     report = Report(source=source)
-    _enforce(parts, Maintenance(remembering=remembering(parts), report=report, beat=beat))
+    _enforce(parts, Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold))
     _keep_note(parts, report)
     return report
 
@@ -116,9 +112,12 @@ def _interrupt(
 ) -> int:
     ended = 0
     for run in runs:
-        ended += close_where(
-            remembering(parts), closing(parts), run.run_id, interruption(reason), still=still
-        )
+        try:
+            ended += close_where(
+                remembering(parts), closing(parts), run.run_id, interruption(reason), still=still
+            )
+        except Corrupt as damage:
+            _log.warning("run %s cannot be interrupted: %s", run.run_id, damage.sentence)
         beat()
     return ended
 
@@ -131,9 +130,14 @@ def _forget_processes(parts: Parts, lapsed: tuple[ProcessId, ...]) -> None:
 
 def _enforce(parts: Parts, maintenance: Maintenance) -> None:
     maintenance.prune()
-    with parts.store.snapshot() as snapshot:
-        policy = current_retention(snapshot)
-    retain(parts.store, policy, parts.clock.now())
+    retention = Retention(
+        store=parts.store,
+        now=parts.clock.now(),
+        beat=maintenance.beat,
+        hold=maintenance.hold,
+        left=maintenance.report.leave,
+    )
+    policy = retention.enforce()
     if policy.exports_kept:
         Exports(parts.state_root).keep_newest(policy.exports_kept)
 

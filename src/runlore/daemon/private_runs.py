@@ -22,7 +22,13 @@ class PrivateRuns:
             self._runs[run.run_id] = run
             self._runs.move_to_end(run.run_id)
             while len(self._runs) > limits.PRIVATE_RUNS_MAX:
-                self._runs.popitem(last=False)
+                del self._runs[self._oldest(run)]
+
+    def _oldest(self, kept: Run) -> RunId:
+        """Which one makes room: the oldest of whoever opened the latest, else the oldest of all."""
+        others = (name for name in self._runs if name != kept.run_id)
+        own = (name for name in self._runs if self._runs[name].created_by == kept.created_by)
+        return next((name for name in own if name != kept.run_id), next(others))
 
     def drop(self, run_id: RunId) -> None:
         """Let go of a run, for one of that id is stored now."""

@@ -12,8 +12,11 @@ from enum import Enum
 from runlore.domain import limits
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid
+from runlore.domain.excerpt import excerpt
+from runlore.domain.injected import stripped
 from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Layer, Record, RecordId, State
+from runlore.domain.redaction import redacted
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncated
 from runlore.ports.operations import Filters, SearchRequest
 from runlore.ports.store import RecordFilter
@@ -67,6 +70,11 @@ def short_text(name: str, text: str, chars_max: int) -> str:
             hint="shorten it",
         )
     return trimmed
+
+
+def clean_text(name: str, text: str, chars_max: int) -> str:
+    """As `short_text`, and without secrets and without what Runlore itself put into a prompt."""
+    return excerpt(redacted(stripped(short_text(name, text, chars_max))).text, chars_max)
 
 
 def whole_milliseconds(moment: datetime | None) -> datetime | None:

@@ -75,6 +75,7 @@ ROLES = {
 # These concern everything that there is, so a token that is limited to some scopes is not good for them.
 UNLIMITED = frozenset(
     {
+        "status",
         "put_persona",
         "put_policy",
         "rollback_policy",
@@ -108,5 +109,5 @@ def require_role(caller: Caller, operation: str) -> None:
         raise Denied(
             f"{operation} concerns everything, and the token of {caller.actor} is limited to some scopes",
             code="scope.denied",
-            hint="use an operator's token without a limit",
+            hint="use a token without a limit",
         )

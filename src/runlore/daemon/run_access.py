@@ -8,7 +8,8 @@ from runlore.daemon.lookups import askable
 from runlore.daemon.private_runs import PRIVATE_PREFIX, PrivateRuns
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.run import MOVE_TO, Run, RunId, RunStatus, moved
+from runlore.domain.guard.refusing import without_secret
+from runlore.domain.run import MOVE_TO, Artifact, ArtifactId, Run, RunId, RunStatus, moved
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.turns import run_turn
@@ -26,6 +27,7 @@ def run_id_of(run_id: str) -> RunId:
 def new_run_id(run_id: RunId) -> RunId:
     """A caller's own id, checked as a session's id is; those of runs that are not stored stay ours."""
     Scope(ScopeKind.SESSION, run_id)
+    without_secret("the id", run_id)
     if run_id.startswith(f"{PRIVATE_PREFIX}_"):
         raise Invalid(
             f"a run's id must not begin with {PRIVATE_PREFIX}_",
@@ -40,15 +42,28 @@ def own_run(collections: Collections, caller: Caller, run_id: RunId) -> tuple[Ru
     run = collections.runs.get(run_id_of(run_id))
     session = collections.sessions.get(run.session_id)
     if not may_use(caller, session):
-        raise _nothing(caller, run_id)
+        raise _nothing(run_id)
     return run, session
+
+
+def own_artifact(collections: Collections, caller: Caller, artifact_id: ArtifactId) -> Artifact:
+    """An artifact of a session that the caller may use; to everybody else it does not exist."""
+    artifact = collections.runs.get_artifact(ArtifactId(askable(artifact_id, "artifact")))
+    run = collections.runs.get(artifact.run_id)
+    if not may_use(caller, collections.sessions.get(run.session_id)):
+        raise NotFound(
+            f"there is no artifact {artifact_id!r}",
+            code="artifact.not-found",
+            hint="`runlore session run artifacts RUN` lists a run's; old ones are removed by retention",
+        )
+    return artifact
 
 
 def own_run_turn(tx: Transaction, caller: Caller, run_id: RunId) -> tuple[Run, Session]:
     """The same with the run's session ours until the end of the transaction."""
     run, session = run_turn(tx, run_id_of(run_id))
     if not may_use(caller, session):
-        raise _nothing(caller, run_id)
+        raise _nothing(run_id)
     return run, session
 
 
@@ -71,7 +86,7 @@ class Unstored:
             return None if collections.runs.find(run_id_of(run_id)) else _stranger(run_id, self.caller)
         session = collections.sessions.find(run.session_id)
         if session is None or not may_use(self.caller, session):
-            raise _nothing(self.caller, run_id)
+            raise _nothing(run_id)
         return run
 
     def holds(self, store: Store, run_id: RunId) -> bool:
@@ -104,7 +119,9 @@ class Unstored:
         if run.status is status:
             return run
         after = replace(moved(run, MOVE_TO[status], at), revision=1)
-        self.runs.keep(after)
+        # Anybody can make up the id of a run that nobody here has opened: it takes no place from the others.
+        if run.session_id != UNKNOWN_SESSION:
+            self.runs.keep(after)
         return after
 
 
@@ -120,9 +137,8 @@ def _stranger(run_id: RunId, caller: Caller) -> Run:
     )
 
 
-def _nothing(caller: Caller, run_id: RunId) -> NotFound:
+def _nothing(run_id: RunId) -> NotFound:
+    """In the words for a run that nobody has, so that its existence is not told."""
     return NotFound(
-        f"there is no run {run_id!r} for {caller.actor}",
-        code="run.not-found",
-        hint="an agent uses the runs of sessions that its own token made, or that its token is limited to",
+        f"there is no run {run_id!r}", code="run.not-found", hint="`runlore session runs` shows the ids"
     )

@@ -16,6 +16,16 @@ from runlore.ports.store import Store
 NOTE_PREFIX = "scrub-"
 
 
+class Erasing:
+    """One erasure: whoever does it says when it is committed, for from then on its note must stay."""
+
+    is_committed = False
+
+    def commit(self) -> None:
+        """Say that something was erased, whatever goes wrong behind it."""
+        self.is_committed = True
+
+
 class Scrubbing:
     """The notes of one state root."""
 
@@ -23,16 +33,18 @@ class Scrubbing:
         self._folder = state_root
 
     @contextmanager
-    def after(self, store: Store) -> Iterator[None]:
+    def after(self, store: Store) -> Iterator[Erasing]:
         """Scrub the store after what is done inside."""
         note = self._write_note()
+        erasing = Erasing()
         try:
-            yield
+            yield erasing
         except Unavailable:
             # Nobody knows whether it was done: the next start scrubs to be sure.
             raise
         except RunloreError:
-            _remove(note)
+            if not erasing.is_committed:
+                _remove(note)
             raise
         try:
             store.scrub()

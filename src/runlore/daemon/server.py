@@ -7,7 +7,9 @@ import fcntl
 import ipaddress
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -27,6 +29,7 @@ GRACE_S = 10
 # After these the store acknowledges no write any more, until it is opened again.
 _STOPPED = frozenset({"store.io", "store.damaged", "store.disk-full"})
 _PID_BYTES_MAX = 20
+_PROBE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,11 @@ def is_loopback(host: str) -> bool:
 class Health:
     """Whether the daemon can do its work, and why not."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
+        self._elapsed = elapsed
+        self._asking = threading.Lock()
+        self._asked: tuple[float, RunloreError | None] | None = None
         self._stopping = False
         self._is_ready = False
 
@@ -104,8 +110,18 @@ class Health:
             return ("the daemon is stopping",)
         if not self._is_ready:
             return ("the daemon is starting",)
-        failure = self.failure()
+        failure = self._recent_failure()
         return () if failure is None else (f"{failure.sentence} [{failure.code}]",)
+
+    def _recent_failure(self) -> RunloreError | None:
+        """As `failure`, asked at most once a second: probes need no token, and keep no writer waiting."""
+        now, asked = self._elapsed(), self._asked
+        if asked is not None and (now - asked[0] < _PROBE_S or self._asking.locked()):
+            return asked[1]
+        with self._asking:
+            if self._asked is asked:
+                self._asked = (now, self.failure())
+            return self._asked[1] if self._asked else None
 
     def failure(self) -> RunloreError | None:
         """What keeps the store from accepting writes. A transaction that writes nothing finds out."""
@@ -142,6 +158,11 @@ class Service:
 def service(parts: Parts, server: Server) -> Service:
     """The service of opened parts."""
     return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
+
+
+def made_private(state_root: str) -> None:
+    """Make a state root ready before anything is put into it: only an empty folder, or ours, can be."""
+    prepare_state_root(state_root)
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Tokens: who a secret stands for, and the operator's own token of a state root."""
 
 import hmac
+import logging
 import os
+import stat
 import tempfile
 import threading
 from contextlib import suppress
@@ -19,6 +21,7 @@ OPERATOR = "operator"
 _SECRET_CHARS_MAX = 500
 _REMEMBERED_MAX = 1_000
 _NAMES_TRIED_MAX = 1_000
+_log = logging.getLogger(__name__)
 
 
 class TokenBook:
@@ -98,23 +101,41 @@ def operator_secret(parts: Parts) -> str:
 
 def read_secret(state_root: str) -> str | None:
     """The operator's secret as the file has it; None where there is none."""
+    path = os.path.join(state_root, TOKEN_FILE)
     try:
-        with open(os.path.join(state_root, TOKEN_FILE), encoding="utf-8") as file:
-            return file.read(_SECRET_CHARS_MAX).strip() or None
-    except (FileNotFoundError, UnicodeDecodeError):
+        # Whoever put a link or a pipe there has something in mind: neither is followed, neither holds us up.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None
     except OSError as error:
-        raise Unavailable(
-            f"{TOKEN_FILE} in {state_root} cannot be read: {error.strerror}",
-            code="token.file",
-            hint="make it a file that this user can read, or remove it: the next start makes a new one",
-        ) from None
+        reason = "it is a link" if os.path.islink(path) else error.strerror or "it cannot be opened"
+        raise _unreadable(state_root, reason) from None
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise _unreadable(state_root, "it is not a regular file")
+        return os.read(opened, _SECRET_CHARS_MAX).decode().strip() or None
+    except UnicodeDecodeError:
+        return None
+    except OSError as error:
+        raise _unreadable(state_root, error.strerror or "reading failed") from None
+    finally:
+        os.close(opened)
+
+
+def _unreadable(state_root: str, reason: str) -> Unavailable:
+    return Unavailable(
+        f"{TOKEN_FILE} in {state_root} cannot be read: {reason}",
+        code="token.file",
+        hint="make it a file that this user can read, or remove it: the next start makes a new one",
+    )
 
 
 def _is_good(store: Store, secret: str) -> bool:
     with store.snapshot() as snapshot:
         token = snapshot.tokens.by_digest(token_digest(secret))
-    return token is not None and token.revoked_at is None and token.role is Role.OPERATOR
+    if token is None or token.revoked_at is not None:
+        return False
+    return token.role is Role.OPERATOR and token.scopes is None
 
 
 def _made(parts: Parts) -> MadeToken:
@@ -127,6 +148,13 @@ def _made(parts: Parts) -> MadeToken:
         with suppress(Conflict):
             with parts.store.transaction() as tx:
                 tx.tokens.insert(made.token)
+            if number > 1:
+                # They are not revoked: another daemon on the same database may be using them.
+                _log.warning(
+                    "%s was made for this state root. Earlier operator's tokens of daemons stay good; "
+                    "`runlore token list` shows them, and `runlore token revoke NAME` ends one that was lost",
+                    name,
+                )
             return made
     raise Unavailable(
         f"there are {_NAMES_TRIED_MAX:,} operator's tokens already",

@@ -1,5 +1,6 @@
 """Who may call: roles, callers and the tokens that name them. Of a token's secret only a digest is kept."""
 
+import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +12,10 @@ from runlore.domain.scope import Scope
 from runlore.domain.storable import is_storable
 
 TokenId = NewType("TokenId", str)
+
+# Names that Runlore itself acts under: a token that took one would pass for it in the history.
+_RESERVED = frozenset({"operator", "daemon", "default"})
+_RESERVED_PREFIX = "operator-"
 
 
 class Role(StrEnum):
@@ -65,3 +70,9 @@ def checked_token_name(name: str) -> str:
             hint="name it after who uses it, such as claude-code",
         )
     return text
+
+
+def is_reserved_name(name: str) -> bool:
+    """Whether a name is one of Runlore's own, or would be read as one: case and look-alike forms count."""
+    read = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
+    return read in _RESERVED or read.startswith(_RESERVED_PREFIX)

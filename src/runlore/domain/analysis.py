@@ -8,7 +8,7 @@ here knows of records or scores.
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.strip().lower()
-    return _FOLDABLE.sub(_fold_run, _IGNORABLE.sub("", text)).strip()
+    return _pattern(letters.FOLDABLE, "+").sub(_fold_run, _pattern(letters.IGNORABLE).sub("", text)).strip()
 
 
 def terms_of(text: str) -> list[str]:
@@ -80,8 +80,10 @@ def forget_words() -> None:
     _terms_of_chunk.cache_clear()
 
 
-_FOLDABLE = re.compile(f"[{letters.FOLDABLE}]+")
-_IGNORABLE = re.compile(f"[{letters.IGNORABLE}]")
+@cache
+def _pattern(inside: str, behind: str = "") -> re.Pattern[str]:
+    """A class of characters. Compiled when it is first asked for: a command that reads no text never is."""
+    return re.compile(f"[{inside}]{behind}")
 
 
 def _chunk_pattern(spaced: str) -> str:
@@ -93,12 +95,17 @@ def _chunk_pattern(spaced: str) -> str:
     )
 
 
-_CHUNK = re.compile(rf"[{letters.UNSPACED}]++|{_chunk_pattern(letters.SPACED)}")
-_CHUNK_ASCII = re.compile(_chunk_pattern("0-9A-Za-z"))
+@cache
+def _chunk() -> re.Pattern[str]:
+    return re.compile(rf"[{letters.UNSPACED}]++|{_chunk_pattern(letters.SPACED)}")
 
-_UNSPACED = re.compile(f"[{letters.UNSPACED}]")
-_UNIT = re.compile(f".[{letters.UNSPACED_MARK}]*")
-_HAN = re.compile(f"[{letters.HAN}]")
+
+@cache
+def _unit() -> re.Pattern[str]:
+    return re.compile(f".[{letters.UNSPACED_MARK}]*")
+
+
+_CHUNK_ASCII = re.compile(_chunk_pattern("0-9A-Za-z"))
 _VERSION = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)+)")
 _JOINER = re.compile("[._\u2010-]")
 _CAMEL = re.compile("[A-Z]{2,}s(?![a-z])[0-9]*|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[^A-Z]+")
@@ -116,7 +123,9 @@ def _normal_run(run: re.Match[str]) -> str:
 def _chunks(text: str) -> list[str]:
     if text.isascii():
         return _CHUNK_ASCII.findall(text)
-    return _CHUNK.findall(_FOLDABLE.sub(_normal_run, _IGNORABLE.sub("", text)))
+    return _chunk().findall(
+        _pattern(letters.FOLDABLE, "+").sub(_normal_run, _pattern(letters.IGNORABLE).sub("", text))
+    )
 
 
 def _chunk_terms(chunk: str) -> tuple[str, ...]:
@@ -127,7 +136,7 @@ _terms_of_chunk = lru_cache(_CACHE_ENTRIES)(_chunk_terms)
 
 
 def _chunk_words(chunk: str) -> list[str]:
-    if _UNSPACED.match(chunk):
+    if _pattern(letters.UNSPACED).match(chunk):
         return _ngrams(chunk)
     if version := _VERSION.fullmatch(chunk):
         return [version[1]]
@@ -162,14 +171,14 @@ def _compound_words(parts: list[str]) -> list[str]:
 
 def _ngrams(run: str) -> list[str]:
     """Every pair of neighbours, every Han character alone, and a unit of any script that has no neighbour."""
-    units = _UNIT.findall(run)
+    units = _unit().findall(run)
     if len(units) == 1:
         return units
     grams = []
     for unit, following in pairwise(units):
-        if _HAN.match(unit):
+        if _pattern(letters.HAN).match(unit):
             grams.append(unit)
         grams.append(unit + following)
-    if _HAN.match(units[-1]):
+    if _pattern(letters.HAN).match(units[-1]):
         grams.append(units[-1])
     return grams

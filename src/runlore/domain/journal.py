@@ -4,6 +4,7 @@ What a caller reports becomes an `Entry` (bounded, redacted, without what Runlor
 the store gives it its number.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,9 +66,14 @@ def text_of(body: Mapping[str, object]) -> str:
 
 def is_repeat(stored: Sequence[JournalEvent], run_id: RunId, entries: Sequence[Entry]) -> bool:
     """Whether a stored range is what is being appended once more."""
-    return [(event.run_id, event.type, event.body) for event in stored] == [
-        (run_id, entry.type, entry.body) for entry in entries
+    return [(event.run_id, event.type, _canonical(event.body)) for event in stored] == [
+        (run_id, entry.type, _canonical(entry.body)) for entry in entries
     ]
+
+
+def _canonical(body: JsonObject) -> str:
+    """A body as one text: to Python `true` and `1` are equal, to whoever reports them they are not."""
+    return json.dumps(body, sort_keys=True, default=dict)
 
 
 def number_conflict(session_id: SessionId, *, first_number: int, next_number: int) -> Conflict:

@@ -17,7 +17,10 @@ from runlore.domain.journal import DERIVED_KEYS, REPORTED, Entry, EventType
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.redaction import redacted_json
 from runlore.domain.run import Run
-from runlore.domain.session import Binding, bound, plain_binding
+from runlore.domain.session import Binding, plain_binding, rebound
+
+# What a tool told stays as it was told: it is evidence, and what is remembered of a run is not taken from it.
+_EVIDENCE = frozenset({"output"})
 
 Check = Callable[[JsonValue], str | None]
 
@@ -25,7 +28,7 @@ Check = Callable[[JsonValue], str | None]
 def entered(plain: JsonObject) -> Entry:
     """Read one reported event. Invalid says which field is wrong."""
     kind = _type_of(plain)
-    given = {name: value for name, value in plain.items() if name != "type" and name not in DERIVED_KEYS}
+    given = {name: value for name, value in plain.items() if name != "type" and not _is_derived(name)}
     _check_bounds(kind, given)
     body = _usage(given) if kind is EventType.USAGE else _fields(kind, given)
     return _cleaned(kind, body)
@@ -68,7 +71,7 @@ def binding_of(body: JsonObject) -> Binding:
     """The binding that a stored event tells of; an emptied one tells of none. Corrupt when it is neither."""
     try:
         told = session.binding_of(body)
-        return bound(
+        return rebound(
             told,
             persona_id=told.persona_id,
             project_ids=told.project_ids,
@@ -116,7 +119,7 @@ def _fields(kind: EventType, given: JsonObject) -> dict[str, JsonValue]:
             raise _bad(kind, name, "is missing")
         if problem := field.check(value):
             raise _bad(kind, name, problem)
-        body[name] = _without_derived(value) if name == "arguments" and isinstance(value, Mapping) else value
+        body[name] = _without_derived(value) if name == "arguments" else value
     return body
 
 
@@ -150,7 +153,8 @@ def _report(name: str, value: JsonValue) -> str | None:
 
 
 def _cleaned(kind: EventType, body: JsonObject) -> Entry:
-    clean, _ = redacted_json(_echoes_stripped(body))
+    told = {name: value if name in _EVIDENCE else _echoes_stripped(value) for name, value in body.items()}
+    clean, _ = redacted_json(told)
     return Entry(type=kind, body=cast("JsonObject", clean))
 
 
@@ -164,8 +168,19 @@ def _echoes_stripped(value: JsonValue) -> JsonValue:
     return value
 
 
-def _without_derived(value: JsonObject) -> dict[str, JsonValue]:
-    return {key: item for key, item in value.items() if key not in DERIVED_KEYS}
+def _without_derived(value: JsonValue, depth: int = 1) -> JsonValue:
+    """The value without the keys that Runlore derives, at any depth; too deep a one is refused later."""
+    if isinstance(value, str) or depth > limits.EVENT_DEPTH_MAX:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _without_derived(item, depth + 1) for key, item in value.items() if not _is_derived(key)}
+    if isinstance(value, Sequence):
+        return [_without_derived(item, depth + 1) for item in value]
+    return value
+
+
+def _is_derived(key: str) -> bool:
+    return key.strip().lower() in DERIVED_KEYS
 
 
 def _check_bounds(kind: EventType, body: JsonObject) -> None:

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.guard import first_secret, redact
+from runlore.domain.guard.finding import ASSIGNMENT
 from runlore.domain.personal.view import personal_view
-from runlore.domain.personal_data import redact_personal_data
+from runlore.domain.personal_data import MARKER, redact_personal_data
 from runlore.domain.record import JsonObject, JsonValue
 
 # What an assignment's value is told by stands at its beginning.
@@ -19,8 +21,16 @@ CREDENTIALS = (
     "493817",
     "legal winner thank year wave sausage worth useful legal winner thank yellow",
 )
-BEGINNING_CHARS, SHOWN_CHARS_MIN = 16_384, 1_024
+# Something that only a password's or a key's name makes a secret.
+PASSWORD, SECRET_DIGITS_MIN = "hunter2k", 4
+BEGINNING_CHARS, SHOWN_CHARS_MIN, MARGIN_CHARS = 16_384, 1_024, 1_024
+MARKER_CHARS_MAX = 64
+HIDDEN_CHARS_MAX = 16 * BEGINNING_CHARS
 _NAMING_KEYS = ("name", "key")
+# Keys whose values tell something about a credential and are none.
+_DESCRIBING_KEYS = frozenset(
+    {"type", "kind", "name", "namespace", "id", "title", "description", "format", "url", "uri", "path"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,37 +51,57 @@ def redacted(text: str, *, personal: bool = False) -> Redaction:
 
 
 def redacted_beginning(text: str, *, personal: bool = False) -> Redaction:
-    """As `redacted`, with personal data looked for only as far as a preview of the text can reach.
+    """As `redacted`, for no more of a text than a preview of it can reach, however long the text is.
 
     What is found is told by what is near it, and a marker is never much shorter than what it stands for.
-    Where little of the beginning is left, or little of it can be seen, the whole text is looked at.
+    Where little of the beginning can be seen, more of it is looked at; what hides longer is not shown at all.
     """
-    clean, count = redact(text)
-    if not personal:
-        return Redaction(text=clean, count=count)
-    beginning, more = redact_personal_data(clean[:BEGINNING_CHARS])
-    if len(clean) > BEGINNING_CHARS and len(personal_view(beginning).text) < SHOWN_CHARS_MIN:
-        beginning, more = redact_personal_data(clean)
-    return Redaction(text=beginning, count=count + more)
+    beginning = _beginning(text)
+    if beginning is None:
+        return Redaction(text="", count=0)
+    found = redacted(beginning, personal=personal)
+    return found if len(beginning) == len(text) else replace(found, text=f"{found.text}{ELLIPSIS}")
+
+
+def _beginning(text: str) -> str | None:
+    """The part of a text to look at; None where next to nothing of it can be seen for too long."""
+    for chars in (BEGINNING_CHARS, HIDDEN_CHARS_MAX):
+        if len(text) <= chars:
+            return text
+        beginning = text[: _cut(text, chars)]
+        if len(personal_view(beginning).text) >= SHOWN_CHARS_MIN:
+            return beginning
+    return None
+
+
+def _cut(text: str, chars: int) -> int:
+    """Where a text is cut so that nothing which was redacted, and no word, is cut in two."""
+    at = next((found for end in "\n " if (found := text.rfind(end, chars - MARGIN_CHARS, chars)) > 0), chars)
+    marker = text.rfind("<", max(0, at - MARKER_CHARS_MAX), at)
+    is_cut = marker >= 0 and text.startswith(MARKER, marker) and text.find(">", marker, at) < 0
+    return marker if is_cut else at
 
 
 def redacted_json(value: JsonValue, *, name: str = "") -> tuple[JsonValue, int]:
-    """A JSON value without secrets in its strings and keys, and how many there were.
+    """A JSON value without secrets in its strings, numbers and keys, and how many there were.
 
     A key names its value, so `{"api_key": "..."}` is an assignment too; so are `{"name": "API_KEY", "value":
-    "..."}` and `["--password", "..."]`. Keys that become alike are numbered: none is lost.
+    "..."}`, `["--password", "..."]` and `{"api_key": {"value": "..."}}`. Keys that become alike are numbered:
+    none is lost.
     """
     if isinstance(value, str):
         return _redacted_text(value, name)
     if isinstance(value, Mapping):
-        return _redacted_object(value)
+        return _redacted_object(value, name)
     if isinstance(value, Sequence):
         items = [redacted_json(item, name=told) for told, item in _named_items(value, name)]
         return [item for item, _ in items], sum(count for _, count in items)
+    if isinstance(value, int) and not isinstance(value, bool) and _is_secret_number(value, name):
+        return f"<redacted:{ASSIGNMENT}>", 1
     return value, 0
 
 
-def _redacted_object(value: JsonObject) -> tuple[JsonValue, int]:
+def _redacted_object(value: JsonObject, name: str) -> tuple[JsonValue, int]:
     pairs: dict[str, JsonValue] = {}
     alike: Counter[str] = Counter()
     total = 0
@@ -80,7 +110,7 @@ def _redacted_object(value: JsonObject) -> tuple[JsonValue, int]:
         if in_key:
             alike[clean_key] += 1
             clean_key = _free_key(clean_key, alike, value)
-        clean_item, in_item = redacted_json(item, name=_name_of(value, key))
+        clean_item, in_item = redacted_json(item, name=_name_of(value, key, name))
         pairs[clean_key] = clean_item
         total += in_key + in_item
     return pairs, total
@@ -109,14 +139,19 @@ def _free_key(key: str, alike: Counter[str], taken: JsonObject) -> str:
         alike[key] += 1
 
 
-def _name_of(value: JsonObject, key: str) -> str:
-    """The key, or in a pair of name and value what the pair says its name is."""
+def _name_of(value: JsonObject, key: str, outer: str) -> str:
+    """The key, or in a pair of name and value what the pair says its name is.
+
+    Inside something that a credential's name is given to, that name goes before keys that name none.
+    """
     if key == "value":
         for naming in _NAMING_KEYS:
             name = value.get(naming)
             if isinstance(name, str) and name:
                 return name
-    return key
+    if not outer or key.lower() in _DESCRIBING_KEYS or not _names_credential(outer[:NAME_CHARS_MAX]):
+        return key
+    return key if _names_credential(key[:NAME_CHARS_MAX]) and _is_word(key) else outer
 
 
 def _named_items(value: Sequence[JsonValue], name: str) -> Iterator[tuple[str, JsonValue]]:
@@ -137,6 +172,22 @@ def _redacted_text(text: str, name: str) -> tuple[str, int]:
         return clean, count
     finding = first_secret(f"{name[:NAME_CHARS_MAX]}: {beginning}")
     return (f"<redacted:{finding.rule}>", 1) if finding else (text, 0)
+
+
+def _is_secret_number(number: int, name: str) -> bool:
+    """Whether a number is what a credential's name promises. Only a password may be made of digits alone."""
+    told = name[:NAME_CHARS_MAX]
+    if not told or not _names_credential(told):
+        return False
+    return _makes_secret(told, str(number)) or (
+        len(str(abs(number))) >= SECRET_DIGITS_MIN and _makes_secret(told, PASSWORD)
+    )
+
+
+def _makes_secret(name: str, value: str) -> bool:
+    """Whether it is the name that makes a secret of a value; the name itself may hold one."""
+    found = first_secret(f"{name}: {value}")
+    return found is not None and found.start > len(name)
 
 
 def _names_credential(name: str) -> bool:

@@ -127,7 +127,10 @@ def moved(run: Run, move: RunMove, at: datetime, *, reason: str = "", error: str
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """A text that a run left behind: a diff, a report, a request as it was sent."""
+    """A text that a run left behind: a diff, a report, a request as it was sent.
+
+    Lists tell only the beginning of a long text; then `whole_bytes` is the size of all of it.
+    """
 
     artifact_id: ArtifactId
     run_id: RunId
@@ -135,3 +138,4 @@ class Artifact:
     name: str
     text: str
     created_at: datetime
+    whole_bytes: int | None = None

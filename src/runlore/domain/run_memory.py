@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
+from runlore.domain.injected import stripped
 from runlore.domain.personal_data import MARKER
 from runlore.domain.redaction import Redaction, redacted_beginning
 from runlore.domain.run import ArtifactId, Run, RunId, RunStatus
@@ -98,7 +99,7 @@ def remembered(
     assert run.finished_at is not None, "only a terminal run is remembered"
     parts = (text.request, text.outcome, run.error, run.reason)
     request, outcome, error, reason = (
-        redacted_beginning(part.strip(), personal=redact_pii) for part in parts
+        redacted_beginning(stripped(part).strip(), personal=redact_pii) for part in parts
     )
     memory = RunMemory(
         session_id=run.session_id,

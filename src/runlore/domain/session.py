@@ -5,7 +5,7 @@ moment can be told from the events.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NewType
 
@@ -17,6 +17,7 @@ from runlore.domain.capability import (
     plain_capability_scope,
 )
 from runlore.domain.errors import Invalid
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 
@@ -50,6 +51,8 @@ class Session:
     created_at: datetime
     active_at: datetime
     ended_at: datetime | None = None
+    # Kept for deciding who may open it again; no answer tells it.
+    ended_by: str | None = field(default=None, compare=False)
     forgotten_at: datetime | None = None
     next_number: int = 1
     checkpoint_number: int | None = None
@@ -91,7 +94,38 @@ def bound(
     project_ids: Iterable[str],
     capability_scope: CapabilityScope,
 ) -> Binding:
-    """Another binding, its ids checked; projects keep their order and stand once."""
+    """Another binding, its ids checked, and what is new in it free of secrets.
+
+    Projects keep their order and stand once.
+    """
+    after = rebound(
+        binding, persona_id=persona_id, project_ids=project_ids, capability_scope=capability_scope
+    )
+    if persona_id is not None and persona_id != binding.persona_id:
+        without_secret("the persona's id", persona_id)
+    for project in after.project_ids:
+        if project not in binding.project_ids:
+            without_secret("a project's id", project)
+    if capability_scope != binding.capability_scope:
+        refuse_secret_patterns(capability_scope)
+    return after
+
+
+def refuse_secret_patterns(scope: CapabilityScope) -> None:
+    """Refuse a capability scope that holds a secret among its names and patterns."""
+    lists = (scope.allow_tools, scope.deny_tools, scope.allow_skills, scope.deny_skills)
+    for pattern in (pattern for patterns in lists for pattern in patterns or ()):
+        without_secret("a pattern of the capability scope", pattern)
+
+
+def rebound(
+    binding: Binding,
+    *,
+    persona_id: PersonaId | None,
+    project_ids: Iterable[str],
+    capability_scope: CapabilityScope,
+) -> Binding:
+    """As `bound`, for what is stored already: a guard that has learned more must not make it unreadable."""
     projects = tuple(dict.fromkeys(project_ids))
     if len(projects) > limits.SESSION_PROJECTS_MAX:
         raise Invalid(

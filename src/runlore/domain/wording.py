@@ -4,6 +4,7 @@ Ranking reads a text through `analysis`, which throws away what matters here: or
 """
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from runlore.domain import analysis, letters
@@ -35,7 +36,7 @@ def folded(text: str) -> str:
 def read_words(text: str) -> list[Word]:
     """The words of a folded text. Inner punctuation stays: `10:30`, `C++` and `https://x` are words."""
     spaced = _HALF_GLUED.sub(lambda match: f" {match[0]} ", text)
-    spaced = _UNSPACED_COPULA.sub(r" \1 ", _UNSPACED_COLON.sub(" : ", spaced), count=1)
+    spaced = _compiled(_UNSPACED_COPULA).sub(r" \1 ", _compiled(_UNSPACED_COLON).sub(" : ", spaced), count=1)
     tokens = spaced.split()
     words: list[Word] = []
     for index, token in enumerate(tokens):
@@ -54,13 +55,15 @@ def read_words(text: str) -> list[Word]:
 
 def is_unspaced(text: str) -> bool:
     """Whether it has letters of a script that is written without spaces."""
-    return _UNSPACED.search(text) is not None
+    return _compiled(_UNSPACED).search(text) is not None
 
 
-_UNSPACED = re.compile(f"[{letters.UNSPACED}]")
-_UNSPACED_COLON = re.compile(f"(?<=[{letters.UNSPACED}]):|:(?=[{letters.UNSPACED}])")
+# Compiled when a text first needs them: they are large, and most commands read no text.
+_compiled = cache(re.compile)
+_UNSPACED = f"[{letters.UNSPACED}]"
+_UNSPACED_COLON = f"(?<=[{letters.UNSPACED}]):|:(?=[{letters.UNSPACED}])"
 # 是 is a copula except inside words such as 但是, 还是, 总是 and 是否.
-_UNSPACED_COPULA = re.compile(
+_UNSPACED_COPULA = (
     f"(?<=[{letters.HAN}])(?<![但还要于可总就只凡或若正都也不])(不?是)(?!否|的)(?=[{letters.UNSPACED}])"
 )
 _HALF_GLUED = re.compile(r"(?<=[\w'\"`)\]])(:=|!=|={1,3})(?=\s)|(?<=\s)(:=|!=|={1,3})(?=[\w'\"`({\[/.$~-])")

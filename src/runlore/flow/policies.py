@@ -1,5 +1,7 @@
 """The policies in force, read from the store; the defaults where nobody has put one."""
 
+from datetime import datetime
+
 from runlore.domain.policy import (
     PolicyName,
     PolicyRevision,
@@ -26,6 +28,14 @@ def current_run_memory(collections: Collections) -> RunMemoryPolicy:
     """What is remembered of runs."""
     stored = collections.policies.current(PolicyName.RUN_MEMORY)
     return RunMemoryPolicy() if stored is None else run_memory_policy(stored.policy)
+
+
+def run_memory_then(collections: Collections, moment: datetime) -> RunMemoryPolicy:
+    """What was remembered of runs at a past moment."""
+    for revision in collections.policies.history(PolicyName.RUN_MEMORY):
+        if revision.updated_at is not None and revision.updated_at <= moment:
+            return run_memory_policy(revision.policy)
+    return RunMemoryPolicy()
 
 
 def current_retention(collections: Collections) -> RetentionPolicy:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from runlore.domain.job import Job
 from runlore.domain.run import RunId
 from runlore.domain.run_memory import RunMemory
 
@@ -23,6 +24,14 @@ class Unreadable:
     problem: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Owed:
+    """What a memory was made under: the policy's revision, and the job of whoever holds one."""
+
+    policy_revision: int
+    job: Job | None
+
+
 class RunMemories(Protocol):
     """The memories of terminal runs, one each."""
 
@@ -31,11 +40,14 @@ class RunMemories(Protocol):
         """Whether they are rows of the store itself, and so come and go with its backups."""
         ...
 
-    def put(self, memory: RunMemory) -> None:
+    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
         """Keep a memory, whole or not at all, in place of an earlier one of the same run.
 
-        Shared by several daemons, it is kept only while the run's memory is still owed (`pending`) or stored:
-        a writer that was suspended meanwhile must not bring back what was pruned or forgotten.
+        It is kept only while the run's memory is `pending`, and with `owed` only while the policy is at that
+        revision and the job is still its holder's; else nothing happens. A writer that was suspended
+        meanwhile must not replace what another has stored, nor bring back what was pruned or forgotten.
+
+        Files take the memory of a run that the store does not know yet too: a restore writes them first.
         """
         ...
 
@@ -55,7 +67,7 @@ class RunMemories(Protocol):
         """All that is kept, strangers included. Unavailable when the place itself cannot be read."""
         ...
 
-    def discard(self, found: Unreadable) -> None:
+    def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, links and folders in place of a file included; never what a link
-        leads to."""
+        leads to. False where it is not there any more: gone, or a good memory has taken its place."""
         ...

@@ -111,7 +111,8 @@ class Runs(Protocol):
         ...
 
     def idle_external(self, since: datetime, *, limit: int) -> tuple[Run, ...]:
-        """Open runs without an executor whose `active_at` is earlier than a moment."""
+        """Open runs without an executor whose `active_at` is earlier than a moment. Here, in `abandoned` and
+        in `owing_memory` a run that cannot be read is left out, so that it keeps no other one waiting."""
         ...
 
     def abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
@@ -162,12 +163,21 @@ class Runs(Protocol):
         """A run's artifacts, oldest first."""
         ...
 
+    def artifact_excerpts(self, run_id: RunId, *, chars_max: int) -> tuple[Artifact, ...]:
+        """The same with at most so many characters of each text, and `whole_bytes` where that is not all;
+        long texts are not read as a whole."""
+        ...
+
+    def request_excerpts(self, run_ids: Sequence[RunId], *, chars_max: int) -> dict[RunId, str]:
+        """At most so many characters of each run's input; long ones are not read as a whole."""
+        ...
+
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
         """The ids of a run's artifacts, oldest first."""
         ...
 
     def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
-        """All artifacts with their time and bytes, oldest first; for retention."""
+        """The artifacts of runs that have ended, with their time and bytes, oldest first; for retention."""
         ...
 
     def artifact_bytes(self) -> int:
@@ -237,12 +247,32 @@ class Journal(Protocol):
         """Empty the bodies of all events of a session: how many there were."""
         ...
 
+    def erase_checkpoints(self, session_id: SessionId, before: datetime) -> int:
+        """Empty a session's checkpoints from before a moment: how many there were."""
+        ...
+
+    def sessions_with_checkpoints(self, before: datetime) -> tuple[SessionId, ...]:
+        """The sessions with a checkpoint from before a moment that still says something, by id."""
+        ...
+
+    def count(self, *, session_id: SessionId | None = None, run_id: RunId | None = None) -> int:
+        """How many events of a session or a run still say something, damaged ones included."""
+        ...
+
     def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
         """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
         ...
 
     def bytes(self) -> int:
         """The bytes of all bodies, about."""
+        ...
+
+    def miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
+        """Sessions, by id, of which `bytes` counts something else than their bodies take."""
+        ...
+
+    def recount(self, session_id: SessionId) -> None:
+        """Count a session's bytes anew, from its events; they are derived."""
         ...
 
 

@@ -15,7 +15,8 @@ class Jobs(Protocol):
 
     def put(self, job: Job) -> bool:
         """Queue a job, or with a holder and fence 1 queue it as claimed already; False, and nothing changed,
-        when there is a job of this kind and subject."""
+        when one of this kind and subject waits or is leased. A dead one makes room for it: whatever keeps
+        being asked for is tried again, from its first attempt."""
         ...
 
     def claim(
@@ -31,6 +32,10 @@ class Jobs(Protocol):
 
     def check(self, job: Job) -> None:
         """Keep the job ours to the end of this transaction; Conflict (`job.lost`) when its fence is not."""
+        ...
+
+    def is_held(self, job: Job) -> bool:
+        """Whether the job is leased under this very fence."""
         ...
 
     def finish(self, job: Job) -> None:

@@ -39,4 +39,4 @@ def open_run_memories(*, store: Store, state_root: str) -> RunMemories:
 
         if isinstance(store, PostgresStore):
             return store.run_memories()
-    return FileRunMemories(os.path.join(os.path.abspath(state_root), FOLDER))
+    return FileRunMemories(os.path.join(os.path.abspath(state_root), FOLDER), snapshots=store.snapshot)

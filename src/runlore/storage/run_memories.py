@@ -10,15 +10,18 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.run import RunId
 from runlore.domain.run_memory import RunMemory
-from runlore.ports.run_memories import Unreadable
+from runlore.ports.run_memories import Owed, Unreadable
+from runlore.ports.store import Snapshot
 from runlore.storage import run_memory_names as names
+from runlore.storage.owed_memories import may_be_kept
 from runlore.storage.run_memory_body import document_of, memory_in, unreadable
 
 FOLDER = "run-memories"
@@ -32,19 +35,28 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # These say something about this process or machine, and nothing about the file.
 _NOT_THE_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
+Snapshots: TypeAlias = Callable[[], AbstractContextManager[Snapshot]]
+
 
 class FileRunMemories:
-    """`ports.run_memories.RunMemories` in a folder, which is made when there is something to keep."""
+    """`ports.run_memories.RunMemories` in a folder, which is made when there is something to keep.
+
+    `snapshots` are those of the store that owes them; without it, whatever comes is kept.
+    """
 
     in_store = False
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, snapshots: Snapshots | None = None) -> None:
         self._folder = os.path.abspath(folder)
+        self._snapshots = snapshots
+        # Held by whoever changes what a name leads to, from looking at what is owed until it is done.
+        self._changing = threading.Lock()
         self._writing: set[str] = set()
         self._lock = threading.Lock()
 
-    def put(self, memory: RunMemory) -> None:
-        """Keep a memory: written beside its place and synced, then moved there, then the folder synced."""
+    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+        """Keep a memory: written beside its place and synced, moved there while it is owed, then the folder
+        synced."""
         document = document_of(memory)
         with self._errors():
             self._make_folder()
@@ -53,7 +65,9 @@ class FileRunMemories:
                 _make_private(folder)
                 with self._temporary(folder) as temporary:
                     _write(folder, temporary, document)
-                    self._move(folder, temporary, names.name_of(memory.run_id))
+                    with self._changing:
+                        if self._may_keep(memory.run_id, owed):
+                            self._move(folder, temporary, names.name_of(memory.run_id))
                 os.fsync(folder)
             finally:
                 os.close(folder)
@@ -76,7 +90,7 @@ class FileRunMemories:
 
     def delete(self, run_id: RunId) -> None:
         """Delete a memory; what else stands in its place is taken away too."""
-        with self._opened() as folder:
+        with self._changing, self._opened() as folder:
             if folder is not None and _take_away(folder, names.name_of(run_id)):
                 os.fsync(folder)
 
@@ -90,16 +104,24 @@ class FileRunMemories:
                 page = [] if folder is None else self._page(folder, listed[start : start + PAGE_FILES])
             yield from page
 
-    def discard(self, found: Unreadable) -> None:
+    def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, unless a good memory has taken its place meanwhile."""
-        with self._opened() as folder:
+        with self._changing, self._opened() as folder:
             name = None if folder is None else self._name_of(folder, found)
             if folder is None or name is None or self._is_being_written(name):
-                return
+                return False
             if isinstance(self._found(folder, name), RunMemory):
-                return
-            if _take_away(folder, name):
-                os.fsync(folder)
+                return False
+            if not _take_away(folder, name):
+                return False
+            os.fsync(folder)
+            return True
+
+    def _may_keep(self, run_id: RunId, owed: Owed | None) -> bool:
+        if self._snapshots is None:
+            return True
+        with self._snapshots() as snapshot:
+            return may_be_kept(snapshot, run_id, owed)
 
     def _page(self, folder: int, listed: list[str]) -> list[RunMemory | Unreadable]:
         named = (name for name in listed if name != names.DISCARDED and not self._is_being_written(name))
@@ -266,8 +288,17 @@ def _take_away(folder: int, name: str) -> bool:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        with suppress(FileExistsError):
-            os.mkdir(names.DISCARDED, _PRIVATE_FOLDER, dir_fd=folder)
+        _make_room_aside(folder)
         aside = os.path.join(names.DISCARDED, f"{secrets.token_hex(8)}")
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     return True
+
+
+def _make_room_aside(folder: int) -> None:
+    """The folder for what is moved aside; a file or a link in its place goes, and is never followed."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.stat(names.DISCARDED, dir_fd=folder, follow_symlinks=False).st_mode):
+            return
+        os.unlink(names.DISCARDED, dir_fd=folder)
+    with suppress(FileExistsError):
+        os.mkdir(names.DISCARDED, _PRIVATE_FOLDER, dir_fd=folder)

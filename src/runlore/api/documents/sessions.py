@@ -91,7 +91,8 @@ DOCUMENTS: dict[str, Schema] = {
             "stored": FLAG,
             "sections": many(ref("Section")),
         },
-        "One input of a session, worked through to a terminal status.",
+        "One input of a session, worked through to a terminal status. A list tells at most 480 characters of"
+        " its request.",
         optional=("sections",),
     ),
     "RunPage": page(ref("Run")),
@@ -107,9 +108,10 @@ DOCUMENTS: dict[str, Schema] = {
             "session_id": TEXT,
             "name": TEXT,
             "text": TEXT,
+            "whole_bytes": maybe(WHOLE),
             "created_at": TIME,
         },
-        "A text that a run left behind.",
+        "A text that a run left behind. A list tells at most 480 characters of it, and the bytes of all.",
     ),
     "ArtifactPage": page(ref("Artifact")),
     "JournalPage": page(

@@ -241,6 +241,7 @@ def artifact_to_plain(artifact: Artifact | None) -> Plain:
         "session_id": artifact.session_id,
         "name": artifact.name,
         "text": artifact.text,
+        "whole_bytes": artifact.whole_bytes,
         "created_at": format_time(artifact.created_at),
     }
 
@@ -255,6 +256,7 @@ def artifact_from_plain(plain: JsonValue) -> Artifact:
         session_id=SessionId(as_text(fields["session_id"])),
         name=as_text(fields["name"]),
         text=as_text(fields["text"]),
+        whole_bytes=optional_whole(fields["whole_bytes"]),
         created_at=time_of(fields["created_at"]),
     )
 

@@ -47,11 +47,12 @@ class ForgetActs(Bound):
 
     def _erased(self, decision: ops.Decision, target: Target) -> ops.ForgetAnswer:
         parts = self.parts
-        with Scrubbing(parts.state_root).after(parts.store):
+        with Scrubbing(parts.state_root).after(parts.store) as erasing:
             # Saved indexes hold words of the content: they go first, so a crash leaves nothing behind.
             parts.follower.discard_snapshot()
             parts.run_follower.discard_snapshot()
             forgotten = self._forget(decision, target)
+            erasing.commit()
             remembering(parts).drop(forgotten.runs)
             parts.follower.catch_up()
             parts.run_follower.catch_up()

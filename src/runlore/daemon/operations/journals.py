@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from runlore.daemon.access import own_session
-from runlore.daemon.acts import Call
+from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.pages import number_cursor, number_of
@@ -60,18 +60,19 @@ class JournalActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             own_session(snapshot, self.caller, session_id)
 
-        def do(tx: Transaction, act: Act) -> tuple[ops.Appended, str]:
+        def do(tx: Transaction, act: Act) -> Done[ops.Appended]:
             session = session_turn(tx, session_id)
             require_captured(tx, session)
             number = add_checkpoint(tx, session, entry, act.at)
-            return ops.Appended(first_number=number, last_number=number), str(number)
+            # Under the session's name, so that it goes when the session is forgotten.
+            return Done(answer=answer(number), name=session_id, number=number)
 
-        def again(_tx: Transaction, number: str) -> ops.Appended:
-            return ops.Appended(first_number=int(number), last_number=int(number))
+        def answer(number: int) -> ops.Appended:
+            return ops.Appended(first_number=number, last_number=number)
 
         call = Call(operation="add_checkpoint", request=request, key=request.idempotency_key)
         with suppress(CaptureOff):
-            return self.acting.perform_named(call, do, again)
+            return self.acting.perform_numbered(call, do, answer)
         return _NOT_STORED
 
     @operation

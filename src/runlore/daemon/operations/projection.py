@@ -27,7 +27,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.selection import LEARNED_LIMITS
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.timestamps import format_time
-from runlore.flow.policies import current_run_memory
+from runlore.flow.policies import current_run_memory, run_memory_then
 from runlore.flow.project.goal import best_for_goal
 from runlore.flow.project.hidden import (
     HiddenRecords,
@@ -168,10 +168,14 @@ class ProjectionActs(Bound):
             if unstored is not None:
                 view = ops.RunView(run=unstored, request="", stored=False)
                 return ops.ReceiptView(run=view, receipt=None)
-            run, _ = own_run(snapshot, self.caller, run_id)
+            run, session = own_run(snapshot, self.caller, run_id)
             text = snapshot.journal.inputs([run.run_id]).get(run.run_id, "")
             kept = snapshot.runs.get_receipt(run.run_id)
-            sections = () if kept is None else rebuilt(kept, snapshot.records)
+            reached = None
+            if self.caller.scopes is not None:
+                binding = bound_then(snapshot, session, run.opened_at)
+                reached = frozenset(reached_scopes(self.caller, session, binding))
+            sections = () if kept is None else rebuilt(kept, snapshot.records, reached=reached)
         return ops.ReceiptView(run=ops.RunView(run=run, request=text), receipt=kept, sections=sections)
 
     @operation
@@ -209,23 +213,27 @@ class ProjectionActs(Bound):
     def _tracked(
         self, collections: Collections, session_id: SessionId, moment: datetime | None
     ) -> TrackedRuns:
-        policy = current_run_memory(collections)
         if moment is not None:
-            return tracked_then(collections, session_id, policy=policy, moment=moment)
+            then = run_memory_then(collections, moment)
+            return tracked_then(collections, session_id, policy=then, moment=moment)
+        policy = current_run_memory(collections)
         return tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
 
 
 def _finder(
     collections: Collections, request: ops.SessionSearchRequest, scopes: tuple[Scope, ...], moment: datetime
 ) -> Finder:
-    policy = current_run_memory(collections)
+    is_past = request.as_of is not None
+    now = current_run_memory(collections)
+    policy = run_memory_then(collections, moment) if is_past else now
     return Finder(
         session_id=request.session_id,
         scopes=frozenset(scopes),
-        own_only=policy.search_visibility is SearchVisibility.SESSION_ONLY,
+        # Who may find what is decided now: asking for the past opens nothing that was closed since.
+        own_only=SearchVisibility.SESSION_ONLY in (policy.search_visibility, now.search_visibility),
         policy=policy,
         now=moment,
-        is_past=request.as_of is not None,
+        is_past=is_past,
     )
 
 

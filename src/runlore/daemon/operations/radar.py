@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runlore.daemon.access import require_reach
+from runlore.daemon.access import require_writable
 from runlore.daemon.acts import Call
 from runlore.daemon.lookups import (
     radar_records,
@@ -36,14 +36,15 @@ class RadarActs(Bound):
                 code="radar.findings",
                 hint="give at least one, and split larger scans",
             )
-        require_reach(self.caller, [findings.scope])
         outside = self.caller.role is not ops.Role.OPERATOR
-        return self.write(
-            Call(operation="radar_add", request=findings, key=findings.idempotency_key),
-            lambda tx, act: take_findings(
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            require_writable(tx, self.caller, findings.scope)
+            return take_findings(
                 tx, self.intake(act), findings.findings, scope=findings.scope, outside=outside
-            ),
-        )
+            )
+
+        return self.write(Call(operation="radar_add", request=findings, key=findings.idempotency_key), body)
 
     @operation
     def radar_adopt(self, request: ops.AdoptRequest) -> ops.Adoption:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.daemon.access import narrowed, readable_scopes, require_reach, require_visible
+from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
 from runlore.daemon.acts import Call
 from runlore.daemon.lookups import (
     as_it_was,
@@ -23,14 +23,15 @@ from runlore.daemon.requests import (
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.admission import Draft
-from runlore.domain.audit import RecordEvent
-from runlore.domain.errors import Invalid
+from runlore.domain.audit import Act, RecordEvent
+from runlore.domain.errors import Denied, Invalid
+from runlore.domain.radar import ORIGIN
 from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, State, Transition
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.record.intake import append, propose
 from runlore.ports import operations as ops
-from runlore.ports.store import Snapshot
+from runlore.ports.store import Snapshot, Transaction
 
 
 class RecordActs(Bound):
@@ -53,7 +54,8 @@ class RecordActs(Bound):
             else:
                 moment = request.filters.as_of
                 found = snapshot.records.page_as_of(where, moment, limit=limit + 1, before=place)
-        return ops.Page(items=found[:limit], next_cursor=next_cursor(found, limit))
+        items = tuple(record for record in found[:limit] if may_see(self.caller, record))
+        return ops.Page(items=items, next_cursor=next_cursor(found, limit))
 
     @operation
     def get_record(
@@ -63,15 +65,15 @@ class RecordActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id, at=as_of)
             if as_of is None:
-                return require_visible(snapshot.records.get(storable(record_id)), readable)
-            return require_visible(as_it_was(snapshot.records, storable(record_id), as_of), readable)
+                return self._visible(snapshot.records.get(storable(record_id)), readable)
+            return self._visible(as_it_was(snapshot.records, storable(record_id), as_of), readable)
 
     @operation
     def history(self, record_id: RecordId, *, session_id: SessionId | None = None) -> tuple[RecordEvent, ...]:
         """Everything that happened to a record, oldest first."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id)
-            require_visible(snapshot.records.get(storable(record_id)), readable)
+            self._visible(snapshot.records.get(storable(record_id)), readable)
             return snapshot.records.events(storable(record_id))
 
     @operation
@@ -89,7 +91,11 @@ class RecordActs(Bound):
             limit=limit,
             as_of=request.filters.as_of,
         )
-        return tuple(ops.SearchHit(record=hit.record, score=hit.score) for hit in found)
+        return tuple(
+            ops.SearchHit(record=hit.record, score=hit.score)
+            for hit in found
+            if may_see(self.caller, hit.record)
+        )
 
     @operation
     def states(self) -> tuple[Transition, ...]:
@@ -99,8 +105,12 @@ class RecordActs(Bound):
     @operation
     def propose_profile(self, proposal: ops.ProfileProposal) -> Record:
         """A candidate for the profile."""
-        require_reach(self.caller, [proposal.scope])
         draft = profile_draft(proposal)
+
+        def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
+            require_writable(tx, self.caller, proposal.scope)
+            return propose(tx, self.intake(act), [draft])
+
         return self.write(
             Call(
                 operation="propose_profile",
@@ -108,20 +118,13 @@ class RecordActs(Bound):
                 key=proposal.idempotency_key,
                 reason=proposal.reason,
             ),
-            lambda tx, act: propose(tx, self.intake(act), [draft]),
+            body,
         )[0]
 
     @operation
     def add_episode(self, episode: ops.Episode) -> Record:
         """An appended episode."""
-        if episode.kind.layer is not Layer.EPISODIC or episode.kind is Kind.RUN_SUMMARY:
-            episodic = sorted(k for k in Kind if k.layer is Layer.EPISODIC and k is not Kind.RUN_SUMMARY)
-            raise Invalid(
-                f"{episode.kind} is not a kind of episode that can be added",
-                code="episode.kind",
-                hint=f"use one of: {', '.join(episodic)}",
-            )
-        require_reach(self.caller, [episode.scope])
+        self._require_addable(episode)
         draft = Draft(
             kind=episode.kind,
             summary=episode.summary,
@@ -130,17 +133,45 @@ class RecordActs(Bound):
             sensitivity=episode.sensitivity,
             expires_at=whole_milliseconds(episode.expires_at),
         )
-        return self.write(
-            Call(operation="add_episode", request=episode, key=episode.idempotency_key),
-            lambda tx, act: append(tx, self.intake(act), [draft]),
-        )[0]
+
+        def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
+            require_writable(tx, self.caller, episode.scope)
+            return append(tx, self.intake(act), [draft])
+
+        call = Call(operation="add_episode", request=episode, key=episode.idempotency_key)
+        return self.write(call, body)[0]
+
+    def _require_addable(self, episode: ops.Episode) -> None:
+        """What Runlore itself writes of runs, radar and decisions is not for agents to write."""
+        episodic = sorted(k for k in Kind if k.layer is Layer.EPISODIC and k is not Kind.RUN_SUMMARY)
+        if episode.kind not in episodic:
+            raise Invalid(
+                f"{episode.kind} is not a kind of episode that can be added",
+                code="episode.kind",
+                hint=f"use one of: {', '.join(episodic)}",
+            )
+        if self.caller.role is Role.AGENT and episode.kind is not Kind.EXPERIMENT:
+            raise Denied(
+                f"{self.caller.actor} has the role agent, and writes no episode of the kind {episode.kind}",
+                code="episode.kind",
+                hint=f"agents add episodes of the kind {Kind.EXPERIMENT}",
+            )
+        if episode.metadata.get("origin") == ORIGIN:
+            raise Invalid(
+                f"the metadata says origin: {ORIGIN}, which marks what radar has written",
+                code="episode.origin",
+                hint="leave `origin` out, or say where it came from in another word",
+            )
 
     def _scopes(self, snapshot: Snapshot, filters: ops.Filters) -> frozenset[Scope] | None:
         readable = readable_scopes(snapshot, self.caller, filters.session_id, at=filters.as_of)
         return narrowed(filters.scopes, readable)
 
+    def _visible(self, record: Record, readable: frozenset[Scope] | None) -> Record:
+        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
+
     def _layers(self, asked: frozenset[Layer] | None) -> frozenset[Layer]:
-        """Scratch belongs to its own run: others see it only where a person asks for the layer by name."""
-        if asked is None or self.caller.role is Role.AGENT:
+        """Scratch belongs to its own run: only an operator who asks for the layer is shown that of others."""
+        if asked is None or self.caller.role is not Role.OPERATOR:
             return (asked or frozenset(Layer)) - {Layer.WORKING}
         return asked

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runlore.daemon.access import narrowed, readable_scopes, require_reach
+from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, require_visible
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import (
     active_records,
@@ -49,7 +49,8 @@ class ReviewActs(ForgetActs):
             )
             place = place_of(request.cursor)
             found = snapshot.records.page(where, limit=limit + 1, before=place)
-            listed = review_items(snapshot.records, found[:limit], now)
+            seen = tuple(record for record in found[:limit] if may_see(self.caller, record))
+            listed = review_items(snapshot.records, seen, now)
         return ops.ReviewPage(
             items=tuple(
                 ops.ReviewItem(record=item.record, outcome=item.outcome, rivals=item.rivals)
@@ -64,13 +65,16 @@ class ReviewActs(ForgetActs):
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.target(tx, decision)
+            supersedes = None if decision.supersedes is None else storable(decision.supersedes)
+            if supersedes is not None:
+                require_visible(tx.records.get(supersedes), self.caller.scopes)
             return [
                 confirm(
                     tx,
                     candidate,
                     act,
                     summary=decision.summary,
-                    supersedes=None if decision.supersedes is None else storable(decision.supersedes),
+                    supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,
                 )
             ]

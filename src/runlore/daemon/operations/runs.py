@@ -3,30 +3,36 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from runlore.daemon.access import may_use, own_session
+from runlore.daemon.access import keeps, may_use, own_session
 from runlore.daemon.acts import Call
-from runlore.daemon.contexts import given_to, input_of, sections_again
+from runlore.daemon.contexts import (
+    ForgottenMeanwhile,
+    given_to,
+    input_of,
+    sections_again,
+    sections_now,
+)
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.pages import cut, moment_and_id
 from runlore.daemon.private_runs import PRIVATE_PREFIX
-from runlore.daemon.requests import checked_limit, short_text
-from runlore.daemon.run_access import LONG_AGO, Unstored, new_run_id, own_run, own_run_turn
+from runlore.daemon.requests import checked_limit, clean_text
+from runlore.daemon.run_access import LONG_AGO, Unstored, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.run_ends import closing, remembering
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_text
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.injected import stripped
 from runlore.domain.journal import Entry, text_of
-from runlore.domain.projection import Section
 from runlore.domain.record import Record
 from runlore.domain.redaction import redacted
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
 from runlore.flow.capture.ending import RunEnding, checked_ending, is_ended_so
-from runlore.flow.capture.remember import Remembering, counted, prune, prune_expired
+from runlore.flow.capture.remember import Remembering, counted, expired_runs, prune
 from runlore.flow.capture.runs import (
     add_artifact,
     open_run,
@@ -38,9 +44,12 @@ from runlore.flow.capture.turns import session_turn
 from runlore.flow.policies import current_run_memory
 from runlore.flow.project.given import Given
 from runlore.flow.reactions import Closed, Closing
-from runlore.flow.record.scratch import add_scratch, scratch_of
+from runlore.flow.record.scratch import add_scratch, scratch_of, scratch_text
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
+
+# How often what a run is given is gathered again because some of it was forgotten meanwhile.
+_GATHERINGS_MAX = 8
 
 
 class RunActs(Bound):
@@ -68,15 +77,20 @@ class RunActs(Bound):
         session_id = SessionId(askable(request.session_id, "session"))
         with self.parts.store.snapshot() as snapshot:
             session = own_session(snapshot, self.caller, session_id)
-            captured = is_captured(snapshot, session)
-        given = None
-        if request.context:
-            given = given_to(self.parts, self.caller, session, request, text=text_of(entry.body))
+            captured = keeps(snapshot, session)
         wanted = _run_of(request, session, self.caller.actor)
-        if captured:
-            with suppress(CaptureOff):
-                return self._open(request, wanted, entry, given)
-        return self._open_unstored(session, wanted, entry, given)
+        for _ in range(_GATHERINGS_MAX):
+            given = None
+            if request.context:
+                given = given_to(self.parts, self.caller, session, request, text=text_of(entry.body))
+            with suppress(ForgottenMeanwhile):
+                if captured:
+                    with suppress(CaptureOff):
+                        return self._open(request, wanted, entry, given)
+                return self._open_unstored(session, wanted, entry, given)
+        raise Unavailable(
+            "what the run was to be given kept being forgotten", code="store.busy", hint="try again"
+        )
 
     @operation
     def get_run(self, run_id: RunId) -> ops.RunView:
@@ -90,7 +104,7 @@ class RunActs(Bound):
 
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
-        """Runs, the newest first."""
+        """Runs, the newest first, each with the beginning of its request."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         place = moment_and_id(request.cursor)
         is_agent = self.caller.role is Role.AGENT
@@ -108,7 +122,9 @@ class RunActs(Bound):
             )
             runs, cursor = cut(found, limit, lambda run: (run.opened_at, run.run_id))
             runs = tuple(run for run in runs if session_id is not None or self._may_see(snapshot, run))
-            texts = snapshot.journal.inputs([run.run_id for run in runs])
+            texts = snapshot.runs.request_excerpts(
+                [run.run_id for run in runs], chars_max=limits.LISTED_CHARS_MAX
+            )
         views = tuple(ops.RunView(run=run, request=texts.get(run.run_id, "")) for run in runs)
         return ops.RunPage(items=views, next_cursor=cursor)
 
@@ -117,13 +133,14 @@ class RunActs(Bound):
         """A working record of the run; None where nothing is stored."""
         if self.unstored.holds(self.parts.store, request.run_id):
             return None
+        text = scratch_text(request.text)
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
             require_captured(tx, session)
             require_open_run(run)
             tx.runs.touch(run.run_id, act.at)
-            return (add_scratch(tx, self.intake(act), run, request.text),)
+            return (add_scratch(tx, self.intake(act), run, text),)
 
         call = Call(operation="add_scratch", request=request, key=request.idempotency_key)
         with suppress(CaptureOff):
@@ -172,18 +189,17 @@ class RunActs(Bound):
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
         """One artifact."""
         with self.parts.store.snapshot() as snapshot:
-            artifact = snapshot.runs.get_artifact(ArtifactId(askable(artifact_id, "artifact")))
-            own_run(snapshot, self.caller, artifact.run_id)
-            return artifact
+            return own_artifact(snapshot, self.caller, artifact_id)
 
     @operation
     def list_artifacts(self, run_id: RunId) -> ops.ArtifactPage:
-        """A run's artifacts, oldest first."""
+        """A run's artifacts, oldest first, each with the beginning of its text."""
         with self.parts.store.snapshot() as snapshot:
             if self.unstored.find(snapshot, run_id) is not None:
                 return ops.ArtifactPage(items=())
             run, _ = own_run(snapshot, self.caller, run_id)
-            return ops.ArtifactPage(items=snapshot.runs.artifacts(run.run_id))
+            found = snapshot.runs.artifact_excerpts(run.run_id, chars_max=limits.LISTED_CHARS_MAX)
+            return ops.ArtifactPage(items=found)
 
     @operation
     def finish_run(self, request: ops.RunEnd) -> ops.RunView:
@@ -233,10 +249,10 @@ class RunActs(Bound):
             present = self._present(tx, run_id, wanted, entry)
             if present is not None:
                 return self._again(tx, present, given), run_id
+            sections = sections_now(tx, given)
             fresh = replace(wanted, run_id=run_id, opened_at=act.at, active_at=act.at)
             run = open_run(tx, session, fresh, entry)
             stale = _take_effect(tx, run, given)
-            sections = None if given is None else given.projection.sections
             return ops.RunView(run=run, request=text_of(entry.body), sections=sections), run_id
 
         def again(tx: Transaction, run_id: str) -> ops.RunView:
@@ -258,10 +274,9 @@ class RunActs(Bound):
 
     def _again(self, collections: Collections, run: Run, given: Given | None) -> ops.RunView:
         """The run as it is, with the sections that it was given; where there were none, those of now."""
-        sections: tuple[Section, ...] | None = None
-        if given is not None:
-            sections = sections_again(collections, run.run_id)
-            sections = given.projection.sections if sections is None else sections
+        sections = None if given is None else sections_again(collections, run.run_id)
+        if sections is None:
+            sections = sections_now(collections, given)
         return replace(_view(collections, run), sections=sections)
 
     def _open_unstored(self, session: Session, wanted: Run, entry: Entry, given: Given | None) -> ops.RunView:
@@ -270,10 +285,10 @@ class RunActs(Bound):
             present = self._present(snapshot, wanted.run_id, wanted, entry)
             if present is not None:
                 return self._again(snapshot, present, given)
+            sections = sections_now(snapshot, given)
         now = self.parts.clock.now()
         run_id = wanted.run_id or RunId(self.parts.ids.new(PRIVATE_PREFIX, now))
         run = self.unstored.opened(replace(wanted, run_id=run_id, opened_at=now, active_at=now))
-        sections = None if given is None else given.projection.sections
         return replace(_unstored_view(run), sections=sections)
 
     def _may_see(self, collections: Collections, run: Run) -> bool:
@@ -284,22 +299,21 @@ class RunActs(Bound):
 
 def _take_effect(tx: Transaction, run: Run, given: Given | None) -> tuple[RunId, ...]:
     """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
-    expired = prune_expired(tx, run.session_id, current_run_memory(tx), run.opened_at)
-    counters = counted(pruned_ttl_total=len(expired))
-    unreadable: tuple[RunId, ...] = ()
+    expired = expired_runs(tx, run.session_id, current_run_memory(tx), run.opened_at)
+    pruned = prune(tx, expired if given is None else (*expired, *given.unreadable))
+    counters = counted(pruned_ttl_total=len(set(expired).intersection(pruned)))
     if given is not None:
         tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
-        unreadable = prune(tx, given.unreadable)
         counters.update(given.counters)
     if counters:
         tx.counters.add(counters)
-    return (*expired, *unreadable)
+    return pruned
 
 
 def _run_of(request: ops.NewRun, session: Session, actor: str) -> Run:
     """The run that a request asks for; the time, the number and a missing id come with the act."""
-    agent = short_text("the agent", request.agent or "", limits.ID_CHARS_MAX)
-    model = short_text("the model", request.model or "", limits.MODEL_CHARS_MAX)
+    agent = clean_text("the agent", request.agent or "", limits.ID_CHARS_MAX)
+    model = clean_text("the model", request.model or "", limits.MODEL_CHARS_MAX)
     return Run(
         run_id=RunId("") if request.run_id is None else new_run_id(request.run_id),
         session_id=session.session_id,
@@ -314,7 +328,7 @@ def _run_of(request: ops.NewRun, session: Session, actor: str) -> Run:
 
 
 def _artifact_texts(request: ops.NewArtifact) -> tuple[str, str]:
-    name = short_text("the artifact's name", request.name, limits.TITLE_CHARS_MAX)
+    name = clean_text("the artifact's name", request.name, limits.TITLE_CHARS_MAX)
     text = check_text("the artifact", request.text)
     if not name:
         raise Invalid("the artifact has no name", code="artifact.name", hint="say what it is")
@@ -326,7 +340,7 @@ def _artifact_texts(request: ops.NewArtifact) -> tuple[str, str]:
             code="artifact.size",
             hint="keep the part that matters, or several artifacts",
         )
-    return redacted(name).text, redacted(text).text
+    return name, redacted(stripped(text)).text
 
 
 def _view(collections: Collections, run: Run) -> ops.RunView:

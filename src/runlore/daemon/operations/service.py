@@ -5,12 +5,13 @@ import secrets
 from dataclasses import replace
 
 from runlore.daemon.acts import Call
+from runlore.daemon.jobs import queue_enforcing
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.domain.access import AccessToken, TokenId, checked_token_name
+from runlore.domain.access import AccessToken, TokenId, checked_token_name, is_reserved_name
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.job import Job, JobId, JobState
 from runlore.domain.policy import PolicyName, PolicyRevision, checked_policy
 from runlore.domain.record import JsonObject
 from runlore.flow.policies import current_policy
@@ -20,8 +21,6 @@ from runlore.ports.store import Transaction
 
 CAPTURE_PAUSED = "capture.paused"
 TOKEN_PREFIX = "rlt_"
-# Names that Runlore itself acts under: a token that took one would pass for it in the history.
-_RESERVED = frozenset({"operator", "daemon", "default"})
 _JOBS_LISTED_MAX = 500
 
 
@@ -69,7 +68,7 @@ class ServiceActs(Bound):
     def create_token(self, request: ops.NewToken) -> ops.MadeToken:
         """Make a token; its secret is told once."""
         name = checked_token_name(request.name)
-        if name in _RESERVED:
+        if is_reserved_name(name):
             raise Invalid(
                 f"{name!r} is a name that Runlore itself acts under",
                 code="token.reserved",
@@ -144,16 +143,7 @@ class ServiceActs(Bound):
             actor=act.actor,
         )
         tx.policies.put(revision)
-        # What the new policy no longer keeps goes as soon as somebody can see to it.
-        tx.jobs.put(
-            Job(
-                job_id=JobId(self.parts.ids.new("job", act.at)),
-                kind=JobKind.MAINTAIN,
-                subject="policy",
-                due_at=act.at,
-                created_at=act.at,
-            )
-        )
+        queue_enforcing(tx, revision, JobId(self.parts.ids.new("job", act.at)), act.at)
         return revision, f"{revision.name}@{revision.revision}"
 
     def _switch_capture(self, *, paused: bool) -> ops.CaptureStatus:

@@ -5,22 +5,31 @@ from dataclasses import replace
 from runlore.daemon.access import own_session, require_bindable
 from runlore.daemon.acts import Call
 from runlore.daemon.folders import WorkingFolder, working_folder
-from runlore.daemon.lookups import askable
+from runlore.daemon.lookups import askable, has_others_records
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.journals import JournalActs
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.pages import cut, moment_and_id
-from runlore.daemon.requests import checked_limit, short_text
+from runlore.daemon.requests import checked_limit, clean_text
 from runlore.daemon.run_access import LONG_AGO
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.audit import Act
 from runlore.domain.capability import capability_scope_of
-from runlore.domain.errors import Denied, NotFound
-from runlore.domain.redaction import redacted
+from runlore.domain.errors import Conflict, Denied, NotFound
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.run import OPEN
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session, SessionId, bound
+from runlore.domain.session import (
+    UNBOUND,
+    Binding,
+    Persona,
+    PersonaId,
+    Session,
+    SessionId,
+    bound,
+    refuse_secret_patterns,
+)
 from runlore.flow.capture.consent import is_muted
 from runlore.flow.capture.ending import SESSION_ENDED, interruption
 from runlore.flow.capture.sessions import (
@@ -52,6 +61,8 @@ class SessionActs(RunActs, JournalActs):
             session = replace(wanted, session_id=session_id, created_at=act.at, active_at=act.at)
             session = _without_title(tx, session)
             present = tx.sessions.find(session_id)
+            if present is None:
+                self._require_unused(tx, session)
             made = make_session(tx, session) if present is None else require_same(tx, present, session)
             return made, session_id
 
@@ -68,6 +79,7 @@ class SessionActs(RunActs, JournalActs):
             session = session_turn(tx, session_id)
             expect_session_revision(session, change.expected_revision)
             after = _without_title(tx, _changed(session, change, act), before=session)
+            self._require_reopenable(session, after)
             if after.binding != session.binding:
                 require_bindable(self.caller, after)
                 self._require_unfreed(session, after)
@@ -109,13 +121,15 @@ class SessionActs(RunActs, JournalActs):
     def put_persona(self, change: ops.PersonaChange) -> Persona:
         """Make or change a persona."""
         Scope(ScopeKind.PERSONA, change.persona_id)
-        name = short_text("the name", change.name, limits.TITLE_CHARS_MAX)
+        without_secret("the persona's id", change.persona_id)
+        name = clean_text("the name", change.name, limits.TITLE_CHARS_MAX)
         capability_scope = capability_scope_of(change.capability_scope)
+        refuse_secret_patterns(capability_scope)
 
         def do(tx: Transaction, act: Act) -> tuple[Persona, str]:
             persona = Persona(
                 persona_id=change.persona_id,
-                name=redacted(name).text,
+                name=name,
                 capability_scope=capability_scope,
                 capture=change.capture,
                 updated_at=act.at,
@@ -177,6 +191,35 @@ class SessionActs(RunActs, JournalActs):
                 code="session.capability",
                 hint="leave capability_scope out",
             )
+        persona_id = before.binding.persona_id
+        if self.caller.role is Role.AGENT and persona_id not in (None, after.binding.persona_id):
+            # The persona may restrict tools, or keep the session from being captured.
+            raise Denied(
+                f"{self.caller.actor} has the role agent, and only an operator takes a persona away",
+                code="session.persona",
+                hint="leave persona_id out",
+            )
+
+    def _require_reopenable(self, before: Session, after: Session) -> None:
+        """An agent opens again what it has ended itself."""
+        reopened = before.ended_at is not None and after.ended_at is None
+        if reopened and self.caller.role is Role.AGENT and before.ended_by != self.caller.actor:
+            raise Denied(
+                f"session {before.session_id!r} was ended by somebody else",
+                code="session.ended",
+                hint="create a new session, or ask an operator to open this one again",
+            )
+
+    def _require_unused(self, tx: Transaction, session: Session) -> None:
+        """An agent does not get what others have written about a session by taking its id."""
+        if self.caller.role is Role.AGENT and has_others_records(
+            tx.records, session.scope, session.created_by
+        ):
+            raise Conflict(
+                f"the id {session.session_id!r} is in use: others have written in the scope {session.scope}",
+                code="session.exists",
+                hint="use another id, or leave it out",
+            )
 
     def _end_runs(self, tx: Transaction, session: Session, act: Act) -> tuple[Closed, ...]:
         """Interrupt what other agents have not finished; what Runlore itself works ends by its own work."""
@@ -196,6 +239,7 @@ def _session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: st
     """What a request asks for, its fields checked; the time and a missing id come with the act."""
     if request.session_id is not None:
         Scope(ScopeKind.SESSION, request.session_id)
+        without_secret("the session's id", request.session_id)
     projects = (*request.project_ids, *(() if folder is None else (folder.project,)))
     binding = bound(
         UNBOUND,
@@ -206,7 +250,7 @@ def _session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: st
     return Session(
         session_id=request.session_id or SessionId("new"),
         title=_title(request.title),
-        agent=short_text("the agent", request.agent or "", limits.ID_CHARS_MAX) or None,
+        agent=clean_text("the agent", request.agent or "", limits.ID_CHARS_MAX) or None,
         private=request.private or (folder is not None and not folder.capture),
         working_folder=None if folder is None else folder.path,
         binding=binding,
@@ -217,7 +261,7 @@ def _session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: st
 
 
 def _title(title: str) -> str:
-    return redacted(short_text("the title", title, limits.TITLE_CHARS_MAX)).text
+    return clean_text("the title", title, limits.TITLE_CHARS_MAX)
 
 
 def _changed(session: Session, change: ops.SessionChange, act: Act) -> Session:
@@ -230,14 +274,17 @@ def _changed(session: Session, change: ops.SessionChange, act: Act) -> Session:
         project_ids=present.project_ids if change.project_ids is None else change.project_ids,
         capability_scope=present.capability_scope if given is None else capability_scope_of(given),
     )
-    ended_at = session.ended_at
-    if change.ended is not None:
-        ended_at = (ended_at or act.at) if change.ended else None
+    ended_at, ended_by = session.ended_at, session.ended_by
+    if change.ended is False:
+        ended_at, ended_by = None, None
+    elif change.ended and ended_at is None:
+        ended_at, ended_by = act.at, act.actor
     return replace(
         session,
         title=session.title if change.title is None else _title(change.title),
         binding=binding,
         ended_at=ended_at,
+        ended_by=ended_by,
     )
 
 

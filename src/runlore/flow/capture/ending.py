@@ -1,12 +1,14 @@
 """The end of a run: its terminal status, its event, and the memory that is owed from then on."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
 from runlore.domain.contracts import check_text
-from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.errors import Conflict, Corrupt, Invalid
 from runlore.domain.excerpt import excerpt
+from runlore.domain.injected import stripped
 from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.journal_entry import status_entry
 from runlore.domain.redaction import redacted
@@ -43,7 +45,7 @@ def checked_ending(ending: RunEnding) -> RunEnding:
             code="run.status",
             hint=f"a run ends as one of: {', '.join(sorted(TERMINAL))}",
         )
-    clean = redacted(check_text("the error", ending.error).strip()).text
+    clean = redacted(stripped(check_text("the error", ending.error)).strip()).text
     return replace(ending, error=excerpt(clean, limits.ERROR_CHARS_MAX))
 
 
@@ -98,8 +100,13 @@ def owe_memory(tx: Transaction, run: Run, *, ids: Ids, holder: str, at: datetime
 
 
 def run_text(collections: Collections, run: Run) -> RunText:
-    """What the journal says of a run: its request, and the latest text of its agent."""
-    return RunText(
-        request=collections.journal.inputs([run.run_id]).get(run.run_id, ""),
-        outcome=collections.journal.latest_text(run.run_id),
-    )
+    """What the journal says of a run: its request, and the latest text of its agent.
+
+    What is damaged says nothing: a run ends and is remembered without it rather than never.
+    """
+    request, outcome = "", ""
+    with suppress(Corrupt):
+        request = collections.journal.inputs([run.run_id]).get(run.run_id, "")
+    with suppress(Corrupt):
+        outcome = collections.journal.latest_text(run.run_id)
+    return RunText(request=request, outcome=outcome)

@@ -4,31 +4,26 @@ Every entry is put right on its own, in a transaction of its own that looks agai
 working meanwhile. What is found is told, at most so many findings of each time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeVar
 
 from runlore.domain import limits
-from runlore.domain.errors import RunloreError
+from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import Pointer, RunMemory, pointer_to
 from runlore.flow.capture.remember import Remembering, counted, oldest_kept, prune
+from runlore.flow.capture.turns import Beat, Hold, run_turn_if_any, unheld, unhurried
 from runlore.flow.policies import current_run_memory
 from runlore.ports.run_memories import Unreadable
-from runlore.ports.store import Transaction
+from runlore.ports.store import Collections, Transaction
 
 MAINTENANCE_NOTE = "run_memory.maintenance"
 _BATCH = 256
 ItemT = TypeVar("ItemT")
-
-# Told between two steps of long work, so that whoever does it can say that it is still alive.
-Beat = Callable[[], None]
-
-
-def unhurried() -> None:
-    """Nobody waits for a sign of life."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +63,10 @@ class Report:
         if len(self.diagnostics) < limits.DIAGNOSTICS_MAX:
             self.diagnostics.append(diagnostic)
 
+    def leave(self, error: RunloreError, run_id: RunId | None = None) -> None:
+        """Tell of something that could not be put right, and so stays as it is."""
+        self.tell(Diagnostic(action="left", reason=error.code, message=error.sentence, run_id=run_id))
+
     def plain(self, checked_at: str) -> dict[str, JsonValue]:
         """As it is shown."""
         return {
@@ -89,11 +88,12 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Maintenance:
-    """One maintenance of the run memories."""
+    """One maintenance of the run memories. What belongs to one run that cannot be read is told and left."""
 
     remembering: Remembering
     report: Report
     beat: Beat = unhurried
+    hold: Hold = unheld
 
     def settle_owed(self) -> None:
         """Write the memories that runs are still owed, whoever was to write them."""
@@ -105,7 +105,7 @@ class Maintenance:
                 self._settle(run)
                 after = run.run_id
                 self.beat()
-            if len(owing) < _BATCH:
+            if not owing:
                 return
 
     def _settle(self, run: Run) -> None:
@@ -113,9 +113,7 @@ class Maintenance:
         try:
             self.remembering.settle(run.run_id)
         except RunloreError as error:
-            self.report.tell(
-                Diagnostic(action="left", reason=error.code, message=error.sentence, run_id=run.run_id)
-            )
+            self.report.leave(error, run.run_id)
         else:
             self.report.remembered += 1
 
@@ -129,7 +127,10 @@ class Maintenance:
         with self.remembering.store.snapshot() as snapshot:
             lost = [pointer for pointer in snapshot.pointers.everything() if pointer.run_id not in seen]
         for pointer in lost:
-            self._lost(pointer)
+            try:
+                self._lost(pointer)
+            except Corrupt as damage:
+                self.report.leave(damage, pointer.run_id)
             self.beat()
         self.report.index_rebuilt = True
 
@@ -140,26 +141,38 @@ class Maintenance:
 
     def _prune_expired(self) -> int:
         with self.remembering.store.transaction() as tx:
+            self.hold(tx)
             before = oldest_kept(current_run_memory(tx), self.remembering.clock.now())
-            ids = _pruned(tx, tx.pointers.expired(before, limit=_BATCH))
+            found = tx.pointers.expired(before, limit=_BATCH)
+            ids = _pruned(tx, found)
             _count(tx, pruned_ttl_total=len(ids))
         self.remembering.drop(ids)
         self.report.pruned_ttl += len(ids)
-        return len(ids)
+        return len(found)
 
     def _prune_overflow(self) -> int:
         with self.remembering.store.transaction() as tx:
+            self.hold(tx)
             most = current_run_memory(tx).max_tracked_per_session
-            ids = _pruned(tx, tx.pointers.overflowing(most, limit=_BATCH))
+            found = tx.pointers.overflowing(most, limit=_BATCH)
+            ids = _pruned(tx, found)
             _count(tx, pruned_overflow_total=len(ids))
         self.remembering.drop(ids)
         self.report.pruned_overflow += len(ids)
-        return len(ids)
+        return len(found)
 
     def _check(self, batch: Sequence[RunMemory | Unreadable]) -> None:
         ids = [found.run_id for found in batch if found.run_id is not None]
-        with self.remembering.store.snapshot() as snapshot:
-            runs, pointers = snapshot.runs.get_many(ids), snapshot.pointers.get_many(ids)
+        try:
+            with self.remembering.store.snapshot() as snapshot:
+                runs, pointers = snapshot.runs.get_many(ids), snapshot.pointers.get_many(ids)
+        except Corrupt as damage:
+            if len(batch) == 1:
+                self.report.leave(damage, batch[0].run_id)
+                return
+            for found in batch:
+                self._check([found])
+            return
         for found in batch:
             run = None if found.run_id is None else runs.get(found.run_id)
             if isinstance(found, Unreadable):
@@ -171,11 +184,14 @@ class Maintenance:
 
     def _unreadable(self, found: Unreadable) -> None:
         """Take away what cannot be used, and with it the pointer that led there."""
-        self.remembering.memories.discard(found)
-        run_id = found.run_id
+        memories, run_id = self.remembering.memories, found.run_id
+        if not memories.discard(found):
+            return
         if run_id is not None:
             with self.remembering.store.transaction() as tx:
-                if tx.runs.find(run_id) is not None:
+                run = run_turn_if_any(tx, run_id)
+                # Whoever owed this memory may have written it by now.
+                if run is not None and not isinstance(memories.get(run_id), RunMemory):
                     prune(tx, [run_id])
                 _count(tx, skipped_unreadable_total=1)
         self.report.pruned_unreadable += 1
@@ -209,17 +225,18 @@ class Maintenance:
     def _point(self, found: RunMemory) -> None:
         """Write the pointer of a memory that is stored."""
         with self.remembering.store.transaction() as tx:
-            if not _is_stored(tx.runs.find(found.run_id)):
+            if not _is_stored(run_turn_if_any(tx, found.run_id)):
                 return
             tx.pointers.put([pointer_to(found)])
         self.report.pointers_written += 1
 
     def _lost(self, pointer: Pointer) -> None:
         """Prune a pointer whose memory is missing, unless it has been written meanwhile."""
-        if isinstance(self.remembering.memories.get(pointer.run_id), RunMemory):
-            return
         with self.remembering.store.transaction() as tx:
+            run_turn_if_any(tx, pointer.run_id)
             if pointer.run_id not in tx.pointers.get_many([pointer.run_id]):
+                return
+            if isinstance(self.remembering.memories.get(pointer.run_id), RunMemory):
                 return
             prune(tx, [pointer.run_id])
             _count(tx, skipped_unreadable_total=1)
@@ -239,8 +256,8 @@ def drop_leftovers(remembering: Remembering) -> None:
     for batch in _batches(remembering.memories.everything()):
         ids = [found.run_id for found in batch if found.run_id is not None]
         with remembering.store.snapshot() as snapshot:
-            runs = snapshot.runs.get_many(ids)
-        remembering.drop(run_id for run_id, run in runs.items() if run.memory in _GONE)
+            runs = _readable(snapshot, ids)
+        remembering.drop(run.run_id for run in runs if run.memory in _GONE)
 
 
 _GONE = frozenset({MemoryState.PRUNED, MemoryState.FORGOTTEN})
@@ -261,6 +278,15 @@ def _problem(found: RunMemory, run: Run | None) -> str | None:
     if run.session_id != found.session_id:
         return "session-mismatch"
     return None if run.memory in (MemoryState.PENDING, MemoryState.STORED) else "not-kept"
+
+
+def _readable(collections: Collections, run_ids: Sequence[RunId]) -> list[Run]:
+    """Those of the runs that can be read: of the others nobody knows whether their memories are to go."""
+    found: list[Run] = []
+    for run_id in run_ids:
+        with suppress(Corrupt):
+            found.extend(collections.runs.get_many([run_id]).values())
+    return found
 
 
 def _is_stored(run: Run | None) -> bool:

@@ -8,20 +8,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runlore.domain.errors import Conflict
+from runlore.domain.errors import Conflict, Unavailable
 from runlore.domain.job import Job, JobKind
-from runlore.domain.policy import RunMemoryPolicy
+from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import Pointer, Remembered, pointer_to, remembered
 from runlore.domain.session import SessionId, visible_scopes
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
-from runlore.flow.policies import current_run_memory
+from runlore.flow.policies import current_policy, current_run_memory
 from runlore.ports.clock import Clock
-from runlore.ports.run_memories import RunMemories
+from runlore.ports.run_memories import Owed, RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
 JOB_LOST = "job.lost"
+STORE_BUSY = "store.busy"
 _BEYOND_MAX = 1_000
 
 
@@ -59,27 +60,48 @@ class Remembering:
             self.memories.delete(run_id)
 
     def _settle(self, run_id: RunId, job: Job | None) -> None:
+        dropped = None
+        while dropped is None:
+            # Once more only where somebody has changed the policy in between.
+            dropped = self._attempt(run_id, job)
+        self.drop(dropped)
+
+    def _attempt(self, run_id: RunId, job: Job | None) -> tuple[RunId, ...] | None:
+        """Make the memory, keep it, and settle it: the memories that have to go, None for once more."""
         now = self.clock.now()
         with self.store.snapshot() as snapshot:
             run = snapshot.runs.find(run_id)
-            policy = current_run_memory(snapshot)
-            built = _built(snapshot, run, policy, now)
+            policy = current_policy(snapshot, PolicyName.RUN_MEMORY)
+            built = _built(snapshot, run, run_memory_policy(policy.policy), now)
+        owed = Owed(policy_revision=policy.revision, job=job)
         if built is not None:
-            self.memories.put(built.memory)
+            self.memories.put(built.memory, owed)
+        try:
+            return self._write(run_id, built, owed)
+        except Unavailable as busy:
+            if busy.code != STORE_BUSY:
+                raise
+            # Nothing was written: whoever stood in the way is done, and asking the caller would be idle.
+            return self._write(run_id, built, owed)
+
+    def _write(self, run_id: RunId, built: Remembered | None, owed: Owed) -> tuple[RunId, ...] | None:
         with self.store.transaction() as tx:
-            dropped = self._written(tx, run_id, built, job)
-        self.drop(dropped)
+            return self._written(tx, run_id, built, owed)
 
     def _written(
-        self, tx: Transaction, run_id: RunId, built: Remembered | None, job: Job | None
-    ) -> tuple[RunId, ...]:
-        """Settle what is owed: the memories that have to go now, this one where nobody owes it any more."""
+        self, tx: Transaction, run_id: RunId, built: Remembered | None, owed: Owed
+    ) -> tuple[RunId, ...] | None:
+        """Settle what is owed: the memories that have to go now, this one where nobody owes it any more; None
+        where the policy is not that of the memory any more."""
         if tx.runs.find(run_id) is None:
-            _close(tx, run_id, job)
+            _close(tx, run_id, owed.job)
             return (run_id,)
         run, _ = run_turn(tx, run_id)
-        _close(tx, run_id, job)
-        if run.memory is not MemoryState.PENDING:
+        is_pending = run.memory is MemoryState.PENDING
+        if is_pending and current_policy(tx, PolicyName.RUN_MEMORY).revision != owed.policy_revision:
+            return None
+        _close(tx, run_id, owed.job)
+        if not is_pending:
             return () if run.memory is MemoryState.STORED else (run_id,)
         if built is None:
             tx.runs.set_memory(run_id, MemoryState.PRUNED, expected=frozenset({MemoryState.PENDING}))
@@ -98,11 +120,17 @@ class Remembering:
 
 
 def prune(tx: Transaction, run_ids: Sequence[RunId]) -> tuple[RunId, ...]:
-    """Take pointers away and say that their memories are gone; they are deleted behind the transaction."""
-    tx.pointers.delete(run_ids)
-    for run_id in run_ids:
-        tx.runs.set_memory(run_id, MemoryState.PRUNED, expected=frozenset({MemoryState.STORED}))
-    return tuple(run_ids)
+    """Take pointers away and say that their memories are gone: those that were stored until now, which are
+    deleted behind the transaction.
+
+    Rows are taken in one order by everybody, so that no two wait for each other.
+    """
+    ordered = sorted(set(run_ids))
+    tx.pointers.delete(ordered)
+    stored = frozenset({MemoryState.STORED})
+    return tuple(
+        run_id for run_id in ordered if tx.runs.set_memory(run_id, MemoryState.PRUNED, expected=stored)
+    )
 
 
 def prune_overflow(tx: Transaction, session_id: SessionId, policy: RunMemoryPolicy) -> tuple[RunId, ...]:
@@ -112,14 +140,14 @@ def prune_overflow(tx: Transaction, session_id: SessionId, policy: RunMemoryPoli
     return prune(tx, _ids(tracked[most:]))
 
 
-def prune_expired(
+def expired_runs(
     tx: Transaction, session_id: SessionId, policy: RunMemoryPolicy, now: datetime
-) -> tuple[RunId, ...]:
-    """Prune what a session has kept for longer than the retention; exactly that long is kept."""
+) -> list[RunId]:
+    """Whose memories a session has kept for longer than the retention; exactly that long is kept."""
     limit = policy.max_tracked_per_session + _BEYOND_MAX
     before = oldest_kept(policy, now)
     tracked = tx.pointers.of_session(session_id, limit=limit)
-    return prune(tx, _ids(pointer for pointer in tracked if pointer.captured_at < before))
+    return _ids(pointer for pointer in tracked if pointer.captured_at < before)
 
 
 def counted(**amounts: int) -> dict[str, int]:

@@ -41,7 +41,7 @@ def require_same(collections: Collections, present: Session, wanted: Session) ->
 def change_session(tx: Transaction, before: Session, after: Session, at: datetime) -> Session:
     """Write what differs; a new binding also as an event. Of a private session nothing but its end."""
     if before.private:
-        after = replace(before, ended_at=after.ended_at)
+        after = replace(before, ended_at=after.ended_at, ended_by=after.ended_by)
     if after == before:
         return before
     if before.forgotten_at is not None:

@@ -231,7 +231,7 @@ def _packed_learnings(learned: Learned, budget: Budget, limits: LearnedLimits) -
         policy_tokens=limits.budget_tokens,
         by=packing.passing_over,
     )
-    return part.without([entry.record_id for entry in learned.left_out]), spent
+    return part.without(learned.left_out), spent
 
 
 def _packed_runs(runs: RecoveredRuns, budget: Budget, policy: RunMemoryPolicy) -> tuple[_Part, Budget]:

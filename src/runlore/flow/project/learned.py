@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runlore.domain.injected import stripped
+from runlore.domain.injected import without_notes
 from runlore.domain.memory_request import asks_for_memory
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.ranking import Collection, Query, RankFilter, analysed, passes, score_of
-from runlore.domain.record import PROMPT_KINDS, State
+from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.selection import Candidate, content_score, eligible, entry_of, ordered, query_of
 from runlore.domain.timestamps import to_milliseconds
@@ -41,7 +41,7 @@ class Learned:
     as was looked."""
 
     entries: tuple[LearnedEntry, ...] = ()
-    left_out: tuple[LearnedEntry, ...] = ()
+    left_out: tuple[RecordId, ...] = ()
     omitted: int = 0
 
 
@@ -63,7 +63,7 @@ def learned_for(
     `views` are those of the scopes. Where there are none, `lines` are all of their lines, if they were read.
     """
     # What an agent repeats of an earlier prompt's sections is no question of its own.
-    text = stripped(text)
+    text = without_notes(text)
     query = query_of(text)
     asked = analysed(query)
     if asked.terms or asked.whole:
@@ -92,7 +92,12 @@ def all_learned(
     """All that is eligible, by the priority of its scope and then the latest published."""
     if views is not None:
         every = [entry for view in views.each for entry in view.entries]
-        return _parted(every, entries_max)
+        beyond = every[entries_max:]
+        return Learned(
+            entries=tuple(every[:entries_max]),
+            left_out=tuple(entry.record_id for entry in beyond[:_LEFT_OUT_MAX]),
+            omitted=len(beyond),
+        )
     records = _listed(reading, frozenset(scopes), now, lines)
     if len(records) > _LISTED_MAX:
         # The newest of all could leave no place for those of a narrower scope, which come first.
@@ -104,24 +109,18 @@ def all_learned(
 
 
 def _bounded(candidates: Sequence[Candidate], entries_max: int) -> Learned:
-    told = [entry_of(candidate) for candidate in candidates[: entries_max + _LEFT_OUT_MAX]]
-    return _parted(told, entries_max, count=len(candidates))
+    beyond = candidates[entries_max:]
+    return Learned(
+        entries=tuple(entry_of(candidate) for candidate in candidates[:entries_max]),
+        left_out=tuple(candidate.record.record_id for candidate in beyond[:_LEFT_OUT_MAX]),
+        omitted=len(beyond),
+    )
 
 
 def _scored(views: Views, asked: Query, entries_max: int) -> Learned:
-    found = views.scored(asked)
-    first = found[: entries_max + _LEFT_OUT_MAX]
-    told = [entry_of(Candidate(record=record, score=score)) for score, record in first]
-    return _parted(told, entries_max, count=len(found))
-
-
-def _parted(told: Sequence[LearnedEntry], entries_max: int, *, count: int | None = None) -> Learned:
-    """What is given, what is named beside it, and how many there are beyond what is given."""
-    return Learned(
-        entries=tuple(told[:entries_max]),
-        left_out=tuple(told[entries_max : entries_max + _LEFT_OUT_MAX]),
-        omitted=max(0, (len(told) if count is None else count) - entries_max),
-    )
+    found = views.scored(asked, most=entries_max, named=_LEFT_OUT_MAX)
+    entries = tuple(entry_of(candidate) for candidate in found.best)
+    return Learned(entries=entries, left_out=found.next_ids, omitted=found.count - len(entries))
 
 
 def _scoring(

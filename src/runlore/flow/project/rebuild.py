@@ -19,15 +19,20 @@ from runlore.domain.projection import (
     SectionName,
 )
 from runlore.domain.record import Move, RecordId
+from runlore.domain.scope import Scope
 from runlore.flow.project.given import digest_of
 from runlore.ports.store import Records
 
 Histories = Mapping[RecordId, Sequence[RecordEvent]]
 
 
-def rebuilt(receipt: Receipt, records: Records) -> tuple[RebuiltSection, ...]:
-    """Every section of a receipt, told again."""
+def rebuilt(
+    receipt: Receipt, records: Records, *, reached: frozenset[Scope] | None = None
+) -> tuple[RebuiltSection, ...]:
+    """Every section of a receipt, told again as far as the caller's token reaches; None is everywhere."""
     histories = _histories(receipt, records)
+    if reached is not None:
+        histories = {name: told for name, told in histories.items() if _is_within(told, reached)}
     return tuple(_rebuilt(section, histories) for section in receipt.sections)
 
 
@@ -45,6 +50,15 @@ def _histories(receipt: Receipt, records: Records) -> Histories:
         for entry in section.entries
     ]
     return records.events_of_many(named) if named else {}
+
+
+def _is_within(events: Sequence[RecordEvent], scopes: frozenset[Scope]) -> bool:
+    """Whether a record is of these scopes; one that was forgotten is told to nobody."""
+    return not _was_forgotten(events) and replay(events).scope in scopes
+
+
+def _was_forgotten(events: Sequence[RecordEvent]) -> bool:
+    return any(event.move is Move.FORGET for event in events)
 
 
 def _rebuilt(section: ReceiptSection, histories: Histories) -> RebuiltSection:
@@ -85,8 +99,7 @@ def _text(name: SectionName, entry: ReceiptEntry, histories: Histories) -> str |
     if name is SectionName.RECOVERED_MEMORY:
         return entry.text or None
     events = histories.get(RecordId(entry.source_id), ())
-    was_forgotten = any(event.move is Move.FORGET for event in events)
-    if entry.revision is None or len(events) < entry.revision or was_forgotten:
+    if entry.revision is None or len(events) < entry.revision or _was_forgotten(events):
         return None
     record = replay(events[: entry.revision])
     told = LearnedEntry(

@@ -11,7 +11,7 @@ from heapq import nlargest
 
 from runlore.domain import limits
 from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
-from runlore.domain.record import PROMPT_KINDS, Record, State
+from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.selection import Candidate, eligible, ordered, shadowed_by
 from runlore.flow.project.hidden import (
@@ -32,6 +32,15 @@ _ACTIVE = frozenset({State.ACTIVE})
 
 
 @dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The best first, as many as were asked for; the names of the next ones, and how many there are."""
+
+    best: Sequence[Candidate]
+    next_ids: tuple[RecordId, ...]
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Views:
     """The views of scopes, the first priority first."""
 
@@ -42,21 +51,22 @@ class Views:
         """Whether no learning is missing here."""
         return sum(view.learnings for view in self.each) <= LOOKED_AT_MAX
 
-    def scored(self, query: Query) -> list[tuple[int, Record]]:
-        """What a query finds among what prompts get, with its content's score, the best first."""
+    def scored(self, query: Query, *, most: int, named: int) -> Scored:
+        """What a query finds among what prompts get, by its content's score, and how much that is."""
         size = sum(len(view.ranked) for view in self.each)
         weights: dict[str, int] = {}
         for term in query.terms:
             found_in = [view.postings[term].frequency for view in self.each if term in view.postings]
             if found_in:
-                weights[term] = rarity(sum(found_in), size)
-        found: list[tuple[int, Record]] = []
-        for view in self.each:
-            points = _points(view, query, weights)
-            # Of the same score the one that stands first in the view comes first; sorting leaves it so.
-            found.extend((points[number], view.visible[number].record) for number in sorted(points))
-        found.sort(key=_by_score)
-        return found
+                weights[term] = TOKEN_SCALE * rarity(sum(found_in), size)
+        scores = [score for view in self.each for score in _scores(view, query, weights)]
+        records = [each.record for view in self.each for each in view.visible]
+        found = [number for number, score in enumerate(scores) if score]
+        # Of the same score the one that stands first comes first: sorting leaves it so.
+        found.sort(key=scores.__getitem__, reverse=True)
+        best = [Candidate(record=records[number], score=scores[number]) for number in found[:most]]
+        next_ids = tuple(records[number].record_id for number in found[most : most + named])
+        return Scored(best=best, next_ids=next_ids, count=len(found))
 
     def hidden(self) -> HiddenRecords:
         """What prompts do not get: the newest with their reasons, and how many more there are."""
@@ -155,18 +165,14 @@ def _place(line: RecordLine) -> Place:
     return line.created_at, line.record_id
 
 
-def _points(view: ScopeView, query: Query, weights: Mapping[str, int]) -> dict[int, int]:
-    """The content's score of those of the visible that have one: what `score_of` gives for them."""
-    points: dict[int, int] = {}
+def _scores(view: ScopeView, query: Query, weights: Mapping[str, int]) -> list[int]:
+    """The content's score of each of the visible: what `score_of` gives, or 0."""
+    scores = [0] * len(view.visible)
     for term, weight in weights.items():
         posting = view.postings.get(term)
         if posting is not None:
             for number, impact in posting.impacts:
-                points[number] = points.get(number, 0) + TOKEN_SCALE * weight * impact
+                scores[number] += weight * impact
     for number in view.wholes.get(query.whole, ()) if query.whole else ():
-        points[number] = points.get(number, 0) + EXACT
-    return points
-
-
-def _by_score(found: tuple[int, Record]) -> int:
-    return -found[0]
+        scores[number] += EXACT
+    return scores

@@ -16,8 +16,6 @@ from runlore.domain.session import UNBOUND, Session, SessionId
 from runlore.flow.publish.forget import forget, to_forget
 from runlore.ports.store import Collections, Transaction
 
-_COUNTED = 1_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class Forgotten:
@@ -35,7 +33,7 @@ def would_forget_run(collections: Collections, run: Run) -> Forgotten:
     return Forgotten(
         records=_living(collections, collections.records.of_run(run.run_id)),
         runs=(run.run_id,),
-        events=_events(collections, run_id=run.run_id),
+        events=collections.journal.count(run_id=run.run_id),
         artifacts=len(collections.runs.artifact_names(run.run_id)),
     )
 
@@ -47,7 +45,7 @@ def would_forget_session(collections: Collections, session: Session) -> Forgotte
         records=_living(collections, _made_of(collections, session, runs)),
         runs=tuple(run.run_id for run in runs),
         sessions=(session.session_id,),
-        events=_events(collections, session_id=session.session_id),
+        events=collections.journal.count(session_id=session.session_id),
         artifacts=sum(len(collections.runs.artifact_names(run.run_id)) for run in runs),
     )
 
@@ -66,7 +64,8 @@ def forget_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
     """Erase a session and all of its runs."""
     forgotten = would_forget_session(tx, session)
     records = _forget_records(tx, forgotten.records, act)
-    for run in tx.runs.of_session(session.session_id):
+    # By id, as pruning takes these rows too: nobody waits for somebody who waits for them.
+    for run in sorted(tx.runs.of_session(session.session_id), key=lambda run: run.run_id):
         _erase_run(tx, run, act)
     tx.journal.erase_session(session.session_id)
     if session.forgotten_at is None:
@@ -169,14 +168,3 @@ def _without_text(receipt: Receipt, run_id: RunId) -> Receipt:
 def _blanked(section: ReceiptSection, run_id: RunId) -> ReceiptSection:
     entries = (replace(entry, text=None) if entry.source_id == run_id else entry for entry in section.entries)
     return replace(section, entries=tuple(entries))
-
-
-def _events(
-    collections: Collections, *, session_id: SessionId | None = None, run_id: RunId | None = None
-) -> int:
-    """How many events there are that still say something."""
-    count, after = 0, 0
-    while page := collections.journal.page(session_id=session_id, run_id=run_id, after=after, limit=_COUNTED):
-        count += sum(1 for event in page if event.body)
-        after = page[-1].number
-    return count

@@ -2,6 +2,8 @@
 
 from runlore.domain.admission import Draft
 from runlore.domain.audit import Act, moved
+from runlore.domain.contracts import check_summary
+from runlore.domain.injected import stripped
 from runlore.domain.record import Kind, Move, Record, Source, State
 from runlore.domain.redaction import redacted
 from runlore.domain.run import Run, RunId
@@ -10,11 +12,19 @@ from runlore.flow.record.intake import Intake, append
 from runlore.ports.store import Records, Transaction
 
 
+def scratch_text(text: str) -> str:
+    """A note as it can be kept: bounded first, then without what Runlore rendered, and without secrets.
+
+    Meant to be called before the transaction: what this costs must not keep other writers waiting.
+    """
+    return redacted(stripped(check_summary(text))).text
+
+
 def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
-    """Keep a note of an open run, without secrets."""
+    """Keep a note of an open run, as `scratch_text` has made it."""
     draft = Draft(
         kind=Kind.SCRATCH,
-        summary=redacted(text).text,
+        summary=text,
         scope=Scope(ScopeKind.SESSION, run.session_id),
         source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
     )

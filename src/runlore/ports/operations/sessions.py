@@ -106,7 +106,10 @@ class NewRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
-    """A run with the text of its input, and the sections where they were asked for."""
+    """A run with the text of its input, and the sections where they were asked for.
+
+    In lists `request` is the beginning of the text, at most `limits.LISTED_CHARS_MAX` characters.
+    """
 
     run: Run
     request: str
@@ -258,7 +261,7 @@ class SessionOperations(Protocol):
         ...
 
     def list_runs(self, request: RunsRequest) -> RunPage:
-        """Runs, the newest first."""
+        """Runs, the newest first, each with the beginning of its request."""
         ...
 
     def append_events(self, request: NewEvents) -> Appended:
@@ -286,7 +289,7 @@ class SessionOperations(Protocol):
         ...
 
     def list_artifacts(self, run_id: RunId) -> ArtifactPage:
-        """A run's artifacts, oldest first."""
+        """A run's artifacts, oldest first, each with the beginning of its text."""
         ...
 
     def finish_run(self, request: RunEnd) -> RunView:

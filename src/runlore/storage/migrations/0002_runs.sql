@@ -81,6 +81,7 @@ CREATE TABLE journal (
 );
 
 CREATE INDEX journal_by_run ON journal (run_id, number, type, bytes) WHERE run_id IS NOT NULL;
+CREATE INDEX journal_checkpoints ON journal (at_ms, session_id) WHERE type = 'checkpoint';
 CREATE INDEX journal_bindings ON journal (session_id, number, at_ms) WHERE type = 'binding';
 
 CREATE TABLE artifacts (

@@ -7,9 +7,12 @@ from runlore.domain.errors import Corrupt
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.storable import is_storable
-from runlore.ports.run_memories import Unreadable
+from runlore.ports.run_memories import Owed, Unreadable
+from runlore.storage.owed_memories import is_unchanged
 from runlore.storage.postgres.session import PostgresSession
 from runlore.storage.run_memory_body import body_of, checksum_of, memory_of, unreadable
+from runlore.storage.sql.jobs import SqlJobs
+from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlValue, Statement, chunks, in_list
 
 PAGE_ROWS = 500
@@ -24,7 +27,6 @@ _GET = "SELECT run_id, checksum, body FROM run_memories WHERE run_id IN ({ids})"
 _PAGE = "SELECT run_id, checksum, body FROM run_memories WHERE run_id > ? ORDER BY run_id LIMIT ?"
 _LOCKED = "SELECT run_id, checksum, body FROM run_memories WHERE run_id = ? FOR UPDATE"
 _DELETE = "DELETE FROM run_memories WHERE run_id = ?"
-_KEPT = frozenset({MemoryState.PENDING.value, MemoryState.STORED.value})
 
 Sessions = Callable[[], AbstractContextManager[PostgresSession]]
 
@@ -38,13 +40,16 @@ class TableRunMemories:
         self._reading = reading
         self._writing = writing
 
-    def put(self, memory: RunMemory) -> None:
-        """Keep a memory while it is owed or stored: one that was pruned or forgotten does not come back."""
+    def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
+        """Keep a memory while it is owed: what was stored, pruned or forgotten meanwhile stays as it is."""
         body = body_of(memory)
         row: tuple[SqlValue, ...] = (memory.run_id, checksum_of(body), body.decode())
         with self._writing() as session:
             states = session.rows(_STATE, (memory.run_id,))
-            if states and states[0][0] in _KEPT:
+            if not states or states[0][0] != MemoryState.PENDING.value:
+                return
+            # Behind the lock: whoever puts after us, under a newer policy, waits and takes our place.
+            if owed is None or is_unchanged(SqlPolicies(session), SqlJobs(session), owed):
                 session.run([Statement(sql=_PUT, rows=[row])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
@@ -81,14 +86,16 @@ class TableRunMemories:
                 return
             after = rows[-1][0]
 
-    def discard(self, found: Unreadable) -> None:
+    def discard(self, found: Unreadable) -> bool:
         """Delete a row that cannot be used, unless a good one has taken its place meanwhile."""
         if found.run_id is None:
-            return
+            return False
         with self._writing() as session:
             rows = session.rows(_LOCKED, (found.run_id,))
-            if rows and isinstance(_read(rows[0]), Unreadable):
-                session.run([Statement(sql=_DELETE, rows=[(found.run_id,)])])
+            if not rows or isinstance(_read(rows[0]), RunMemory):
+                return False
+            session.run([Statement(sql=_DELETE, rows=[(found.run_id,)])])
+        return True
 
 
 def _read(row: Row) -> RunMemory | Unreadable:

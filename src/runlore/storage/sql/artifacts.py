@@ -81,8 +81,11 @@ def names(session: Session, run_id: RunId) -> tuple[ArtifactId, ...]:
 
 
 def sizes(session: Session) -> Iterator[tuple[ArtifactId, datetime, int]]:
-    """All artifacts with their time and bytes, oldest first."""
-    sql = "SELECT artifact_id, at_ms, bytes FROM artifacts ORDER BY at_ms, artifact_id"
+    """The artifacts of runs that have ended, with their time and bytes, oldest first."""
+    sql = (
+        "SELECT a.artifact_id, a.at_ms, a.bytes FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
+        " WHERE r.finished_at_ms IS NOT NULL ORDER BY a.at_ms, a.artifact_id"
+    )
     for artifact_id, at_ms, size in session.stream(sql):
         yield ArtifactId(artifact_id), from_milliseconds(at_ms), size
 

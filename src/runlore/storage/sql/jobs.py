@@ -24,7 +24,12 @@ _COLUMNS = (
     "created_at_ms",
 )
 _ALL = ", ".join(_COLUMNS)
-_PUT = f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO NOTHING"
+# A dead job gives its place to the new one, id and all: nobody's earlier claim fits that.
+_PUT = (
+    f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO UPDATE SET "
+    + ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS if column not in ("kind", "subject"))
+    + " WHERE jobs.state = 'dead'"
+)
 # The first term is that of the index whose order this is.
 _CLAIMABLE = (
     "SELECT job_id FROM jobs WHERE state <> 'dead' AND kind IN ({kinds})"
@@ -55,7 +60,7 @@ class SqlJobs:
 
     @writing
     def put(self, job: Job) -> bool:
-        """Queue a job, or queue it as claimed already; False when there is one of this kind and subject."""
+        """Queue a job, or queue it as claimed already; False when there is a living one like it."""
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
         checked(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
@@ -90,6 +95,10 @@ class SqlJobs:
         """Keep the job ours to the end of this transaction; Conflict when its fence is not."""
         if not self._session.rows(_CHECK + self._session.dialect.for_update, (job.job_id, job.fence)):
             raise lease_lost(job)
+
+    def is_held(self, job: Job) -> bool:
+        """Whether the job is leased under this very fence."""
+        return bool(self._session.rows(_CHECK, (job.job_id, job.fence)))
 
     @writing
     def finish(self, job: Job) -> None:

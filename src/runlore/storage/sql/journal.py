@@ -51,6 +51,13 @@ _REPLIES = (
 )
 _ERASE = "UPDATE journal SET bytes = 0, checksum = ?, body = ? WHERE session_id = ? AND number = ?"
 _SHRINK = "UPDATE sessions SET journal_bytes = journal_bytes - ? WHERE session_id = ?"
+_OLD_CHECKPOINT = "type = 'checkpoint' AND bytes > 0 AND at_ms < ?"
+_TAKEN = "SELECT COALESCE(sum(e.bytes), 0) FROM journal e WHERE e.session_id = s.session_id"
+_MISCOUNTED = (
+    f"SELECT s.session_id FROM sessions s WHERE s.journal_bytes <> ({_TAKEN}) ORDER BY s.session_id LIMIT ?"
+)
+_LOCKED = "SELECT session_id FROM sessions WHERE session_id = ?"
+_RECOUNT = f"UPDATE sessions AS s SET journal_bytes = ({_TAKEN}) WHERE s.session_id = ?"
 _SIZES = (
     "SELECT r.run_id, r.finished_at_ms, e.bytes FROM (SELECT run_id, sum(bytes) AS bytes FROM journal"
     " WHERE run_id IS NOT NULL GROUP BY run_id) e JOIN runs r ON r.run_id = e.run_id"
@@ -140,12 +147,32 @@ class SqlJournal:
     @writing
     def erase_run(self, run_id: RunId) -> int:
         """Empty the bodies of a run's events: how many there were."""
-        return self._erase("run_id = ?", run_id) if is_storable(run_id) else 0
+        return self._erase("run_id = ?", (run_id,)) if is_storable(run_id) else 0
 
     @writing
     def erase_session(self, session_id: SessionId) -> int:
         """Empty the bodies of all events of a session: how many there were."""
-        return self._erase("session_id = ?", session_id) if is_storable(session_id) else 0
+        return self._erase("session_id = ?", (session_id,)) if is_storable(session_id) else 0
+
+    @writing
+    def erase_checkpoints(self, session_id: SessionId, before: datetime) -> int:
+        """Empty a session's checkpoints from before a moment: how many there were."""
+        if not is_storable(session_id):
+            return 0
+        return self._erase(f"session_id = ? AND {_OLD_CHECKPOINT}", (session_id, to_milliseconds(before)))
+
+    def sessions_with_checkpoints(self, before: datetime) -> tuple[SessionId, ...]:
+        """The sessions with a checkpoint from before a moment that still says something."""
+        sql = f"SELECT DISTINCT session_id FROM journal WHERE {_OLD_CHECKPOINT} ORDER BY session_id"
+        return tuple(SessionId(row[0]) for row in self._session.rows(sql, (to_milliseconds(before),)))
+
+    def count(self, *, session_id: SessionId | None = None, run_id: RunId | None = None) -> int:
+        """How many events of a session or a run still say something, damaged ones included."""
+        condition, names = _of(session_id, run_id)
+        if not all(map(is_storable, names)):
+            return 0
+        sql = f"SELECT count(*) FROM journal WHERE {condition} AND bytes > 0"
+        return int(self._session.rows(sql, names)[0][0])
 
     def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
         """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
@@ -156,11 +183,26 @@ class SqlJournal:
         """The bytes of all bodies, about."""
         return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
 
-    def _erase(self, condition: str, name: str) -> int:
-        """A body only ever gets shorter, where it stands: see `erasure`."""
+    def miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
+        """Sessions whose bytes are not what their bodies take."""
+        return tuple(SessionId(row[0]) for row in self._session.rows(_MISCOUNTED, (max(limit, 0),)))
+
+    @writing
+    def recount(self, session_id: SessionId) -> None:
+        """Say what the bodies of a session take."""
+        # Whoever appends or erases moves this row too, and has ended when the next statement looks.
+        if self._session.rows(_LOCKED + self._session.dialect.for_update, (session_id,)):
+            self._session.run([Statement(sql=_RECOUNT, rows=[(session_id,)])])
+
+    def _erase(self, condition: str, values: Parameters) -> int:
+        """A body only ever gets shorter, where it stands: see `erasure`.
+
+        The rows are ours from the moment they are read: what another empties meanwhile is not counted here.
+        """
         sql = f"SELECT {_HEADS} FROM journal WHERE {condition} AND bytes > 0 AND {_NEXT}"
+        sql += self._session.dialect.for_update
         erased, after = 0, 0
-        while heads := self._session.rows(sql, (name, after, PIECE_EVENTS)):
+        while heads := self._session.rows(sql, (*values, after, PIECE_EVENTS)):
             self._session.make_room(freeing=True)
             freed: dict[str, int] = {}
             for head in heads:

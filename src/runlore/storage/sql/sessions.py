@@ -239,6 +239,7 @@ def _body(session: Conversation) -> str:
             "private": session.private,
             "binding": plain_binding(session.binding),
             "ended_at_ms": columns.milliseconds(session.ended_at),
+            "ended_by": session.ended_by,
             "forgotten_at_ms": columns.milliseconds(session.forgotten_at),
             "checkpoint_number": session.checkpoint_number,
         }
@@ -262,6 +263,7 @@ def _read(row: Row) -> Conversation:
             created_at=from_milliseconds(created_at_ms),
             active_at=from_milliseconds(active_at_ms),
             ended_at=columns.optional_time(plain["ended_at_ms"]),
+            ended_by=columns.optional_text(plain.get("ended_by")),
             forgotten_at=columns.optional_time(plain["forgotten_at_ms"]),
             next_number=next_number,
             checkpoint_number=None if checkpoint is None else int(cast("int", checkpoint)),

@@ -1,0 +1,110 @@
+"""Connections that nobody has shown a token on yet: how many there may be, and how long they may take.
+
+Whoever reaches the port can open connections and send next to nothing. Such connections are closed, and there
+are never so many that nothing else could be opened: the unix socket works on whatever happens on TCP.
+"""
+
+import asyncio
+import resource
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from runlore.api.security import BODY_PAUSE_S
+
+_CONNECTIONS_MAX = 1_000
+_FILES_WANTED = 16_384
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How long a request's head and a pause in its body may take, and how many connections TCP may have."""
+
+    head_s: float = 10.0
+    body_pause_s: float = BODY_PAUSE_S
+    connections_max: int = _CONNECTIONS_MAX
+
+
+def bounds_of_process() -> Bounds:
+    """The bounds that this process can afford, once it may open as many files as it is let."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, _FILES_WANTED)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        soft = most
+    affordable = _CONNECTIONS_MAX if soft == resource.RLIM_INFINITY else soft // 2
+    return Bounds(connections_max=min(_CONNECTIONS_MAX, affordable))
+
+
+class Door(socket.socket):
+    """A listening socket that lets only so many in at once; whoever comes beyond that is turned away."""
+
+    def __init__(self, listener: socket.socket, connections_max: int) -> None:
+        super().__init__(listener.family, listener.type, listener.proto, listener.detach())
+        self._free = connections_max
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection for which there is room."""
+        while True:
+            connection, address = super().accept()
+            if self._free > 0:
+                self._free -= 1
+                return _Inside(connection, self), address
+            connection.close()
+
+    def left(self) -> None:
+        """One that was let in is gone."""
+        self._free += 1
+
+
+class _Inside(socket.socket):
+    """A connection that was let in."""
+
+    def __init__(self, connection: socket.socket, door: Door) -> None:
+        super().__init__(connection.family, connection.type, connection.proto, connection.detach())
+        self._door: Door | None = door
+
+    def close(self) -> None:
+        """Close it, and make room."""
+        super().close()
+        door, self._door = self._door, None
+        if door is not None:
+            door.left()
+
+
+def impatient(head_s: float) -> type[H11Protocol]:
+    """The web server's protocol, which closes a connection whose next head does not arrive in time."""
+
+    class Impatient(H11Protocol):
+        """One connection: the time runs from its beginning, then from the first byte of each head."""
+
+        _head_due: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._forget_head()
+            super().connection_lost(exc)
+
+        def _watch_head(self) -> None:
+            # It is None before the first head, whatever its type says.
+            if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]
+                self._forget_head()
+            elif self._head_due is None and not self.transport.is_closing():
+                # Not a polite end, which would wait for the other side once more.
+                self._head_due = self.loop.call_later(head_s, self.transport.abort)
+
+        def _forget_head(self) -> None:
+            if self._head_due is not None:
+                self._head_due.cancel()
+                self._head_due = None
+
+    return Impatient

@@ -1,0 +1,108 @@
+"""The beginnings of long texts, for lists: as much as is told is read, and not the rest.
+
+A short text is read whole, and verified by its checksum. Of a long one the database gives the first piece.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import orjson
+
+from runlore.domain.errors import Corrupt
+from runlore.domain.excerpt import excerpt
+from runlore.domain.journal import text_of
+from runlore.domain.record import JsonValue
+from runlore.domain.run import Artifact, ArtifactId, RunId
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import from_milliseconds
+from runlore.storage.sql import columns, journal_rows, owned_texts
+from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, Session, chunks, in_list
+
+# In JSON one character takes up to six (`\u001f`); a name and the keys stand in front of a text.
+_WIDEST = 6
+_IN_FRONT_CHARS = 8_192
+_ARTIFACTS = (
+    "SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, a.bytes, t.owner, t.revision, t.checksum,"
+    " substr(t.body, 1, CAST(? AS integer)) FROM artifacts a"
+    f" {owned_texts.joined('artifact', 'a', 'artifact_id')}"
+    " WHERE a.run_id = ? ORDER BY a.at_ms, a.artifact_id"
+)
+# An input without metadata begins with its text. Where metadata stands in front there is no telling how much
+# of it: then the whole is read, a few at a time.
+_TEXT_FIRST = '{"text":"'
+_REQUESTS = (
+    f"SELECT {', '.join(f'e.{column}' for column in journal_rows.COLUMNS[:-1])},"
+    f" CASE WHEN e.bytes > ? AND substr(e.body, 1, {len(_TEXT_FIRST)}) = ?"
+    " THEN substr(e.body, 1, CAST(? AS integer)) ELSE e.body END FROM runs r"
+    " JOIN journal e ON e.session_id = r.session_id AND e.number = r.input_number WHERE r.run_id IN ({ids})"
+)
+
+
+def of_artifacts(session: Session, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
+    """A run's artifacts, oldest first, with the beginning of each text."""
+    if not is_storable(run_id):
+        return ()
+    rows = session.stream(_ARTIFACTS, (_piece_chars(chars_max), run_id), at_once=STREAM_LARGE_ROWS)
+    return tuple(_artifact(row, chars_max) for row in rows)
+
+
+def of_requests(session: Session, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
+    """The beginning of each run's input."""
+    found: dict[RunId, str] = {}
+    piece = _piece_chars(chars_max)
+    for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+        sql = _REQUESTS.format(ids=in_list(chunk))
+        for row in session.stream(sql, (piece, _TEXT_FIRST, piece, *chunk), at_once=STREAM_LARGE_ROWS):
+            if row[2] is not None:
+                found[RunId(row[2])] = excerpt(_request(row, piece), chars_max)
+    return found
+
+
+def _piece_chars(chars_max: int) -> int:
+    return _IN_FRONT_CHARS + _WIDEST * (chars_max + 1)
+
+
+def _request(row: Row, piece_chars: int) -> str:
+    session_id, number, _, _, _, length, _, body = row
+    if length <= piece_chars or not body.startswith(_TEXT_FIRST):
+        return text_of(journal_rows.read(row).body)
+    try:
+        return text_of(_begun(body))
+    except ValueError as error:
+        raise journal_rows.damaged(session_id, number) from error
+
+
+def _artifact(row: Row, chars_max: int) -> Artifact:
+    artifact_id, run_id, session_id, at_ms, size, owner, _, _, body = row
+    is_whole = body is None or len(body) < _piece_chars(chars_max)
+    try:
+        said = owned_texts.read(row) if is_whole else _begun(body)
+        name, text = str(said["name"]), str(said["text"])
+    except Corrupt:
+        raise
+    except (ValueError, *columns.UNREADABLE) as error:
+        raise owned_texts.damaged(owner or f"artifact:{artifact_id}") from error
+    told = excerpt(text, chars_max)
+    return Artifact(
+        artifact_id=ArtifactId(artifact_id),
+        run_id=RunId(run_id),
+        session_id=SessionId(session_id),
+        name=name,
+        text=told,
+        created_at=from_milliseconds(at_ms),
+        whole_bytes=None if is_whole and told == text else size,
+    )
+
+
+def _begun(piece: str) -> Mapping[str, JsonValue]:
+    """The object that a piece of JSON begins, whose last value is a text that goes on behind the piece.
+
+    Where the cut fell into an escape, the escape is left out.
+    """
+    for end in range(len(piece), len(piece) - _WIDEST, -1):
+        try:
+            return cast("Mapping[str, JsonValue]", orjson.loads(f'{piece[:end]}"}}'))
+        except orjson.JSONDecodeError as error:
+            failure = error
+    raise failure

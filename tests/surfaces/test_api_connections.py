@@ -1,0 +1,188 @@
+"""Connections without a token: they are few, they are closed when they dawdle, and others are served."""
+
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+
+import pytest
+
+from runlore.api.connections import Bounds
+from runlore.config.settings import Settings
+from runlore.daemon.server import Health
+from runlore.ports.store import Transaction
+from tests.surfaces.api_client import TIMEOUT_S, Api, serving
+
+pytestmark = pytest.mark.req("OPS-5")
+
+MOST = 4
+BOUNDS = Bounds(head_s=0.2, body_pause_s=0.2, connections_max=MOST)
+PATIENT = Bounds(head_s=600.0, body_pause_s=600.0, connections_max=MOST)
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A Runlore that waits for nobody."""
+    root = tmp_path_factory.mktemp("hurried") / "runlore"
+    with serving(Settings(state_root=str(root)), bounds=BOUNDS) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A Runlore that waits for everybody, as far as there is room."""
+    root = tmp_path_factory.mktemp("patient") / "runlore"
+    with serving(Settings(state_root=str(root)), bounds=PATIENT) as api:
+        yield api
+
+
+@pytest.mark.parametrize("over_tcp", [True, False], ids=["tcp", "unix"])
+@pytest.mark.parametrize("sent", [b"", b"GET /hea", HEALTH[:-2]])
+def test_a_connection_whose_head_does_not_come_is_closed(
+    hurried: Api, sent: bytes, *, over_tcp: bool
+) -> None:
+    with connected(hurried, over_tcp=over_tcp) as peer:
+        peer.sendall(sent)
+
+        assert is_closed(peer)
+
+
+def test_a_second_head_on_the_same_connection_is_waited_for_no_longer(hurried: Api) -> None:
+    with connected(hurried) as peer:
+        ask_for_health(peer)
+        peer.sendall(b"GET /hea")
+
+        assert is_closed(peer)
+
+
+def test_a_body_that_stops_coming_is_answered_and_closed(hurried: Api) -> None:
+    head = (
+        "POST /v1/memory/profile-proposals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {hurried.secret}\r\nContent-Length: 100\r\n\r\n{{"
+    )
+    with connected(hurried) as peer:
+        peer.sendall(head.encode())
+
+        told = everything(peer)
+
+    assert b" 408 " in told
+    assert b"request.too-slow" in told
+
+
+def test_more_connections_than_there_is_room_for_are_turned_away_and_the_socket_works_on(
+    patient: Api,
+) -> None:
+    with ExitStack() as ends:
+        held = [ends.enter_context(connected(patient)) for _ in range(MOST)]
+        for peer in held:
+            ask_for_health(peer)
+            peer.sendall(b"GET /slow")
+
+        beyond = [ends.enter_context(connected(patient)) for _ in range(3 * MOST)]
+
+        assert all(map(is_closed, beyond))
+        assert patient.call("GET", "/v1/status").status == 200
+        for peer in held:
+            peer.sendall(b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b" 401 " in everything(peer)
+    assert patient.call("GET", "/healthz", over_tcp=True).status == 200
+
+
+@pytest.mark.req("SUR-3")
+@pytest.mark.parametrize("host", ["a@127.0.0.1", "evil.example@localhost", "localhost@evil", "@localhost"])
+@pytest.mark.parametrize("over_tcp", [True, False], ids=["tcp", "unix"])
+def test_a_host_with_a_user_in_it_is_refused(patient: Api, host: str, *, over_tcp: bool) -> None:
+    answer = patient.call("GET", "/v1/status", headers={"Host": host}, over_tcp=over_tcp)
+
+    assert answer.problem == (403, "host.denied")
+
+
+@pytest.mark.req("SUR-3")
+def test_a_body_that_tells_its_length_in_two_ways_is_refused(patient: Api) -> None:
+    head = (
+        "POST /v1/memory/profile-proposals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {patient.secret}\r\nConnection: close\r\n"
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    )
+    with connected(patient) as peer:
+        peer.sendall(head.encode())
+
+        told = everything(peer)
+
+    assert b" 400 " in told
+    assert b"request.header" in told
+
+
+def test_asking_for_readiness_begins_one_transaction_a_second(
+    patient: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, now = patient.service.parts.store, [0.0]
+    begun: list[float] = []
+    transaction = store.transaction
+
+    def counted() -> AbstractContextManager[Transaction]:
+        begun.append(now[0])
+        return transaction()
+
+    monkeypatch.setattr(store, "transaction", counted)
+    health = Health(patient.service.parts, lambda: now[0])
+    health.ready()
+
+    for moment in (0.0, 0.0, 0.5, 0.999, 1.0, 1.5, 2.1):
+        now[0] = moment
+        assert health.reasons() == ()
+
+    assert begun == [0.0, 1.0, 2.1]
+
+
+def test_a_daemon_may_open_as_many_files_as_it_is_let_and_tcp_gets_half_of_them_at_most() -> None:
+    code = (
+        "import resource\n"
+        "from runlore.api.connections import bounds_of_process\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 200))\n"
+        "print(bounds_of_process().connections_max, resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 200
+
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert told.stdout.strip() == "100 (200, 200)"
+
+
+def connected(api: Api, *, over_tcp: bool = True) -> socket.socket:
+    """A bare connection."""
+    connection = api.connection(over_tcp=over_tcp)
+    connection.connect()
+    assert isinstance(connection.sock, socket.socket)
+    connection.sock.settimeout(TIMEOUT_S)
+    return connection.sock
+
+
+def ask_for_health(peer: socket.socket) -> None:
+    """One whole call; the connection stays."""
+    peer.sendall(HEALTH)
+    told = b""
+    while not told.endswith(b"}"):
+        piece = peer.recv(65_536)
+        assert piece, told
+        told += piece
+    assert b"200 OK" in told
+
+
+def is_closed(peer: socket.socket) -> bool:
+    """Whether the other side ends the connection, and says nothing before."""
+    try:
+        return peer.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def everything(peer: socket.socket) -> bytes:
+    """All that comes until the connection is closed."""
+    told = b""
+    while piece := peer.recv(65_536):
+        told += piece
+    return told
