@@ -1,5 +1,6 @@
 """Journals: numbered without gaps, appended once, read page by page, whatever is done in whatever order."""
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,26 @@ def test_an_equal_range_changes_nothing_and_answers_the_same(world: World) -> No
     assert world.append(run, *events, first_number=3) == first
     assert world.tables() == ended
     assert before["journal"] == ended["journal"][:-1]
+
+
+def test_what_is_stored_is_compared_and_looked_back_at_by_pages(sqlite_world: World) -> None:
+    world = sqlite_world
+    large = said("lore " * (3 * 1024**2 // 5))
+    run = world.run(model="claude-sonnet-4-5")
+    for _ in range(24):
+        world.append(run, large)
+
+    tracemalloc.start()
+    try:
+        assert outcome(lambda: world.append(run, *[said("x")] * 24, first_number=3)) == "journal.number"
+        world.append(run, {"type": "usage", "output_tokens": 2_000_000})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    # A page as it is read, checked, parsed and compared; not all of the nine that are stored.
+    assert peak < 8 * limits.JOURNAL_PAGE_BYTES_MAX
+    assert world.append(run, *[large] * 8, first_number=3).last_number == 10
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,23 @@ def _is_stored(tx: Transaction, run: Run, entries: Sequence[Entry], first_number
     next_number = tx.sessions.get(run.session_id).next_number
     if first_number == next_number:
         return False
-    last = first_number + len(entries) - 1
-    if first_number >= 1 and last < next_number:
-        stored = tx.journal.range(run.session_id, first_number, last)
-        if is_repeat(stored, run.run_id, entries):
-            return True
+    is_within = first_number >= 1 and first_number + len(entries) <= next_number
+    if is_within and _is_repeated(tx, run, entries, first_number):
+        return True
     raise number_conflict(run.session_id, first_number=first_number, next_number=next_number)
+
+
+def _is_repeated(tx: Transaction, run: Run, entries: Sequence[Entry], first_number: int) -> bool:
+    """Whether these very events stand there. By pages: what is stored may be far larger than what is sent."""
+    compared = 0
+    while compared < len(entries):
+        stored = tx.journal.page(
+            session_id=run.session_id, after=first_number - 1 + compared, limit=len(entries) - compared
+        )
+        if not is_repeat(stored, run.run_id, entries[compared : compared + len(stored)]):
+            return False
+        compared += len(stored)
+    return True
 
 
 def add_checkpoint(tx: Transaction, session: Session, entry: Entry, at: datetime) -> int:

@@ -20,8 +20,7 @@ def usage_counters(
     """What to add to the totals of each model family, for entries whose first number is `first`."""
     if not any(entry.type is EventType.USAGE for entry in entries):
         return {}
-    before = tx.journal.range(run.session_id, max(run.input_number, first - _LOOKED_BACK), first - 1)
-    texts = _texts_since_usage(event for event in reversed(before) if event.run_id == run.run_id)
+    texts = _texts_before(tx, run, first)
     totals: dict[str, int] = {}
     for entry in entries:
         if entry.type is EventType.USAGE:
@@ -35,6 +34,15 @@ def usage_counters(
         elif entry.type is EventType.TOOL_CALL:
             texts = None
     return totals
+
+
+def _texts_before(tx: Transaction, run: Run, first: int) -> list[str] | None:
+    start = max(run.input_number, first - _LOOKED_BACK)
+    before = tx.journal.page(session_id=run.session_id, after=start - 1, limit=first - start)
+    if not before or before[-1].number != first - 1:
+        # They are too large to be read for this.
+        return None
+    return _texts_since_usage(event for event in reversed(before) if event.run_id == run.run_id)
 
 
 def _texts_since_usage(backwards: Iterable[JournalEvent]) -> list[str] | None:
