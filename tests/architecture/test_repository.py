@@ -14,7 +14,27 @@ from tests.architecture.source_tree import ROOT, project_files, python_files
 
 REQUIREMENT_FILES = sorted((ROOT / "requirements").glob("*.txt"))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-REQUIREMENT_ID = re.compile(r"[A-Z]{3}-\d+")
+# The areas of the requirements, and how many each has: a mark that names no requirement proves nothing.
+AREAS = {
+    "REC": 10,
+    "SCO": 5,
+    "LAY": 7,
+    "RET": 8,
+    "JRN": 6,
+    "RUN": 11,
+    "LRN": 13,
+    "CAP": 7,
+    "POL": 12,
+    "PRJ": 5,
+    "SKL": 13,
+    "TNT": 4,
+    "ROL": 13,
+    "AGT": 6,
+    "SUR": 7,
+    "INT": 4,
+    "OPS": 6,
+}
+REQUIREMENTS = {f"{area}-{number}" for area, most in AREAS.items() for number in range(1, most + 1)}
 # Written in halves, so that this file does not find itself.
 PACKAGE_HOSTS = re.compile(
     "|".join(
@@ -124,7 +144,7 @@ def test_what_runs_is_what_is_tested() -> None:
 def test_requirements_are_named_by_their_ids() -> None:
     named = {requirement for file in python_files("tests") for requirement, _ in marks(file.tree)}
 
-    assert [name for name in named if not REQUIREMENT_ID.fullmatch(name)] == []
+    assert named - REQUIREMENTS == set()
 
 
 def test_the_page_of_requirements_is_up_to_date() -> None:

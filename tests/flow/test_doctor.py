@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
+from tests.flow.dead_letters import dead_job
 from tests.world import World
 
 SESSION = SessionId("s1")
@@ -87,30 +87,15 @@ def test_a_link_in_the_state_root_is_not_followed(sqlite_world: World, tmp_path:
 
 @pytest.mark.req("OPS-2", "POL-10")
 def test_a_dead_job_is_a_problem_until_it_is_tried_again(world: World) -> None:
-    now = world.clock.now()
-    job = Job(
-        job_id=JobId("job_dead"),
-        kind=JobKind.REMEMBER,
-        subject="gone",
-        state=JobState.LEASED,
-        attempts=8,
-        fence=1,
-        holder="a test",
-        lease_until=now,
-        due_at=now,
-        created_at=now,
-    )
-    with world.parts.store.transaction() as tx:
-        tx.jobs.put(job)
-        tx.jobs.fail(job, error="it broke", retry_at=None)
+    job_id = dead_job(world)
 
     diagnosis = world.operator.doctor(repair=True)
 
     told = [finding for finding in diagnosis.findings if finding.check == "jobs"]
     assert [finding.outcome for finding in told] == ["problem"]
     assert "it broke" in told[0].detail
-    assert job.job_id in told[0].hint
-    world.operator.retry_job(job.job_id)
+    assert job_id in told[0].hint
+    world.operator.retry_job(job_id)
     assert _outcomes(world)["jobs"] == {"ok"}
 
 

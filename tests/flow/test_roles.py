@@ -9,7 +9,6 @@ from runlore.daemon.app import Application
 from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
-from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind
 from runlore.domain.run import ArtifactId, RunId, RunStatus
@@ -17,6 +16,7 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
 from runlore.ports.operations import Operations, Role
+from tests.flow.dead_letters import dead_job
 from tests.world import World, decision, found
 
 SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
@@ -158,7 +158,7 @@ def _service_calls(world: World, caller: Application) -> Calls:
     policy = PolicyName.RUN_MEMORY
     world.operator.put_policy(ops.PolicyChange(name=policy, policy={}))
     world.operator.create_token(ops.NewToken(name="ci", role=Role.READER))
-    dead = _dead_job(world)
+    dead = dead_job(world)
     exported = world.operator.export().path
     return {
         "get_policy": lambda: caller.get_policy(policy),
@@ -180,26 +180,6 @@ def _service_calls(world: World, caller: Application) -> Calls:
         "doctor": caller.doctor,
         "status": caller.status,
     }
-
-
-def _dead_job(world: World) -> JobId:
-    now = world.clock.now()
-    job = Job(
-        job_id=JobId("job_dead"),
-        kind=JobKind.REMEMBER,
-        subject="r0",
-        state=JobState.LEASED,
-        attempts=1,
-        fence=1,
-        holder="a test",
-        lease_until=now,
-        due_at=now,
-        created_at=now,
-    )
-    with world.parts.store.transaction() as tx:
-        tx.jobs.put(job)
-        tx.jobs.fail(job, error="it broke", retry_at=None)
-    return job.job_id
 
 
 def _restored(world: World, caller: Application) -> None:

@@ -35,7 +35,7 @@ def opening(**fields: Any) -> ops.NewRun:
     return ops.NewRun(session_id=TALK, request=f"Play the {WORD} again", context=True, **fields)
 
 
-@pytest.mark.req("LRN-12", "PRJ-9")
+@pytest.mark.req("LRN-12", "JRN-4")
 def test_what_is_forgotten_while_a_run_is_opened_is_neither_told_nor_kept(world: World) -> None:
     forgotten = world.finished(f"Play the {WORD}", f"The {WORD} plays")
     world.finished("Play the trombone", "It plays")
@@ -55,7 +55,7 @@ def test_what_is_forgotten_while_a_run_is_opened_is_neither_told_nor_kept(world:
     assert forgotten.run_id not in repr(receipt)
 
 
-@pytest.mark.req("LRN-12", "PRJ-9")
+@pytest.mark.req("LRN-12", "JRN-4")
 @pytest.mark.parametrize("way", ["stored", "unstored", "again"])
 def test_a_learning_that_is_forgotten_while_a_run_is_opened_is_not_told(world: World, way: str) -> None:
     world.finished()
@@ -142,7 +142,7 @@ def test_a_store_that_is_busy_once_is_asked_again_when_a_memory_is_settled(world
     assert (world.operator.get_run(run.run_id).run.memory is MemoryState.STORED) is (number == 1)
 
 
-@pytest.mark.req("STO-4")
+@pytest.mark.req("OPS-4", "RUN-8")
 def test_two_who_prune_the_same_memories_do_not_wait_for_each_other(postgres_world: World) -> None:
     world = postgres_world
     run_ids = [world.finished(f"Task {number}").run_id for number in range(2)]

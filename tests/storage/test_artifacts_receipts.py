@@ -77,7 +77,7 @@ def test_any_artifacts_are_told_again_whole_by_name_and_by_size(held: Store) -> 
         with held.snapshot() as snapshot:
             for each in RUNS:
                 mine = tuple(found for found in oldest if found.run_id == each.run_id)
-                assert snapshot.runs.artifacts(each.run_id) == mine
+                assert snapshot.runs.artifact_excerpts(each.run_id, chars_max=10**6) == mine
                 assert snapshot.runs.artifact_names(each.run_id) == tuple(found.artifact_id for found in mine)
             sizes = [(found.artifact_id, found.created_at, len(found.text.encode())) for found in oldest]
             of_ended = [size for size in sizes if kept[size[0]].run_id != OPEN.run_id]
@@ -170,7 +170,7 @@ def test_another_artifact_under_a_taken_id_and_one_of_no_run_are_refused(held: S
     assert _code(held, lambda tx: tx.runs.get_artifact(ArtifactId("nobody"))) == "artifact.not-found"
     assert _code(held, lambda tx: tx.runs.put_artifact(replace(first, text="\0"))) == "text.characters"
     with held.snapshot() as snapshot:
-        assert snapshot.runs.artifacts(RUNS[0].run_id) == (first,)
+        assert snapshot.runs.artifact_excerpts(RUNS[0].run_id, chars_max=10**6) == (first,)
 
 
 def test_a_damaged_artifact_is_told_by_its_name(held: Store, place: Place) -> None:
@@ -238,7 +238,7 @@ def test_what_was_deleted_is_in_no_row_and_can_be_put_again(held: Store, place: 
             tx.runs.delete_receipts([receipt.run_id])
         assert "zebra" not in str(place.sql("SELECT * FROM texts"))
         with held.snapshot() as snapshot:
-            assert snapshot.runs.artifacts(RUNS[0].run_id) == ()
+            assert snapshot.runs.artifact_excerpts(RUNS[0].run_id, chars_max=10**6) == ()
             assert snapshot.runs.receipts_naming("rec_1") == ()
             with pytest.raises(NotFound):
                 snapshot.runs.get_artifact(one.artifact_id)

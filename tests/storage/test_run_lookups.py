@@ -65,7 +65,7 @@ QUESTIONS: dict[str, Question] = {
     "memory": lambda tx: tx.runs.set_memory(MINE, MemoryState.STORED, expected=frozenset(MemoryState)),
     "touch": lambda tx: tx.runs.touch(MINE, at(99_999)),
     "update": lambda tx: tx.runs.update(replace(tx.runs.get(MINE), revision=2), expected_revision=1),
-    "artifacts": lambda tx: tx.runs.artifacts(MINE),
+    "artifacts": lambda tx: tx.runs.artifact_excerpts(MINE, chars_max=10**6),
     "artifact names": lambda tx: tx.runs.artifact_names(MINE),
     "less artifacts": lambda tx: tx.runs.delete_artifacts([ArtifactId("art_000070")]),
     "receipt": lambda tx: tx.runs.get_receipt(MINE),

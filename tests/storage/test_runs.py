@@ -93,7 +93,7 @@ def test_an_id_that_names_nothing_is_told(held: Store) -> None:
         with held.snapshot() as snapshot:
             assert snapshot.runs.find(RunId(name)) is None
             assert snapshot.runs.get_receipt(RunId(name)) is None
-            assert snapshot.runs.artifacts(RunId(name)) == ()
+            assert snapshot.runs.artifact_excerpts(RunId(name), chars_max=10**6) == ()
             assert snapshot.runs.artifact_names(RunId(name)) == ()
             assert snapshot.runs.of_session(SessionId(name)) == ()
             assert snapshot.runs.finished_before(SessionId(name), START, limit=3) == ()

@@ -4,7 +4,6 @@ A receipt names everything that was given and everything that was left out and w
 be told again. It holds no record's text: that is read again at the revision it names.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -161,6 +160,3 @@ class ModelFamily:
     prefixes: tuple[str, ...]
     window_tokens: int
     output_tokens: int
-
-
-ModelFamilies = Mapping[str, ModelFamily]

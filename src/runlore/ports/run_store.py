@@ -159,13 +159,9 @@ class Runs(Protocol):
         """One artifact; NotFound (`artifact.not-found`)."""
         ...
 
-    def artifacts(self, run_id: RunId) -> tuple[Artifact, ...]:
-        """A run's artifacts, oldest first."""
-        ...
-
     def artifact_excerpts(self, run_id: RunId, *, chars_max: int) -> tuple[Artifact, ...]:
-        """The same with at most so many characters of each text, and `whole_bytes` where that is not all;
-        long texts are not read as a whole."""
+        """A run's artifacts, oldest first, with at most so many characters of each text, and `whole_bytes`
+        where that is not all; long texts are not read as a whole."""
         ...
 
     def request_excerpts(self, run_ids: Sequence[RunId], *, chars_max: int) -> dict[RunId, str]:

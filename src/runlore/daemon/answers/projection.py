@@ -56,16 +56,17 @@ def section_to_plain(section: Section) -> Plain:
         "text": section.text,
         "tokens": section.tokens,
         "truncated": section.truncated,
-        "entries": [
-            {
-                "source_id": entry.source_id,
-                "revision": entry.revision,
-                "score": entry.score,
-                "tokens": entry.tokens,
-                "text": entry.text,
-            }
-            for entry in section.entries
-        ],
+        "entries": [_entry_to_plain(entry) for entry in section.entries],
+    }
+
+
+def _entry_to_plain(entry: SectionEntry | ReceiptEntry) -> Plain:
+    return {
+        "source_id": entry.source_id,
+        "revision": entry.revision,
+        "score": entry.score,
+        "tokens": entry.tokens,
+        "text": entry.text,
     }
 
 
@@ -190,16 +191,7 @@ def _receipt_section_to_plain(section: ReceiptSection) -> Plain:
         "tokens": section.tokens,
         "truncated": section.truncated,
         "digest": section.digest,
-        "entries": [
-            {
-                "source_id": entry.source_id,
-                "revision": entry.revision,
-                "score": entry.score,
-                "tokens": entry.tokens,
-                "text": entry.text,
-            }
-            for entry in section.entries
-        ],
+        "entries": [_entry_to_plain(entry) for entry in section.entries],
     }
 
 

@@ -64,14 +64,6 @@ def get(session: Session, artifact_id: ArtifactId) -> Artifact:
     return found
 
 
-def of_run(session: Session, run_id: RunId) -> tuple[Artifact, ...]:
-    """A run's artifacts, oldest first."""
-    if not is_storable(run_id):
-        return ()
-    rows = session.rows(f"{_FOUND} WHERE a.run_id = ? ORDER BY a.at_ms, a.artifact_id", (run_id,))
-    return tuple(map(_read, rows))
-
-
 def names(session: Session, run_id: RunId) -> tuple[ArtifactId, ...]:
     """The ids of a run's artifacts, oldest first."""
     if not is_storable(run_id):

@@ -208,10 +208,6 @@ class SqlRuns:
         """One artifact; NotFound when the id names nothing."""
         return artifacts.get(self._session, artifact_id)
 
-    def artifacts(self, run_id: RunId) -> tuple[Artifact, ...]:
-        """A run's artifacts, oldest first."""
-        return artifacts.of_run(self._session, run_id)
-
     def artifact_excerpts(self, run_id: RunId, *, chars_max: int) -> tuple[Artifact, ...]:
         """A run's artifacts, oldest first, with the beginning of each text."""
         return excerpts.of_artifacts(self._session, run_id, chars_max)
