@@ -1,4 +1,4 @@
-"""Writes the reference pages of docs/ from the code: moves, commands, error codes and settings.
+"""Writes the reference pages of docs/ from the code: moves, commands, error codes, settings, policies.
 
 python -m scripts.reference_pages           write them
 python -m scripts.reference_pages --check   say which are stale, and fail
@@ -19,6 +19,7 @@ from runlore.api.errors import PARTICULAR, STATUSES
 from runlore.cli.failures import EXIT_CODES
 from runlore.cli.main import app
 from runlore.config.file import config_schema
+from runlore.config.providers import BUILT_IN, MODEL_VARIABLE
 from runlore.config.settings import (
     CONFIG_NAME,
     DATABASE_VARIABLE,
@@ -30,8 +31,12 @@ from runlore.config.settings import (
 )
 from runlore.domain import errors
 from runlore.domain.contracts import contract_fields
+from runlore.domain.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
 from scripts.api_page import api_page
+from scripts.pipeline_page import pipeline_page
+from scripts.policy_page import policy_page
+from scripts.taint_page import taint_page
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -40,8 +45,11 @@ ELSEWHERE = {
     "database.url": (f"`{DATABASE_VARIABLE}`", "-"),
     "server.host": (f"`{HOST_VARIABLE}`", "`runlore up --host`"),
     "server.port": (f"`{PORT_VARIABLE}`", "`runlore up --port`"),
+    "models.default": (f"`{MODEL_VARIABLE}`", "-"),
     "server.tcp": ("-", "`runlore up --no-tcp`"),
 }
+# An obstacle is what a confirmation or a restoration raises as a conflict.
+RAISED_AS = {"Obstacle": "Conflict", "ModelFailure": "Unavailable"}
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
 
@@ -53,7 +61,11 @@ def pages() -> dict[Path, str]:
         REFERENCE / "errors.md": errors_page(),
         REFERENCE / "api.md": api_page(),
         ROOT / "docs" / "settings.md": settings_page(),
+        ROOT / "docs" / "taint.md": taint_page(GENERATED),
         REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
+        ROOT / "docs" / "policy.md": policy_page(),
+        ROOT / "docs" / "pipeline.md": pipeline_page(),
+        REFERENCE / "learning-policy.schema.json": json.dumps(learning_policy_schema(), indent=2) + "\n",
     }
 
 
@@ -147,22 +159,41 @@ def settings_page() -> str:
         f"| its token | `{TOKEN_VARIABLE}` | `--token-file` | The token that such calls carry; the flag"
         " names a file, for others can read what a command is called with. | none |",
     ]
+    lines += [
+        f"| key of {provider.name} | `{provider.api_key_env}` | - | The key for {provider.base_url};"
+        " keys are read from the environment alone. | none |"
+        for provider in BUILT_IN
+    ]
     schema = config_schema()
-    definitions = schema["$defs"]
-    assert isinstance(definitions, dict)
     for table, reference in _properties(schema):
-        definition = definitions[str(reference["$ref"]).rpartition("/")[2]]
-        for name, field in _properties(definition):
-            variable, flag = ELSEWHERE.get(f"{table}.{name}", ("-", "-"))
-            lines.append(
-                f"| `[{table}] {name}` | {variable} | {flag} | {field['description']}"
-                f" | {_default(field.get('default'))} |"
-            )
+        lines += _setting_rows(table, _definition(schema, reference), schema)
     lines += [
         "",
         f"The file is `{CONFIG_NAME}` in the state root; unknown keys are errors. Its JSON schema is",
     ]
     return "\n".join([*lines, "[config.schema.json](reference/config.schema.json).", ""])
+
+
+def _setting_rows(table: str, definition: dict[str, object], schema: dict[str, object]) -> Iterator[str]:
+    """A row for each setting of a table; a table of tables has those of one of them, as NAME."""
+    for name, field in _properties(definition):
+        inner = field.get("additionalProperties")
+        if isinstance(inner, dict) and "$ref" in inner:
+            yield from _setting_rows(f"{table}.{name}.NAME", _definition(schema, inner), schema)
+            continue
+        variable, flag = ELSEWHERE.get(f"{table}.{name}", ("-", "-"))
+        yield (
+            f"| `[{table}] {name}` | {variable} | {flag} | {field['description']}"
+            f" | {_default(field.get('default'))} |"
+        )
+
+
+def _definition(schema: dict[str, object], reference: dict[str, object]) -> dict[str, object]:
+    definitions = schema["$defs"]
+    assert isinstance(definitions, dict)
+    found = definitions[str(reference["$ref"]).rpartition("/")[2]]
+    assert isinstance(found, dict)
+    return found
 
 
 def error_codes() -> dict[str, set[str]]:
@@ -178,8 +209,7 @@ def error_codes() -> dict[str, set[str]]:
         for call, code in _coded_calls(tree):
             name = ast.unparse(call.func).rpartition(".")[2]
             kind = makers.get(name, name)
-            # An obstacle is what a confirmation or a restoration raises as a conflict.
-            found.setdefault(code, set()).add("Conflict" if kind == "Obstacle" else kind)
+            found.setdefault(code, set()).add(RAISED_AS.get(kind, kind))
     return found
 
 

@@ -1,8 +1,10 @@
-"""Fakes that implement a port: time and ids that only move when a test says so."""
+"""Fakes that implement a port: time and ids move when a test says so, models say what it tells them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from runlore.domain.record import RecordId
+from runlore.domain.record import JsonObject, RecordId
+from runlore.ports.model import ModelFailure, Question, Reply, Usage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,3 +39,46 @@ class SequentialIds:
         """The next id with a prefix, whatever the time."""
         self._latest += 1
         return f"{prefix}_{self._latest:06}"
+
+
+class ScriptedModels:
+    """Models that answer what a test says: an output, a failure, or a function of the question.
+
+    Each thing to say is used once, in order; the last one is said again and again.
+    """
+
+    def __init__(self, *says: JsonObject | ModelFailure | Callable[[Question], JsonObject]) -> None:
+        self._says = list(says)
+        self.questions: list[Question] = []
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self._says)
+
+    def describe(self) -> JsonObject:
+        """What `status` tells."""
+        return {}
+
+    def resolve(self, model: str = "") -> str:
+        """Any name is good."""
+        if not self._says:
+            raise ModelFailure("no model is set", code="model.none")
+        return model or "test:scripted"
+
+    def ask(self, question: Question) -> Reply:
+        """Say what comes next."""
+        self.questions.append(question)
+        said = self._says[0] if len(self._says) == 1 else self._says.pop(0)
+        if isinstance(said, ModelFailure):
+            raise said
+        output = said(question) if callable(said) else said
+        return Reply(
+            output=output,
+            model=self.resolve(question.model),
+            prompt=f"{question.purpose}-1",
+            usage=Usage(input_tokens=10, output_tokens=5),
+        )
+
+    def close(self) -> None:
+        """Nothing is held."""

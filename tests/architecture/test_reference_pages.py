@@ -1,14 +1,17 @@
 """The reference pages are written from the code, and the code names every error code in full."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from runlore.domain.policy_fields import learning_policy
 from scripts import reference_pages
+from scripts.policy_page import policy_examples
 
 
-@pytest.mark.req("REC-5", "SUR-6")
+@pytest.mark.req("REC-5", "SUR-6", "POL-5")
 def test_the_generated_pages_say_what_the_code_says() -> None:
     stale = [
         str(path.relative_to(reference_pages.ROOT))
@@ -17,6 +20,18 @@ def test_the_generated_pages_say_what_the_code_says() -> None:
     ]
 
     assert not stale, f"run `make docs`: {stale}"
+
+
+@pytest.mark.req("POL-5")
+@pytest.mark.parametrize("path", sorted(policy_examples()))
+def test_the_example_of_every_policy_field_is_accepted_and_shows_the_field(path: str) -> None:
+    document = tomllib.loads(policy_examples()[path])
+    shown: object = document
+    for name in path.replace("[]", ".0").split("."):
+        shown = shown[int(name)] if isinstance(shown, list) else shown[name]  # type: ignore[index]
+
+    assert shown is not None
+    assert learning_policy(document) is not None
 
 
 def test_every_error_code_is_written_out_so_that_the_page_can_list_it() -> None:

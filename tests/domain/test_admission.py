@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.admission import Draft, Stamp, admitted, admitted_reason, edited, refuse_secrets
+from runlore.domain.admission import (
+    Draft,
+    Edits,
+    Stamp,
+    admitted,
+    admitted_reason,
+    edited,
+    refuse_secrets,
+)
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Invalid, Refused, RunloreError
 from runlore.domain.record import (
@@ -25,7 +33,7 @@ from runlore.domain.record import (
     State,
 )
 from runlore.domain.subject import key_of_parts, semantic_key, slug, topic_terms
-from runlore.domain.taint import Provenance
+from runlore.domain.taint import Provenance, inherited
 from tests.builders import fact
 from tests.domain.random_records import json_objects, json_values, texts
 from tests.fakes import START
@@ -367,11 +375,14 @@ def test_an_edited_candidate_is_what_the_new_text_would_have_made(old: str, new:
         return
     first, second = (admitted(draft, STAMP) for draft in drafts)
 
-    record = edited(first, new)
+    record = edited(first, Edits(content=new), now=START)
 
     # A workflow keeps its name whatever its text becomes; all else is derived anew.
     assert replace(record, metadata={**record.metadata, **kept_of(first)}) == replace(
-        second, metadata={**second.metadata, **kept_of(first)}
+        second,
+        metadata={**second.metadata, **kept_of(first)},
+        # What was flagged once stays flagged: other words do not make it trusted.
+        provenance=inherited((first.provenance, second.provenance)),
     )
     assert {name: record.metadata[name] for name in kept_of(first)} == kept_of(first)
 
@@ -403,7 +414,7 @@ def test_an_edited_profile_proposal_keeps_its_key_and_takes_the_value_from_the_t
         proposal=Proposal.PROFILE,
     )
 
-    record = edited(proposal, text)
+    record = edited(proposal, Edits(content=text), now=START)
 
     assert record.metadata == {"profile_key": "Editor Theme", "value": value, "reason": "asked"}
     assert record.semantic_key == key
@@ -418,14 +429,14 @@ def test_a_profile_key_with_a_colon_is_told_from_its_value() -> None:
         proposal=Proposal.PROFILE,
     )
 
-    assert edited(proposal, "editor:theme: dark").metadata["value"] == "dark"
+    assert edited(proposal, Edits(content="editor:theme: dark"), now=START).metadata["value"] == "dark"
 
 
 @pytest.mark.req("LRN-13")
 def test_an_edit_keeps_what_the_caller_brought() -> None:
     brought: JsonObject = {"origin": "reflection", "topic_tags": ["naming"], "seen": 3}
 
-    record = edited(candidate(metadata=brought), "The codename is Borealis")
+    record = edited(candidate(metadata=brought), Edits(content="The codename is Borealis"), now=START)
 
     assert record.metadata == brought
     assert record.semantic_key == "codename = borealis"
@@ -446,7 +457,7 @@ def test_an_edit_is_checked_like_a_new_text(text: str, code: str) -> None:
     record = fact()
 
     with pytest.raises((Invalid, Refused)) as refusal:
-        edited(record, text)
+        edited(record, Edits(content=text), now=START)
     assert refusal.value.code == code
 
 

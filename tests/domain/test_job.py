@@ -1,13 +1,24 @@
 """Jobs: where every move leads, and when a failed one is tried again."""
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
-from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, retry_at
+from runlore.domain.job import (
+    JOB,
+    Job,
+    JobId,
+    JobKind,
+    JobMove,
+    JobState,
+    lease_lost,
+    postponed_until,
+    retry_at,
+)
 from tests.fakes import START
 
 pytestmark = pytest.mark.req("POL-10")
@@ -19,6 +30,7 @@ EXPECTED = {
     (LEASED, JobMove.RECLAIM): LEASED,
     (LEASED, JobMove.HEARTBEAT): LEASED,
     (LEASED, JobMove.FAIL): WAITING,
+    (LEASED, JobMove.POSTPONE): WAITING,
     (LEASED, JobMove.GIVE_UP): DEAD,
     (DEAD, JobMove.RETRY): WAITING,
 }
@@ -43,6 +55,16 @@ def test_waits_double_from_a_second_up_to_ten_minutes_and_end_with_the_last_atte
     seconds = [min(2**number, 600) for number in range(limits.JOB_ATTEMPTS_MAX - 1)]
     assert waits[:-2] == [START + timedelta(seconds=wait) for wait in seconds]
     assert waits[-2:] == [None, None]
+
+
+def test_what_is_not_its_fault_lets_a_job_wait_a_second_doubling_with_every_claim_up_to_a_minute() -> None:
+    job = Job(job_id=JobId("job_1"), kind=JobKind.REVIEW, subject="x", due_at=START, created_at=START)
+    for attempts in (1, 3, limits.JOB_ATTEMPTS_MAX):
+        claims = [replace(job, attempts=attempts, fence=attempts + postponed) for postponed in range(200)]
+
+        waits = [(postponed_until(START, claimed) - START).total_seconds() for claimed in claims]
+
+        assert waits == [min(2**postponed, 60) for postponed in range(200)]
 
 
 def test_a_lost_lease_is_told_with_the_job_and_the_fence() -> None:

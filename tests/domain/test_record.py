@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -25,6 +26,7 @@ from runlore.domain.record import (
 )
 from tests.builders import act, fact
 from tests.fakes import START
+from tests.world import outcome
 
 REVIEWED = "profile semantic procedural"
 ANY = "working episodic profile semantic procedural"
@@ -40,7 +42,7 @@ LEGAL = [
     ("active", "amend", "active", None, REVIEWED),
     ("active", "supersede", "superseded", None, REVIEWED),
     ("active", "rollback", "tombstoned", "rolled_back", REVIEWED),
-    ("active", "revoke", "tombstoned", "revoked", REVIEWED),
+    ("active", "revoke", "tombstoned", "revoked", f"{REVIEWED} episodic"),
     ("active", "clear", "tombstoned", "cleared", "working"),
     ("active", "expire", "tombstoned", "expired", ANY),
     ("active", "forget", "tombstoned", "forgotten", ANY),
@@ -164,11 +166,18 @@ def test_nothing_leaves_the_tombstone_but_forgetting(layer: Layer) -> None:
     }
 
 
-@pytest.mark.req("LAY-2")
-def test_an_episode_that_happened_can_only_expire_or_be_forgotten() -> None:
-    moves = {row.move for row in TRANSITIONS if row.start is State.ACTIVE and Layer.EPISODIC in row.layers}
+EPISODES = [kind for kind in Kind if kind.layer is Layer.EPISODIC]
 
-    assert moves == {Move.EXPIRE, Move.FORGET}
+
+@pytest.mark.req("LAY-2", "CAP-1")
+@pytest.mark.parametrize("kind", EPISODES)
+def test_an_episode_that_happened_can_only_expire_or_be_forgotten(kind: Kind) -> None:
+    record = replace(standing(Layer.EPISODIC, State.ACTIVE), kind=kind)
+    possible = {move for move in Move if outcome(partial(transition, record, move)) == "done"}
+
+    # A run summary was reviewed and published, so it can be taken back.
+    published = {Move.REVOKE} if kind is Kind.RUN_SUMMARY else set()
+    assert possible == {Move.EXPIRE, Move.FORGET} | published
 
 
 @pytest.mark.req("LAY-5")

@@ -3,10 +3,12 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from runlore.domain.record import (
     Kind,
@@ -18,9 +20,12 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.representation import record_to_plain
 from runlore.domain.taint import Provenance
-from runlore.domain.visibility import Hidden, hidden_because
+from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
 from tests.builders import fact, published
+from tests.domain.random_records import moments, records
+from tests.domain.visibility_reference import reasons_against
 from tests.fakes import START
 
 NOW = START
@@ -94,6 +99,39 @@ def test_a_record_is_visible_exactly_when_no_reason_speaks_against_it() -> None:
                 wrong.append((told, expected, record))
 
     assert wrong == []
+
+
+@st.composite
+def nearly_visible(draw: st.DrawFn) -> Record:
+    """Any record, with most of what speaks against it taken away: else hardly one would be visible."""
+    record = draw(records())
+    clean = {
+        "state": State.ACTIVE,
+        "superseded_by": None,
+        "expires_at": None,
+        "sensitivity": Sensitivity.NORMAL,
+        "publish_tier": PublishTier.ACTIVE,
+        "verification_status": VerificationStatus.VERIFIED,
+        "policy_decision": PolicyDecision.AUTOMATIC,
+        "provenance": Provenance(sources=record.provenance.sources),
+    }
+    kept = draw(st.sets(st.sampled_from(sorted(clean)), max_size=2))
+    return replace(record, **{name: value for name, value in clean.items() if name not in kept})  # type: ignore[arg-type]
+
+
+@pytest.mark.req("LRN-3", "LRN-4", "LRN-11", "TNT-2", "RET-5")
+@settings(max_examples=500)
+@given(record=records() | nearly_visible(), now=moments, is_shadowed=st.booleans())
+def test_any_record_is_hidden_for_a_reason_that_a_second_formulation_knows(
+    record: Record, now: datetime, *, is_shadowed: bool
+) -> None:
+    shadowed = {record.record_id} if is_shadowed else set()
+    for planning, rule in ((False, hidden_because), (True, hidden_from_planning)):
+        told = rule(record, now, shadowed=shadowed)
+        against = reasons_against(dict(record_to_plain(record)), now, shadowed=is_shadowed, planning=planning)
+
+        assert (told is None) == (not against)
+        assert told is None or told.value in against
 
 
 @pytest.mark.req("LRN-4")

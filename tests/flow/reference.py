@@ -31,6 +31,19 @@ def listed(records: Iterable[Record], filters: ops.Filters, now: datetime) -> li
     return sorted(shown, key=lambda record: (record.created_at, record.record_id), reverse=True)
 
 
+def due(records: Iterable[Record], now: datetime) -> list[Record]:
+    """The learnings that the inbox begins with: due for revalidation, the earliest first."""
+    shown = [
+        record
+        for record in records
+        if record.state is State.ACTIVE
+        and record.revalidate_at is not None
+        and record.revalidate_at <= now
+        and not record.is_expired(now)
+    ]
+    return sorted(shown, key=lambda record: (record.revalidate_at, record.record_id))
+
+
 def ranked(records: Iterable[Record], request: ops.SearchRequest, now: datetime) -> list[tuple[Record, int]]:
     """Every record that a search finds at a moment, best first, with its score."""
     filters = request.filters

@@ -283,7 +283,7 @@ def test_of_what_waits_an_agent_sees_what_it_proposed_itself(world: World) -> No
         lambda: agent.history(foreign.record_id, session_id=MINE),
     ):
         assert outcome(attempt) == "record.not-found"
-    confirmed = world.confirm(foreign)
+    confirmed = world.confirm(foreign, accept_untrusted=True)
     assert agent.get_record(confirmed.record_id, session_id=MINE) == confirmed
 
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from runlore.config.settings import Settings
@@ -23,6 +22,7 @@ from runlore.flow.publish.undo import sweep
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.flow.reference import breaches
+from tests.flow.waiting import until_somebody_waits_for_a_lock
 from tests.world import World, decision, found, replayed
 
 ROUNDS = 25
@@ -167,7 +167,7 @@ def test_what_is_forgotten_while_a_merge_of_it_is_worked_out_does_not_come_back(
         with world.parts.store.transaction() as tx:
             tx.lock({WORKSPACE})
             compacting = pool.submit(other.compact, ops.MergeRequest(create_proposals=True))
-            _wait_until_somebody_waits_for_a_lock(world)
+            until_somebody_waits_for_a_lock(world)
             forget(tx, tx.records.get(sources[0].record_id), Act(actor="operator", at=world.clock.now()))
         items = compacting.result()
 
@@ -211,7 +211,7 @@ def test_a_daemon_that_starts_while_another_one_sweeps_goes_on_with_the_rest(pos
         with world.parts.store.transaction() as tx:
             sweep(tx, tx.records.due(now, limit=10), Act(actor="daemon", at=now))
             booting = pool.submit(boot, other.parts)
-            _wait_until_somebody_waits_for_a_lock(world)
+            until_somebody_waits_for_a_lock(world)
         booting.result()
 
     assert {record.state_reason for record in world.stored().values()} == {StateReason.EXPIRED}
@@ -263,13 +263,3 @@ def _code(told: object) -> str:
         assert isinstance(told, Conflict), told
         return told.code
     return "done"
-
-
-def _wait_until_somebody_waits_for_a_lock(world: World) -> None:
-    assert world.settings.database_url
-    with psycopg.connect(world.settings.database_url, autocommit=True) as server:
-        for _ in range(10_000):
-            waiting = server.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
-            if waiting and waiting[0]:
-                return
-    pytest.fail("nobody came to wait for the lock")

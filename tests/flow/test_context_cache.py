@@ -91,7 +91,7 @@ class Anything:
     def happens(self) -> None:
         """One of the things that can happen."""
         acts = (self.learn, self.learn, self.learn, self.run, self.end, self.shadow, self.wait, self.forget)
-        self.chance.choice(acts)()
+        self.chance.choice((*acts, self.publish_elsewhere))()
 
     def learn(self, make: Callable[..., Record] | None = None, **fields: Any) -> None:
         """A record of some scope that prompts may get, or not."""
@@ -133,6 +133,20 @@ class Anything:
             gone = changed(self.chance.choice(live), Move.REVOKE)
             self.write([gone])
             self.replace(gone.record)
+
+    def publish_elsewhere(self) -> None:
+        """A candidate is published, often into another scope."""
+        if waiting := [each for each in self.records if each.state is State.CONSTRAINED]:
+            moved = changed(
+                self.chance.choice(waiting),
+                Move.CONFIRM,
+                scope=self.chance.choice(SCOPES),
+                publish_tier=PublishTier.ACTIVE,
+                policy_decision=PolicyDecision.MANUAL,
+                published_at=self.world.clock.now(),
+            )
+            self.write([moved])
+            self.replace(moved.record)
 
     def live(self) -> list[Record]:
         """The facts that are published."""
@@ -295,6 +309,27 @@ def test_only_so_much_is_kept(world: World) -> None:
     assert views.get(scopes[-1], 2, now) is None
     views.keep(scopes[0], ScopeView(stamp=1, since=now, until=None, learnings=20))
     assert not any(views.get(scope, 1, now) for scope in scopes)
+
+
+def test_it_is_known_whether_a_large_scope_is_kept(world: World) -> None:
+    now = world.clock.now()
+    views = KeptViews(lines_max=3)
+    scopes = [Scope(ScopeKind.PROJECT, f"p{number}") for number in range(4)]
+    small, large = (
+        ScopeView(stamp=1, since=now, until=None, is_large=is_large) for is_large in (False, True)
+    )
+    for scope, view, has_large in (
+        (scopes[0], small, False),
+        (scopes[1], large, True),
+        (scopes[1], large, True),
+        (scopes[1], small, False),
+        (scopes[1], large, True),
+        (scopes[2], small, True),
+        (scopes[0], small, True),
+        (scopes[3], small, False),
+    ):
+        views.keep(scope, view)
+        assert views.has_large is has_large
 
 
 def _published(world: World, text: str) -> list[Change]:

@@ -36,7 +36,7 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
 
     assert diagnosis.healthy, diagnosis
     checks = [finding.check for finding in diagnosis.findings]
-    assert checks == ["database", "permissions", "run memories", "index", "jobs"]
+    assert checks == ["database", "permissions", "run memories", "index", "jobs", "models"]
 
 
 @pytest.mark.req("OPS-2")

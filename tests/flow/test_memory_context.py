@@ -123,17 +123,18 @@ def test_entries_are_bounded_and_the_rest_is_counted(world: World) -> None:
 
 
 @pytest.mark.req("PRJ-1", "RET-1")
-@pytest.mark.parametrize("size", [30, 150])
+@pytest.mark.parametrize("size", [30, 150, 800])
 def test_the_learnings_are_those_of_a_reference_however_many_there_are(world: World, size: int) -> None:
     """Few are scored one by one and many by the index: both against a loop over everything."""
     bound_session(world)
     chance = Random(size)
     words = ["atlas", "port", "deploy", "service", "cache", "queue", "tests", "release", "branch", "token"]
+    others = [f"other{number}" for number in range(size // 8)]
     scopes = (SESSION, PERSONA, PROJECT, WORKSPACE, Scope(ScopeKind.PROJECT, "other"))
     records = []
     for _ in range(size):
         world.clock.advance(seconds=chance.randrange(4))
-        text = " ".join(chance.choices(words, k=chance.randint(1, 9)))
+        text = " ".join(chance.choices(words + others, k=chance.randint(1, 9)))
         decided = chance.choice([{}, {}, {}, {"publish_tier": PublishTier.PROVISIONAL}])
         made = fact(
             text,

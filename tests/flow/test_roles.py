@@ -10,7 +10,7 @@ from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import Kind
+from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
@@ -71,13 +71,55 @@ def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(
 
 @pytest.mark.req("LAY-7")
 def test_deciding_is_the_operators_alone() -> None:
-    acts = ("confirm", "reject", "rollback", "restore", "forget", "radar_adopt", "radar_undo")
+    on_records = ("confirm", "reject", "rollback", "restore", "forget", "radar_adopt", "radar_undo")
+    on_learnings = ("publish", "revoke", "revoke_matching", "supersede", "verify")
+    acts = (*on_records, *on_learnings)
 
     assert {ROLES[act] for act in acts} == {frozenset({Role.OPERATOR})}
 
 
 def _calls(world: World, caller: Application) -> Calls:
-    return {**_record_calls(world, caller), **_session_calls(world, caller), **_service_calls(world, caller)}
+    return {
+        **_record_calls(world, caller),
+        **_session_calls(world, caller),
+        **_learning_calls(world, caller),
+        **_service_calls(world, caller),
+    }
+
+
+def _learning_calls(world: World, caller: Application) -> Calls:
+    """The operations of the learning plane, on a session of the caller's that was given something."""
+    capturing: JsonObject = {"capture": {"semantic_candidates": {"enabled": True}}}
+    world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=capturing))
+    learned = world.profile("linter", "ruff")
+    owner = Application(world.parts, Caller(actor=caller.caller.actor, role=Role.OPERATOR))
+    asked = ops.NewRun(session_id=SESSION, request="Which linter?", run_id=RunId("r2"), context=True)
+    owner.open_run(asked)
+    said = ops.NewCandidate(kind=Kind.FACT, content="The codename is Atlas")
+    waiting = owner.create_candidate(said).record_id
+    wrong = ops.FeedbackNote(
+        record_id=learned.record_id, run_id=RunId("r2"), verdict=ops.FeedbackVerdict.WRONG
+    )
+    linters = ops.MatchingRevocation(filters=ops.LearningFilters(text="ruff"))
+    instead = ops.Supersession(record_id=learned.record_id, content="linter: flake8")
+    my_word = ops.VerifyRequest(record_id=learned.record_id, on_my_word=True)
+    trial = ops.PolicyTrial(name=PolicyName.LEARNING, policy={})
+    return {
+        "create_candidate": lambda: caller.create_candidate(said),
+        "list_candidates": lambda: caller.list_candidates(ops.CandidateRequest(session_id=SESSION)),
+        "get_candidate": lambda: caller.get_candidate(waiting, session_id=SESSION),
+        "publish": lambda: caller.publish(ops.Publication(record_id=waiting)),
+        "list_learnings": lambda: caller.list_learnings(ops.LearningRequest(session_id=SESSION)),
+        "get_learning": lambda: caller.get_learning(learned.record_id, session_id=SESSION),
+        "revoke": lambda: caller.revoke(decision(learned)),
+        "revoke_matching": lambda: caller.revoke_matching(linters),
+        "supersede": lambda: caller.supersede(instead),
+        "verify": lambda: caller.verify(my_word),
+        "feedback": lambda: caller.feedback(wrong),
+        "test_policy": lambda: caller.test_policy(trial),
+        "backfill_capture": lambda: caller.backfill_capture(ops.BackfillRequest()),
+        "work_jobs": caller.work_jobs,
+    }
 
 
 def _record_calls(world: World, caller: Application) -> Calls:

@@ -9,6 +9,7 @@ import pytest
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import do_due_jobs, do_one_job
 from runlore.domain.errors import Unavailable
+from runlore.domain.job import JobKind
 from runlore.domain.journal import EventType
 from runlore.domain.record import RecordId
 from runlore.domain.run import MemoryState, Run, RunStatus
@@ -36,7 +37,7 @@ def start_of_a_daemon(world: World, _run: Run) -> None:
 
 def worker(world: World, _run: Run) -> None:
     """Another worker, when the lease has lapsed."""
-    assert not do_one_job(world.parts)
+    assert not do_one_job(world.parts, kinds=frozenset({JobKind.REMEMBER}))
     world.clock.advance(seconds=31)
     do_due_jobs(world.parts)
 
@@ -61,6 +62,8 @@ def test_a_death_during_the_end_leaves_one_of_everything(
         watched(world, moment, dies).finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
 
     recovery(world, run)
+    assert_remembered_once(world, run)
+    do_due_jobs(world.parts)
     settled = world.tables()
     for again in RECOVERIES:
         again(world, run)

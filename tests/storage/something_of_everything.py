@@ -8,11 +8,12 @@ from runlore.domain.job import Job, JobId, JobKind
 from runlore.domain.journal import Entry, EventType
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.projection import Budget, Receipt, ReceiptEntry, ReceiptSection, SectionName
-from runlore.domain.record import Move, Record, RecordId, Source
+from runlore.domain.record import Move, PolicyDecision, PublishTier, Record, RecordId, Source
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, RunMemory, pointer_to
-from runlore.domain.scope import WORKSPACE
+from runlore.domain.run_memory import Capture, CaptureState, RunMemory, pointer_to
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.service_store import Switch
 from runlore.ports.store import Answer, Store, Transaction
 from tests.builders import appended, changed, confirmed, episode, fact, preference, proposed
@@ -74,6 +75,18 @@ def memory(number: int = 1) -> RunMemory:
     )
 
 
+def capture(number: int = 1) -> Capture:
+    """What capture made of it: the first run read from outside."""
+    outside = Provenance(untrusted=True, needs_review=True, sources=(ODD_TEXT, "web_fetch"))
+    return Capture(
+        run_id=RunId(f"run_{number}"),
+        session_id=SESSION,
+        opened_at=START,
+        state=CaptureState.COMPLETED,
+        provenance=outside if number == 1 else TRUSTED,
+    )
+
+
 def fill(store: Store, *, runs: int = 2) -> None:
     """Something in every table but `run_memories`, which is whoever's who keeps them."""
     with store.transaction() as tx:
@@ -93,6 +106,27 @@ def _fill_records(tx: Transaction) -> None:
     source = Source(record_ids=(record.record_id,), run_id="run_1", session_id=SESSION)
     derived = fact("Two", record_id=RecordId("rec_derived"), source=source)
     tx.write([proposed(derived), proposed(preference(), actor="ada"), appended(episode())])
+    _fill_publications(tx)
+
+
+def _fill_publications(tx: Transaction) -> None:
+    """A learning that was published into another scope."""
+    of_session = Scope(ScopeKind.SESSION, SESSION)
+    waiting = proposed(fact("Three", record_id=RecordId("rec_moved"), scope=of_session))
+    tx.write([waiting])
+    published = changed(
+        waiting.record,
+        Move.CONFIRM,
+        scope=WORKSPACE,
+        publish_tier=PublishTier.PROVISIONAL,
+        policy_decision=PolicyDecision.AUTOMATIC,
+        policy_actor="daemon",
+        automation_review={"rule": ODD_TEXT},
+        published_at=START,
+        expires_at=START + timedelta(days=2),
+        revalidate_at=START + timedelta(days=1),
+    )
+    tx.write([published])
 
 
 def _fill_runs(tx: Transaction, runs: int) -> None:
@@ -112,6 +146,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.journal.append(SESSION, run(number).run_id, entries, START)
         tx.pointers.put([pointer_to(memory(number))])
         tx.runs.put_receipt(_receipt(number))
+        tx.captures.put(capture(number))
         tx.runs.put_artifact(
             Artifact(
                 artifact_id=ArtifactId(f"art_{number}"),
@@ -151,6 +186,7 @@ def _fill_service(tx: Transaction) -> None:
             name=PolicyName.RETENTION, revision=1, policy={"artifact_days": 7}, updated_at=START, actor="x"
         )
     )
+    tx.model_use.begin("judge", "2026-01-01", calls_max=1, tokens_max=1)
     tx.counters.add({"big": 2**62, "small": -(2**62)})
     tx.counters.set_switch(Switch(name="capture.paused", on=True, at=START, actor="ada"))
     tx.counters.set_note("diagnostics", ODD_TEXT)

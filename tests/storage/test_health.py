@@ -29,10 +29,11 @@ from tests.storage.something_of_everything import SESSION, fill
 pytestmark = pytest.mark.req("OPS-2")
 
 LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
-NUMBERS = ("_ms", "revision", "number", "bytes")
+NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted")
 # What is changed: the table, one row of it, its columns, and how the thing is called.
 ROWS = (
     ("records", "record_id = 'rec_first'", LOOKED_UP, "rec_first"),
+    ("records", "record_id = 'rec_moved'", LOOKED_UP, "rec_moved"),
     ("record_events", "record_id = 'rec_first' AND revision = 32", EVENT_COLUMNS, "rec_first"),
     ("record_events", "record_id = 'rec_first' AND revision = 1", EVENT_COLUMNS, "rec_first"),
     ("record_sources", "record_id = 'rec_derived'", ("source_id", "record_id"), "rec_derived"),
@@ -41,6 +42,7 @@ ROWS = (
     ("texts", "owner = 'run:run_1'", owned_texts.COLUMNS, "run_1"),
     ("texts", "owner = 'artifact:art_1'", owned_texts.COLUMNS, "art_1"),
     ("texts", "owner = 'receipt:run_1'", owned_texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'capture:run_1'", owned_texts.COLUMNS, "run_1"),
     (
         "runs",
         "run_id = 'run_1'",
@@ -50,6 +52,7 @@ ROWS = (
     ("runs", "run_id = 'run_1'", ("session_id",), "ses_1x"),
     ("artifacts", "artifact_id = 'art_1'", ("run_id", "text_revision"), "1"),
     ("receipts", "run_id = 'run_1'", ("run_id", "text_revision"), "run_1"),
+    ("run_captures", "run_id = 'run_1'", ("run_id", "state", "is_untrusted", "text_revision"), "run_1"),
     ("personas", "1 = 1", ("body",), "ada"),
     ("policies", "1 = 1", ("name", "body"), "retention"),
     ("tokens", "1 = 1", ("role", "scopes"), "tok_1"),
@@ -95,6 +98,7 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
         tx.journal.erase_session(SESSION)
         tx.runs.delete_artifacts([ArtifactId("art_1")])
         tx.runs.delete_receipts([RunId("run_1")])
+        tx.captures.delete([RunId("run_1"), RunId("run_2")])
         session = tx.sessions.get(SESSION)
         gone = replace(session, title="", forgotten_at=START, revision=session.revision + 1)
         tx.sessions.update(gone, expected_revision=session.revision)

@@ -25,6 +25,7 @@ ANY_KIND = frozenset(JobKind)
 ALL_STATES = frozenset(JobState)
 LEASE = timedelta(seconds=limits.JOB_LEASE_S)
 WAIT_S = 30.0
+HOLDERS_WRITES = ("heartbeat", "check", "finish", "fail", "postpone", "give up")
 
 
 def later(seconds: float) -> datetime:
@@ -156,7 +157,7 @@ def test_what_is_not_due_or_of_another_kind_is_left_alone(store: Store) -> None:
     assert found.job_id == "job_0001"
 
 
-@pytest.mark.parametrize("late", ["heartbeat", "check", "finish", "fail", "give up"])
+@pytest.mark.parametrize("late", HOLDERS_WRITES)
 def test_whoever_was_suspended_while_the_lease_lapsed_changes_nothing(store: Store, late: str) -> None:
     put(store, waiting())
     old = taken(store, "old")
@@ -177,12 +178,14 @@ def write(table: Jobs, job: Job, what: str) -> None:
         table.check(job)
     elif what == "finish":
         table.finish(job)
+    elif what == "postpone":
+        table.postpone(job, until=later(1), reason="late")
     else:
         table.fail(job, error="late", retry_at=None if what == "give up" else later(1))
 
 
-@pytest.mark.parametrize("late", ["heartbeat", "check", "finish", "fail", "give up"])
-@pytest.mark.parametrize("ended", ["fail", "give up", "finish"])
+@pytest.mark.parametrize("late", HOLDERS_WRITES)
+@pytest.mark.parametrize("ended", ["fail", "postpone", "give up", "finish"])
 def test_a_job_that_was_let_go_is_nobodys_even_with_the_same_fence(
     store: Store, ended: str, late: str
 ) -> None:
@@ -229,6 +232,37 @@ def test_a_holder_with_a_lapsed_lease_that_nobody_took_may_go_on(store: Store) -
         table.check(job)
         table.finish(job)
     assert listed(store) == ()
+
+
+@pytest.mark.req("POL-12")
+def test_a_postponed_job_waits_says_why_and_never_runs_out_of_attempts(store: Store) -> None:
+    put(store, waiting())
+    now_s = 0.0
+    for turn in range(1, 3 * limits.JOB_ATTEMPTS_MAX):
+        job = taken(store, at_s=now_s)
+        assert (job.attempts, job.fence) == (1, turn)
+        now_s += 60
+        with jobs_of(store) as table:
+            table.postpone(job, until=later(now_s), reason=f"the budget of day {turn} is spent")
+        [left] = listed(store, frozenset({JobState.WAITING}))
+        assert (left.attempts, left.error) == (0, f"the budget of day {turn} is spent")
+        assert (left.holder, left.lease_until, left.due_at) == (None, None, later(now_s))
+        assert claim(store, at_s=now_s - 0.001) is None
+
+
+def test_postponing_gives_back_one_attempt_and_no_more(store: Store) -> None:
+    put(store, waiting())
+    first = taken(store)
+    with jobs_of(store) as table:
+        table.fail(first, error="failed", retry_at=later(1))
+    job = taken(store, at_s=1)
+    with jobs_of(store) as table:
+        table.postpone(job, until=later(2), reason="a\0b" + "x" * limits.ERROR_CHARS_MAX)
+
+    [left] = listed(store)
+    assert left.attempts == 1
+    assert left.error.startswith("a\ufffdbx")
+    assert len(left.error) == limits.ERROR_CHARS_MAX
 
 
 def test_a_failing_job_backs_off_and_ends_among_the_dead_where_it_can_be_seen_and_tried_again(

@@ -19,8 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from runlore.domain import limits
 from runlore.domain.errors import Conflict, NotFound, RunloreError
-from runlore.domain.job import Job, JobId, JobKind, JobState, retry_at
+from runlore.domain.job import Job, JobId, JobKind, JobState, never_ended, retry_at
 from runlore.ports.service_store import Jobs
 from runlore.ports.store import Store
 from tests.fakes import START
@@ -32,6 +33,7 @@ kinds = st.sampled_from(JobKind)
 subjects = st.sampled_from(SUBJECTS)
 holders = st.sampled_from(HOLDERS)
 picks = st.integers(0, 99)
+errors = st.sampled_from(("", "attempt 1", "not before 0", "not before 5"))
 
 
 @dataclass
@@ -40,12 +42,13 @@ class Model:
 
     jobs: dict[JobId, Job]
 
-    def claimable(self, wanted: frozenset[JobKind], now: datetime) -> list[Job]:
+    def claimable(self, wanted: frozenset[JobKind], now: datetime, passing_over: str | None) -> list[Job]:
         """What may be claimed, the one due longest first."""
         found = [
             job
             for job in self.jobs.values()
             if job.kind in wanted
+            and job.error != passing_over
             and (
                 (job.state is JobState.WAITING and job.due_at <= now)
                 or (job.state is JobState.LEASED and job.lease_until is not None and job.lease_until <= now)
@@ -73,33 +76,53 @@ class AnyOrder(RuleBasedStateMachine):
             for job in tx.jobs.list(frozenset(JobState), limit=1_000):
                 tx.jobs.cancel(job.kind, job.subject)
 
-    @rule(kind=kinds, subject=subjects, delay_s=st.sampled_from((0, 0, 5, 40)), holder=st.none() | holders)
-    def put(self, kind: JobKind, subject: str, delay_s: int, holder: str | None) -> None:
+    @rule(
+        kind=kinds,
+        subject=subjects,
+        delay_s=st.sampled_from((0, 0, 5, 40)),
+        holder=st.none() | holders,
+        attempts=st.sampled_from((0, limits.JOB_ATTEMPTS_MAX - 1)),
+        revives=st.booleans(),
+    )
+    def put(
+        self, kind: JobKind, subject: str, *, delay_s: int, holder: str | None, attempts: int, revives: bool
+    ) -> None:
         self.made += 1
         job = Job(
             job_id=JobId(f"job_{self.made:03}"),
             kind=kind,
             subject=subject,
+            attempts=attempts,
             due_at=self.now + timedelta(seconds=delay_s),
             created_at=self.now,
         )
         if holder is not None:
             job = self.leased(job, holder)
         present = [each for each in self.model.jobs.values() if (each.kind, each.subject) == (kind, subject)]
-        is_taken = all(each.state is JobState.DEAD for each in present)
+        is_taken = all(revives and each.state is JobState.DEAD for each in present)
         with self.store.transaction() as tx:
-            assert tx.jobs.put(job) == is_taken
+            assert tx.jobs.put(job, revives=revives) == is_taken
         if is_taken:
             for dead in present:
                 del self.model.jobs[dead.job_id]
             self.model.jobs[job.job_id] = job
             self.tickets.append(job)
 
-    @rule(wanted=st.frozensets(kinds), holder=holders)
-    def claim(self, wanted: frozenset[JobKind], holder: str) -> None:
+    @rule(wanted=st.frozensets(kinds), holder=holders, passing_over=st.none() | errors)
+    def claim(self, wanted: frozenset[JobKind], holder: str, passing_over: str | None) -> None:
+        claimable = self.model.claimable(wanted, self.now, passing_over)
+        with self.store.snapshot() as snapshot:
+            assert snapshot.jobs.is_due(wanted, self.now, passing_over=passing_over) == bool(claimable)
         with self.store.transaction() as tx:
-            job = tx.jobs.claim(wanted, holder=holder, now=self.now, lease_until=self.now + LEASE)
-        claimable = self.model.claimable(wanted, self.now)
+            job = tx.jobs.claim(
+                wanted,
+                holder=holder,
+                now=self.now,
+                lease_until=self.now + LEASE,
+                passing_over=passing_over,
+            )
+        while claimable and claimable[0].attempts >= limits.JOB_ATTEMPTS_MAX:
+            self.bury(claimable.pop(0))
         if not claimable:
             assert job is None
             return
@@ -140,6 +163,16 @@ class AnyOrder(RuleBasedStateMachine):
             state = JobState.DEAD if moment is None else JobState.WAITING
             due_at = self.model.jobs[ticket.job_id].due_at if moment is None else moment
             self.change(ticket.job_id, state=state, error=error, due_at=due_at, holder=None, lease_until=None)
+
+    @precondition(lambda self: self.tickets)
+    @rule(pick=picks, delay_s=st.sampled_from((0, 5, 40)))
+    def postpone(self, pick: int, delay_s: int) -> None:
+        ticket = self.ticket(pick)
+        until, reason = self.now + timedelta(seconds=delay_s), f"not before {delay_s}"
+        if self.holds_after(ticket, lambda jobs: jobs.postpone(ticket, until=until, reason=reason)):
+            attempts = self.model.jobs[ticket.job_id].attempts - 1
+            waiting = {"state": JobState.WAITING, "holder": None, "lease_until": None}
+            self.change(ticket.job_id, **waiting, error=reason, due_at=until, attempts=attempts)
 
     @precondition(lambda self: self.tickets)
     @rule(pick=picks)
@@ -184,6 +217,11 @@ class AnyOrder(RuleBasedStateMachine):
             fence=job.fence + 1,
             attempts=job.attempts + 1,
         )
+
+    def bury(self, job: Job) -> None:
+        """Nobody who claimed it has ended it, and it was claimed for the last time."""
+        buried = {"state": JobState.DEAD, "holder": None, "lease_until": None, "fence": job.fence + 1}
+        self.change(job.job_id, **buried, error=never_ended(job))
 
     def ticket(self, pick: int) -> Job:
         """One of all that were ever handed out, the latest ones first."""

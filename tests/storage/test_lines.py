@@ -56,6 +56,10 @@ def test_lines_are_the_page_without_its_content(
                 page = snapshot.records.page(where, limit=limit)
                 assert snapshot.records.lines(where, limit=limit) == tuple(map(_line, page))
             assert snapshot.records.count_lines(where) == len(page)
+            for number, last in enumerate(page, start=1):
+                place = (last.created_at, last.record_id)
+                rest = snapshot.records.lines(where, limit=100, before=place)
+                assert rest == tuple(map(_line, page[number:]))
 
 
 def test_a_superseded_record_is_told_as_replaced(store: Store, records: list[Record]) -> None:

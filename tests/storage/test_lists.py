@@ -1,10 +1,22 @@
 """Lists: their order, their filters, their places, and how they were in the past."""
 
+from collections.abc import Iterable
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
-from runlore.domain.record import Kind, Layer, Move, Proposal, Record, RecordId, State
+from runlore.domain.record import (
+    Kind,
+    Layer,
+    Move,
+    PolicyDecision,
+    Proposal,
+    PublishTier,
+    Record,
+    RecordId,
+    State,
+)
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports.store import RecordFilter, Store
 from tests.builders import (
@@ -77,6 +89,9 @@ def test_each_filter_leaves_out_what_it_does_not_ask_for(store: Store) -> None:
     assert asked(proposals=frozenset({Proposal.DEDUP, Proposal.RADAR})) == {dedup.record_id}
     assert asked(scopes=frozenset({ACME, persona})) == {waiting.record_id, taste.record_id}
     assert asked(scopes=frozenset({WORKSPACE})) == {dedup.record_id}
+    assert asked(scope_kinds=frozenset({ScopeKind.PROJECT})) == {waiting.record_id, scanned.record_id}
+    assert asked(scope_kinds=frozenset({ScopeKind.PERSONA}), scopes=frozenset({ACME})) == set()
+    assert asked(scope_kinds=frozenset()) == set()
     assert asked(scopes=frozenset({ACME}), states=frozenset({State.ACTIVE})) == set()
     assert asked(layers=frozenset()) == set()
 
@@ -102,6 +117,77 @@ def test_live_records_leave_a_list_at_the_millisecond_they_expire(store: Store) 
     assert set(_page(store, RecordFilter(now=just_before))) == {expiring.record_id, rejected.record_id}
     assert _page(store, RecordFilter(now=START + SECOND)) == [rejected.record_id]
     assert set(_page(store)) == {expiring.record_id, rejected.record_id}
+
+
+@pytest.mark.req("PRJ-5", "LRN-9")
+@pytest.mark.parametrize("published", [False, True])
+def test_what_was_decided_on_learnings_can_be_asked_for_and_names_ignore_case(
+    store: Store, published: bool
+) -> None:
+    names = (None, "Ada", "ada lovelace", "Straße")
+    learnings: list[Record] = []
+    for tier, decision, actor, rule in product((None, *PublishTier), (None, *PolicyDecision), names, names):
+        change = proposed(fact())
+        review = None if rule is None else {"rule": rule}
+        decided = changed(
+            change.record,
+            Move.CONFIRM,
+            publish_tier=tier,
+            policy_decision=decision,
+            policy_actor=actor,
+            automation_review=review,
+            published_at=None if tier is None else START,
+        )
+        write(store, change, decided)
+        learnings.append(decided.record)
+
+    def check(found: Iterable[Record], **fields: object) -> None:
+        where = RecordFilter(published=published, **fields)  # type: ignore[arg-type]
+        expected = {each.record_id for each in found if each.published_at or not published}
+        with store.snapshot() as snapshot:
+            assert set(ids(snapshot.records.page(where, limit=999))) == expected
+            assert set(ids(snapshot.records.page_as_of(where, START + SECOND, limit=999))) == expected
+            assert {line.record_id for line in snapshot.records.lines(where, limit=999)} == expected
+            assert snapshot.records.count_lines(where) == len(expected)
+
+    check(learnings)
+    for tiers in (frozenset(PublishTier), frozenset({PublishTier.PROVISIONAL})):
+        check((each for each in learnings if each.publish_tier in tiers), tiers=tiers)
+    some = frozenset({PolicyDecision.AUTOMATIC, PolicyDecision.ESCALATED})
+    check((each for each in learnings if each.policy_decision in some), decisions=some)
+    for asked, name in (("ADA", "Ada"), ("strasse", "Straße"), ("Ada Lovelace", "ada lovelace"), ("", "?")):
+        check((each for each in learnings if each.policy_actor == name), actor=asked)
+        check((each for each in learnings if each.automation_review == {"rule": name}), rule=asked)
+
+
+@pytest.mark.req("LRN-13")
+def test_what_is_to_be_looked_at_again_is_active_due_and_not_expired_the_earliest_first(store: Store) -> None:
+    moments = (None, START, START + SECOND, START + 2 * SECOND, START + 3 * SECOND)
+    learnings: list[Record] = []
+    for number, (due, expires, scope) in enumerate(product(moments, moments, (ACME, WORKSPACE))):
+        change = proposed(fact(revalidate_at=due, expires_at=expires, scope=scope))
+        write(store, change)
+        learnings.append(change.record)
+        for move in ((), (Move.CONFIRM,), (Move.CONFIRM, Move.REVOKE))[number % 3]:
+            change = changed(learnings[-1], move)
+            write(store, change)
+            learnings[-1] = change.record
+
+    for now, scopes in product(
+        (START + n * SECOND for n in range(4)), (None, frozenset({ACME}), frozenset())
+    ):
+        with store.snapshot() as snapshot:
+            found = snapshot.records.revalidation_due(now, scopes=scopes, limit=100)
+            some = snapshot.records.revalidation_due(now, scopes=scopes, limit=3)
+        waiting = [
+            (each.revalidate_at, each.record_id, each)
+            for each in learnings
+            if each.state is State.ACTIVE and each.revalidate_at is not None and each.revalidate_at <= now
+            if each.expires_at is None or each.expires_at > now
+            if scopes is None or each.scope in scopes
+        ]
+        assert list(found) == [record for *_, record in sorted(waiting)]
+        assert some == found[:3]
 
 
 @pytest.mark.req("REC-9")

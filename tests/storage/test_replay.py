@@ -1,6 +1,7 @@
 """After any sequence of moves a store answers what a replay of all events by brute force answers."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,20 @@ from hypothesis.stateful import (
 
 from runlore.domain.audit import Change, RecordEvent, as_of, erased, forgotten, replay
 from runlore.domain.errors import Conflict
-from runlore.domain.record import TRANSITIONS, Kind, Layer, Move, Proposal, Record, RecordId, Source, State
+from runlore.domain.record import (
+    PROMPT_KINDS,
+    Kind,
+    Layer,
+    Move,
+    PolicyDecision,
+    Proposal,
+    PublishTier,
+    Record,
+    RecordId,
+    Source,
+    State,
+    transition,
+)
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports.store import Position, RecordFilter, Store
 from tests.builders import (
@@ -34,13 +48,31 @@ from tests.builders import (
     scratch,
 )
 from tests.fakes import START
-from tests.storage.places import Place, PostgresPlace, SqlitePlace, changes_since, write
+from tests.storage.places import Place, PostgresPlace, SqlitePlace, changes_since, ids, write
 
 SCOPES = (ACME, WORKSPACE, Scope(ScopeKind.SESSION, "s"))
 BUILDERS: tuple[Callable[..., Record], ...] = (fact, preference, procedure, episode, scratch)
 LIVE = (State.CONSTRAINED, State.ACTIVE)
 SUMMARIES = ("The codename is Atlas", "The codename is Nova", "Le café est 'là'", "雨が降る")
+# What a candidate may be published as.
+OTHERS = (fact(), preference(), replace(fact(), kind=Kind.DECISION))
+# Names that differ by case alone are one name, and those of the same beginning two.
+NAMES = ("Ada", "ADA", "ada lovelace", "Straße", "STRASSE", "")
 MILLISECONDS = st.integers(min_value=0, max_value=40)
+MOMENTS = MILLISECONDS.map(lambda ms: START + timedelta(milliseconds=ms))
+# What a publication or an automatic review says of itself.
+DECISIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "publish_tier": st.none() | st.sampled_from(PublishTier),
+        "policy_decision": st.none() | st.sampled_from(PolicyDecision),
+        "policy_actor": st.none() | st.sampled_from(NAMES),
+        "automation_review": st.none()
+        | st.sampled_from([{"rule": name} for name in NAMES] + [{"rule": 7}, {}]),
+        "published_at": st.none() | MOMENTS,
+        "revalidate_at": st.none() | MOMENTS,
+    },
+)
 
 
 def subsets(members: tuple[object, ...]) -> st.SearchStrategy[frozenset[object] | None]:
@@ -54,8 +86,14 @@ FILTERS = st.builds(
     kinds=subsets(tuple(Kind)),
     states=subsets(tuple(State)),
     scopes=subsets(SCOPES),
+    scope_kinds=subsets(tuple(ScopeKind)),
     proposals=subsets(tuple(Proposal)),
-    now=st.none() | MILLISECONDS.map(lambda ms: START + timedelta(milliseconds=ms)),
+    published=st.booleans(),
+    tiers=subsets(tuple(PublishTier)),
+    decisions=subsets(tuple(PolicyDecision)),
+    actor=st.none() | st.sampled_from(NAMES),
+    rule=st.none() | st.sampled_from(NAMES),
+    now=st.none() | MOMENTS,
 )
 
 
@@ -67,9 +105,28 @@ def admitted(where: RecordFilter, record: Record) -> bool:
         and (where.kinds is None or record.kind in where.kinds)
         and (where.states is None or record.state in where.states)
         and (where.scopes is None or record.scope in where.scopes)
+        and (where.scope_kinds is None or record.scope.kind in where.scope_kinds)
         and (where.proposals is None or record.proposal in where.proposals)
+        and (record.published_at is not None or not where.published)
+        and (where.tiers is None or record.publish_tier in where.tiers)
+        and (where.decisions is None or record.policy_decision in where.decisions)
+        and is_named(where.actor, record.policy_actor)
+        and is_named(where.rule, (record.automation_review or {}).get("rule"))
         and not expired
     )
+
+
+def is_legal(record: Record, move: Move) -> bool:
+    """Whether the table lets a record make a move."""
+    with suppress(Conflict):
+        transition(record, move)
+        return True
+    return False
+
+
+def is_named(asked: str | None, name: object) -> bool:
+    """Whether a name is the one that is asked for; what has none is only found where none is asked for."""
+    return asked is None or (isinstance(name, str) and name != "" and name.casefold() == asked.casefold())
 
 
 class Moves(RuleBasedStateMachine):
@@ -122,15 +179,18 @@ class Moves(RuleBasedStateMachine):
         self.keep(begin(record, at=self.at))
 
     @precondition(lambda self: self.events)
-    @rule(data=st.data(), summary=st.sampled_from(SUMMARIES), scope=st.none() | st.sampled_from(SCOPES))
-    def move(self, data: st.DataObject, summary: str, scope: Scope | None) -> None:
+    @rule(
+        data=st.data(),
+        summary=st.sampled_from(SUMMARIES),
+        scope=st.none() | st.sampled_from(SCOPES),
+        decision=DECISIONS,
+    )
+    def move(
+        self, data: st.DataObject, summary: str, scope: Scope | None, decision: dict[str, object]
+    ) -> None:
         """Any legal move, with other fields changed along."""
         record = data.draw(st.sampled_from(sorted(self.records.values(), key=lambda each: each.record_id)))
-        legal = [
-            row.move
-            for row in TRANSITIONS
-            if row.start is record.state and record.layer in row.layers and row.move is not Move.FORGET
-        ]
+        legal = [move for move in Move if move is not Move.FORGET and is_legal(record, move)]
         if not legal or not record.summary:
             return
         move = data.draw(st.sampled_from(legal))
@@ -138,7 +198,11 @@ class Moves(RuleBasedStateMachine):
             "summary": summary,
             "superseded_by": RecordId("rec_new") if move is Move.SUPERSEDE else None,
             "duplicate_of": RecordId("rec_first") if move is Move.DUPLICATE else None,
+            **decision,
         }
+        if move is Move.CONFIRM and record.kind in PROMPT_KINDS:
+            other = data.draw(st.sampled_from((record, *OTHERS)))
+            fields |= {name: getattr(other, name) for name in ("kind", "layer", "metadata", "semantic_key")}
         if scope is not None:
             fields["scope"] = scope
             fields["source"] = Source(record_ids=(record.record_id,))
@@ -184,8 +248,26 @@ class Moves(RuleBasedStateMachine):
         with self.store.snapshot() as snapshot:
             now = snapshot.records.page(where, limit=limit, before=place)
             then = snapshot.records.page_as_of(where, moment, limit=limit, before=place)
+            lines = snapshot.records.lines(where, limit=limit)
+            count = snapshot.records.count_lines(where)
+        assert [line.record_id for line in lines] == ids(expected)[:limit]
+        assert count == len(expected)
         assert list(now) == self.after(place, expected)[:limit]
         assert list(then) == self.after(place, self.listed(where, self.past(moment)))[:limit]
+
+    @rule(scopes=subsets(SCOPES), limit=st.integers(min_value=0, max_value=4))
+    def revalidate(self, scopes: frozenset[Scope] | None, limit: int) -> None:
+        """What waits to be looked at again, by brute force."""
+        waiting = [
+            (record.revalidate_at, record.record_id)
+            for record in self.records.values()
+            if record.state is State.ACTIVE and record.revalidate_at is not None
+            if record.revalidate_at <= self.at and not record.is_expired(self.at)
+            if scopes is None or record.scope in scopes
+        ]
+        with self.store.snapshot() as snapshot:
+            found = snapshot.records.revalidation_due(self.at, scopes=scopes, limit=limit)
+        assert ids(found) == [record_id for _, record_id in sorted(waiting)][:limit]
 
     @invariant()
     def every_record_is_its_events(self) -> None:
@@ -219,7 +301,7 @@ class Moves(RuleBasedStateMachine):
         return [record for record in records if (record.created_at, record.record_id) < place]
 
 
-@pytest.mark.req("REC-6", "REC-9", "LRN-11")
+@pytest.mark.req("REC-6", "REC-9", "LRN-11", "LRN-13", "PRJ-5")
 def test_after_any_moves_records_lists_and_their_past_equal_a_replay_by_brute_force(
     place: Place, tmp_path: Path
 ) -> None:
@@ -237,7 +319,7 @@ def test_after_any_moves_records_lists_and_their_past_equal_a_replay_by_brute_fo
 def _empty(place: Place, root: Path, opened: list[Store]) -> Store:
     if isinstance(place, PostgresPlace):
         store = opened[0] if opened else place.open()
-        place.sql("TRUNCATE records, record_events, record_sources, answers")
+        place.sql("TRUNCATE records, record_events, record_sources, scope_departures, answers")
         return store
     if opened:
         opened[-1].close()

@@ -10,7 +10,9 @@ import pytest
 from runlore.domain.journal import EventType
 from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunStatus
+from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import Session
+from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.store import Store, Transaction
 from tests.storage.places import PostgresPlace, SqlitePlace
 from tests.storage.run_values import BUDGET, artifact, at, changed, keep, run, said, session
@@ -52,6 +54,7 @@ def _live(store: Store, choices: random.Random, everything: list[Told]) -> None:
                 tx.journal.append(told.session.session_id, told.run.run_id, entries, at(1))
                 tx.runs.put_artifact(artifact(told.run, name=None, text=text))
                 tx.runs.put_receipt(_receipt(told, text))
+                tx.captures.put(_capture(told, text if choices.random() < 0.7 else ""))
                 _rename(tx, told, choices, text)
     for told in choices.sample(everything, len(everything)):
         with store.transaction() as tx:
@@ -75,6 +78,7 @@ def _forget(store: Store, told: Told) -> None:
         tx.journal.erase_session(told.session.session_id)
         tx.runs.delete_artifacts(tx.runs.artifact_names(told.run.run_id))
         tx.runs.delete_receipts([told.run.run_id])
+        tx.captures.delete([told.run.run_id])
         ended = tx.runs.get(told.run.run_id)
         silent = changed(ended, error="", reason="", memory=MemoryState.FORGOTTEN)
         tx.runs.update(silent, expected_revision=ended.revision)
@@ -135,11 +139,31 @@ def test_on_postgres_no_row_holds_the_text_any_more(postgres_place: PostgresPlac
     _forget(store, told)
     store.scrub()
 
-    tables = ("sessions", "runs", "journal", "texts", "artifacts", "receipts", "receipt_sources")
+    tables = (
+        "sessions",
+        "runs",
+        "journal",
+        "texts",
+        "artifacts",
+        "receipts",
+        "receipt_sources",
+        "run_captures",
+    )
     rows = str([postgres_place.sql(f"SELECT * FROM {table}") for table in tables])
 
     assert told.word not in rows
     assert told.run.run_id in rows
+
+
+def _capture(told: Told, source: str) -> Capture:
+    outside = Provenance(untrusted=True, needs_review=True, sources=(source,))
+    return Capture(
+        run_id=told.run.run_id,
+        session_id=told.session.session_id,
+        opened_at=at(0),
+        state=CaptureState.COMPLETED,
+        provenance=outside if source else TRUSTED,
+    )
 
 
 def _receipt(told: Told, text: str) -> Receipt:

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from runlore.domain.journal import Entry, EventType
-from runlore.domain.record import Source
+from runlore.domain.record import Kind, Layer, Move, PolicyDecision, PublishTier, Source, State
 from runlore.domain.run import (
     ArtifactId,
     MemoryState,
@@ -17,15 +17,16 @@ from runlore.domain.run import (
     RunId,
     RunStatus,
 )
-from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.run_memory import Capture, CaptureState, Pointer
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
-from runlore.ports.store import Store
+from runlore.domain.taint import TRUSTED, Provenance
+from runlore.ports.store import RecordFilter, Store
 from runlore.storage.open import open_store
 from runlore.storage.sql.transaction import SqlTransaction
 from runlore.storage.sqlite.errors import Health
 from runlore.storage.sqlite.session import SqliteSession, connect
-from tests.builders import appended, episode, scratch
+from tests.builders import appended, changed, episode, fact, proposed, scratch
 from tests.storage.run_values import artifact, at, keep, run, said, session
 
 Question = Callable[[SqlTransaction], object]
@@ -36,6 +37,23 @@ BIG, RARE = session("big", created_by="big"), session("rare", created_by="rare")
 MINE = RunId("big_000070")
 PLACE = (at(60), RunId("big_000060"))
 SCOPES = frozenset({WORKSPACE, Scope(ScopeKind.PROJECT, "nothing"), Scope(ScopeKind.SESSION, "rare")})
+CAPTURED = Capture(
+    run_id=MINE,
+    session_id=BIG.session_id,
+    opened_at=at(70),
+    state=CaptureState.COMPLETED,
+    provenance=Provenance(untrusted=True, needs_review=True, sources=("web_fetch",)),
+)
+PUBLISHED = RecordFilter(
+    published=True,
+    layers=frozenset({Layer.SEMANTIC}),
+    kinds=frozenset({Kind.FACT}),
+    states=frozenset({State.ACTIVE}),
+    tiers=frozenset({PublishTier.ACTIVE}),
+    decisions=frozenset({PolicyDecision.AUTOMATIC}),
+    actor="daemon",
+    now=at(9),
+)
 REPLY = Entry(type=EventType.ASSISTANT_MESSAGE, body={"text": "hello"})
 
 QUESTIONS: dict[str, Question] = {
@@ -91,6 +109,17 @@ QUESTIONS: dict[str, Question] = {
     "less pointers": lambda tx: tx.pointers.delete([MINE]),
     "records of a run": lambda tx: tx.records.of_run(MINE),
     "records of a session": lambda tx: tx.records.of_session(RARE.session_id),
+    "captures of a session": lambda tx: tx.captures.untrusted_before(BIG.session_id, at(9_999)),
+    "capture": lambda tx: tx.captures.get(MINE),
+    "another capture": lambda tx: tx.captures.put(CAPTURED),
+    "less captures": lambda tx: tx.captures.delete([MINE]),
+    "skipped": lambda tx: tx.pointers.skipped(limit=5),
+    "skipped of a session": lambda tx: tx.pointers.skipped(limit=5, session_id=BIG.session_id, since=at(60)),
+    "published": lambda tx: tx.records.page(PUBLISHED, limit=5),
+    "published of any layer": lambda tx: tx.records.page(replace(PUBLISHED, layers=None), limit=5),
+    "published of scopes": lambda tx: tx.records.page(replace(PUBLISHED, scopes=SCOPES), limit=5),
+    "published lines": lambda tx: tx.records.lines(replace(PUBLISHED, rule="A"), limit=5),
+    "revalidation": lambda tx: tx.records.revalidation_due(at(9_999), limit=5),
     "stamps": lambda tx: tx.records.stamps([*SCOPES, RARE.scope]),
     "position": lambda tx: tx.records.position(),
 }
@@ -189,3 +218,31 @@ def _fill(store: Store, size: int) -> None:
             episode(source=Source(run_id=each.run_id, session_id=each.session_id)) for each in (*big, *rare)
         )
         tx.write(appended(each) for each in (*made, scratch(scope=RARE.scope)))
+        for each in (*big, *rare):
+            tx.captures.put(
+                replace(CAPTURED, run_id=each.run_id, session_id=each.session_id, provenance=TRUSTED)
+            )
+        tx.captures.put(CAPTURED)
+    _fill_learnings(store, size)
+
+
+def _fill_learnings(store: Store, size: int) -> None:
+    """As many that wait as were published."""
+    with store.transaction() as tx:
+        waiting = [proposed(fact(scope=WORKSPACE, created_at=at(number))) for number in range(size)]
+        tx.write(waiting)
+        decided = [fact(scope=WORKSPACE, created_at=at(number)) for number in range(size)]
+        tx.write(proposed(each) for each in decided)
+        tx.write(
+            changed(
+                proposed(each).record,
+                Move.CONFIRM,
+                publish_tier=PublishTier.ACTIVE,
+                policy_decision=PolicyDecision.AUTOMATIC,
+                policy_actor="Daemon",
+                automation_review={"rule": "a"},
+                published_at=each.created_at,
+                revalidate_at=at(9),
+            )
+            for each in decided
+        )

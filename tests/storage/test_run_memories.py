@@ -330,6 +330,73 @@ def test_a_memory_is_kept_only_while_its_job_is_still_ours(kept: Kept) -> None:
     assert [found.run_id for found in kept.memories.everything()] == [ours.subject]
 
 
+@pytest.mark.req("RUN-10")
+def test_a_receipt_is_noted_in_a_stored_memory_and_all_else_stays(kept: Kept) -> None:
+    kept.put(memory("run_1", capture=CaptureState.PENDING), memory("run_2"))
+    kept.set_memory("run_1", MemoryState.STORED)
+
+    for state in (*CaptureState, CaptureState.COMPLETED, CaptureState.COMPLETED):
+        kept.memories.note_capture(RunId("run_1"), state)
+        assert kept.memories.get(RunId("run_1")) == memory("run_1", capture=state)
+
+    assert kept.memories.get(RunId("run_2")) == memory("run_2")
+    assert len(list(kept.memories.everything())) == 2
+
+
+@pytest.mark.req("RUN-10")
+@pytest.mark.parametrize("state", [state for state in MemoryState if state is not MemoryState.STORED])
+def test_no_receipt_is_noted_where_the_memory_does_not_count_as_stored(
+    kept: Kept, state: MemoryState
+) -> None:
+    kept.put(memory("run_1"))
+    if state is not MemoryState.PENDING:
+        kept.set_memory("run_1", state)
+
+    kept.memories.note_capture(RunId("run_1"), CaptureState.COMPLETED)
+
+    assert kept.memories.get(RunId("run_1")) == memory("run_1")
+
+
+@pytest.mark.req("RUN-10")
+def test_noting_a_receipt_brings_no_memory_back_and_mends_none(kept: Kept) -> None:
+    kept.put(memory("run_1", summary="first"), memory("run_2"))
+    for name in ("run_1", "run_2"):
+        kept.set_memory(name, MemoryState.STORED)
+    kept.damage("run_1", "first", "second")
+    kept.memories.delete(RunId("run_2"))
+    kept.owe("run_3", state=MemoryState.STORED)
+
+    for name in ("run_1", "run_2", "run_3", "of no run", "\0", "../up"):
+        kept.memories.note_capture(RunId(name), CaptureState.COMPLETED)
+
+    [found] = kept.memories.everything()
+    assert isinstance(found, Unreadable)
+
+
+@pytest.mark.req("RUN-10", "LRN-12")
+def test_a_receipt_that_comes_while_the_run_is_forgotten_brings_nothing_back(kept: Kept) -> None:
+    names = [RunId(f"run_{number}") for number in range(30)]
+    kept.put(*(memory(name) for name in names))
+    for name in names:
+        kept.set_memory(name, MemoryState.STORED)
+
+    def forget() -> None:
+        for name in names:
+            with kept.store.transaction() as tx:
+                tx.runs.set_memory(name, MemoryState.FORGOTTEN, expected=frozenset({MemoryState.STORED}))
+            kept.memories.delete(name)
+
+    def note() -> None:
+        for name in names:
+            kept.memories.note_capture(name, CaptureState.COMPLETED)
+
+    with ThreadPoolExecutor(3) as pool:
+        for work in [pool.submit(each) for each in (forget, note, note)]:
+            work.result()
+
+    assert list(kept.memories.everything()) == []
+
+
 def test_where_daemons_share_a_server_a_memory_of_no_run_is_not_kept(
     postgres_place: PostgresPlace, tmp_path: Path
 ) -> None:

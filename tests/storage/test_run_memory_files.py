@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Unreadable
 from runlore.storage.run_memories import FileRunMemories
 from runlore.storage.run_memory_names import is_hashed, name_of, run_id_of
@@ -111,9 +111,12 @@ def test_a_memory_is_on_the_disk_before_it_is_in_its_place(
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "rename", noted_rename)
     memories.put(memory("run_1"))
+    memories.note_capture(RUN_1, CaptureState.COMPLETED)
+    memories.note_capture(RUN_1, CaptureState.COMPLETED)
     memories.delete(RUN_1)
 
-    assert steps == ["file", "move", "folder", "folder"]
+    assert steps == ["file", "move", "folder"] * 2 + ["folder"]
+    assert memory("run_1").capture is not CaptureState.COMPLETED
 
 
 def _link_to_file(place: Path, outside: Path) -> None:
@@ -346,6 +349,7 @@ def test_something_else_in_place_of_the_folder_is_told_loudly(tmp_path: Path, ki
         lambda: list(memories.everything()),
         lambda: memories.put(memory("run_1")),
         lambda: memories.delete(RUN_1),
+        lambda: memories.note_capture(RUN_1, CaptureState.COMPLETED),
     ):
         with pytest.raises(Unavailable) as failed:
             act()

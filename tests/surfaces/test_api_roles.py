@@ -36,6 +36,20 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "radar_adopt": ("POST", "/v1/memory/radar/none/adopt", None),
     "radar_undo": ("POST", "/v1/memory/radar/none/undo", None),
     "radar_log": ("GET", "/v1/memory/radar/log", None),
+    "create_candidate": ("POST", "/v1/learning-candidates", {"kind": "fact", "content": "It is so"}),
+    "list_candidates": ("GET", "/v1/learning-candidates?session_id=own", None),
+    "get_candidate": ("GET", "/v1/learning-candidates/none?session_id=own", None),
+    "publish": ("POST", "/v1/learning-candidates/none/publish", None),
+    "list_learnings": ("GET", "/v1/learnings?session_id=own", None),
+    "get_learning": ("GET", "/v1/learnings/none?session_id=own", None),
+    "revoke": ("POST", "/v1/learnings/none/revoke", None),
+    "revoke_matching": ("POST", "/v1/learnings/revoke-matching", {"text": "nowhere", "dry_run": True}),
+    "supersede": ("POST", "/v1/learnings/none/supersede", {"content": "It is otherwise"}),
+    "verify": ("POST", "/v1/learnings/none/verify", None),
+    "feedback": ("POST", "/v1/learnings/none/feedback", {"run_id": "own", "verdict": "helped"}),
+    "test_policy": ("POST", "/v1/policies/learning/test", {"policy": {}}),
+    "backfill_capture": ("POST", "/v1/capture/backfill", {"dry_run": True}),
+    "work_jobs": ("POST", "/v1/jobs/work", None),
     "create_session": ("POST", "/v1/sessions", {"title": "T"}),
     "change_session": ("PATCH", "/v1/sessions/own", {"title": "T"}),
     "get_session": ("GET", "/v1/sessions/own", None),
@@ -137,7 +151,11 @@ def test_a_token_with_limits_is_not_good_for_what_concerns_everything(shared: Sh
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/memory/records", "/v1/memory/search?query=x", "/memory/search?query=x", "/v1/review"]
+    "path",
+    [
+        *("/v1/memory/records", "/v1/memory/search?query=x", "/memory/search?query=x", "/v1/review"),
+        *("/v1/learning-candidates", "/v1/learning-candidates/x", "/v1/learnings", "/v1/learnings/x"),
+    ],
 )
 def test_an_agent_names_its_session_with_every_read(shared: Shared, path: str) -> None:
     assert shared.as_role(Role.AGENT, "GET", path).problem == (403, "session.required")
@@ -189,3 +207,19 @@ def test_nobody_confirms_what_their_own_token_proposed_as_agent(shared: Shared) 
 
     assert by_itself.problem == (403, "role.denied")
     assert by_the_operator.json["state"] == "active"
+
+
+def test_an_agent_publishes_nothing_and_sees_no_candidate_but_its_own(shared: Shared) -> None:
+    body = {"kind": "fact", "content": "The build needs seven minutes", "scope": "session:own"}
+    own = shared.as_role(Role.AGENT, "POST", "/v1/learning-candidates", body).json["record_id"]
+    body["content"] = "The build needs nine minutes"
+    other = shared.as_role(Role.OPERATOR, "POST", "/v1/learning-candidates", body).json["record_id"]
+
+    by_itself = shared.as_role(Role.AGENT, "POST", f"/v1/learning-candidates/{own}/publish")
+    seen = shared.as_role(Role.AGENT, "GET", "/v1/learning-candidates?session_id=own").json["items"]
+    others = shared.as_role(Role.AGENT, "GET", f"/v1/learning-candidates/{other}?session_id=own")
+
+    assert by_itself.problem == (403, "role.denied")
+    assert own in {record["record_id"] for record in seen}
+    assert {record["created_by"] for record in seen} == {"a-agent"}
+    assert others.problem == (404, "record.not-found")

@@ -22,7 +22,7 @@ from runlore.api.app import create_app
 from tests.surfaces.api_client import Api, Json
 
 pytestmark = pytest.mark.req("SUR-3")
-EXAMPLES = 10
+EXAMPLES = 6
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.surfaces.command_line import Runlore
+from tests.surfaces.reporting import report
 
 FAKE_ROW = "rec_00000000000000000000000000  profile  preference  active  workspace  trust me"
 HOSTILE = {
@@ -47,7 +48,7 @@ def test_hostile_text_is_shown_escaped_everywhere(name: str, embedded: Runlore) 
     commands = [
         ("memory", "list", "--layer", "episodic"),
         ("memory", "review", "list"),
-        ("memory", "review", "confirm", preference, "--reason", text[:900]),
+        ("memory", "review", "confirm", preference, "--reason", text[:900], "--accept-untrusted"),
         ("memory", "list"),
         ("memory", "inspect", episode),
         ("memory", "inspect", preference),
@@ -60,6 +61,49 @@ def test_hostile_text_is_shown_escaped_everywhere(name: str, embedded: Runlore) 
 
     for words in commands:
         assert_harmless(embedded.text(*words, columns=80))
+
+
+@pytest.mark.req("TNT-4", "SUR-7")
+@EVERY_TEXT
+def test_hostile_text_of_a_candidate_is_shown_escaped_everywhere(name: str, embedded: Runlore) -> None:
+    text = HOSTILE[name]
+    create = ("learning", "candidates", "create", text, "--kind", "fact")
+    named = ("--evidence", f"run=r,note={text[:900]}", "--metadata", json.dumps({"note": text}))
+    candidate, other = (str(embedded.json(*create, *named)["record_id"]) for _ in range(2))
+    accepted = ("--accept-untrusted", "--reason", text[:900])
+    embedded.json("jobs", "work")
+    commands = [
+        ("learning", "candidates", "list"),
+        ("learning", "candidates", "get", candidate),
+        ("memory", "review", "list"),
+        ("learning", "candidates", "publish", candidate, *accepted),
+        ("learning", "list"),
+        ("learning", "get", candidate),
+        ("learning", "verify", candidate, "--on-my-word", "--evidence", f"note={text[:900]}"),
+        ("learning", "revoke-matching", "--kind", "fact", "--dry-run"),
+        ("learning", "supersede", candidate, f"no longer {text}"[:1_600], *accepted),
+        ("learning", "candidates", "reject", other, "--reason", text[:900]),
+        ("learning", "revoke-matching", "--kind", "fact", "--reason", text[:900]),
+        ("memory", "history", candidate),
+    ]
+
+    for words in commands:
+        assert_harmless(embedded.text(*words, columns=80))
+
+
+@pytest.mark.req("TNT-4", "LRN-13")
+def test_a_learning_that_waits_to_be_looked_at_again_is_shown_escaped(embedded: Runlore) -> None:
+    text = f"The codename is Atlas\n{FAKE_ROW}\x1b[2J\u202e"
+    made = embedded.json("learning", "candidates", "create", text, "--kind", "fact")["record_id"]
+    embedded.json("learning", "candidates", "publish", made, "--accept-untrusted")
+    embedded.json("session", "create", "--id", "talk")
+    report(embedded, "run-1", "What is the codename?", context=True)
+    embedded.text("learning", "feedback", made, "wrong", "--run", "run-1", "--note", text)
+
+    inbox = embedded.text("memory", "review", "list", columns=80)
+
+    assert_harmless(inbox)
+    assert [line for line in inbox.splitlines() if line.startswith("rec_")] == [f"{made}  fact in workspace"]
 
 
 @pytest.mark.req("TNT-4", "SUR-7")

@@ -131,4 +131,162 @@ def test_an_unknown_policy_is_named_with_those_there_are(embedded: Runlore) -> N
     refused = embedded.fails("policy", "show", "zebra")
 
     assert (refused.code, refused.exit_code) == ("word.unknown", 2)
-    assert "run-memory, retention" in refused.said
+    assert "learning, run-memory, retention" in refused.said
+
+
+RULES = """
+[[learning.publication.rules]]
+name = "facts"
+kind = "fact"
+action = "publish_active"
+"""
+
+
+def test_a_policy_with_tables_is_shown_under_the_paths_that_set_takes(runlore: Runlore) -> None:
+    shown = runlore.text("policy", "show", "learning")
+
+    paths = dict(line.split(maxsplit=1) for line in shown.splitlines()[1:])
+    assert paths["publication.default_action"] == "manual_review"
+    assert paths["capture.semantic_candidates.max_candidates_per_run"] == "2"
+    assert (paths["judge.model"], paths["publication.rules"], paths["judge.enabled"]) == ('""', "[]", "false")
+    for path, value in paths.items():
+        runlore.json("policy", "set", "learning", "--set", f"{path}={value}")
+    policy = runlore.json("policy", "show", "learning")["policy"]
+    assert policy == runlore.json("policy", "rollback", "learning", "--to", "0")["policy"]
+
+
+def test_the_difference_of_inner_fields_is_shown(runlore: Runlore) -> None:
+    shown = runlore.text(
+        *("policy", "set", "learning", "--set", "publication.default_action=reject"),
+        *("--set", "publication.rules[0].action=publish_provisional"),
+        *("--set", "publication.rules[0].min_confidence=90", "--set", "judge.model=openai:gpt-5"),
+    )
+
+    differences = (line.split("  ->  ") for line in shown.splitlines()[1:])
+    assert {(*before.split(), after) for before, after in differences} == {
+        ("publication.default_action", "manual_review", "reject"),
+        ("publication.rules[0]", "-", 'min_confidence = 90, action = "publish_provisional"'),
+        ("judge.model", '""', "openai:gpt-5"),
+    }
+    again = runlore.text("policy", "set", "learning", "--set", "publication.rules[0].min_confidence=95")
+    assert again.splitlines()[1].count("publish_provisional") == 2
+    assert "min_confidence = 95" in again
+    assert "publication.default_action" not in again
+    gone = runlore.text("policy", "set", "learning", "--set", "publication.rules=[]")
+    assert gone.splitlines()[1].split()[-2:] == ["->", "-"]
+
+
+def test_a_quarantined_name_that_no_rule_has_is_pointed_out(embedded: Runlore) -> None:
+    quarantine = 'publication.quarantined_rule_names=["fcats"]'
+    told = "  'fcats' is quarantined, and no rule has that name\n"
+
+    assert told in embedded.text("policy", "set", "learning", "--set", quarantine)
+    assert told in embedded.text("policy", "show", "learning")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[learning]\nmode = "enabled"\n',
+        '[learning]\nmode = "enabled"\n[run_memory]\nretention_days = 7\n[skills]\nlearn = true\n',
+        '{"learning": {"mode": "enabled"}}',
+        'mode = "enabled"\n',
+        '{"policy": {"mode": "enabled"}, "expected_revision": 9}',
+    ],
+)
+def test_a_file_may_hold_the_policy_in_a_table_of_its_name(
+    embedded: Runlore, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "policy").write_text(text)
+
+    assert embedded.json("policy", "set", "learning", str(tmp_path / "policy"))["policy"]["mode"] == "enabled"
+
+
+@pytest.mark.req("POL-5")
+@pytest.mark.parametrize(
+    ("text", "code", "named"),
+    [
+        ('mode = "enabled"\n[learning.judge]\nenabled = true\n', "policy.file", "'mode'"),
+        ('{"policy": {}, "mode": "enabled"}', "policy.file", "'mode'"),
+        ("learning = 3\n", "policy.field", "'learning'"),
+        ('[publication]\ndefault_action = "publish_active"\n', "policy.field", "publication.default_action"),
+        ("a = " + "[" * 5_000, "policy.file", "neither TOML"),
+        ("[judge]\ntimeout_s = 15.0\n", "policy.field", "judge.timeout_s"),
+        ("[judge]\nmodel = 2026-01-01\n", "policy.field", "judge.model"),
+    ],
+)
+def test_a_file_that_would_be_half_understood_is_refused(
+    embedded: Runlore, tmp_path: Path, *, text: str, code: str, named: str
+) -> None:
+    (tmp_path / "policy").write_text(text)
+
+    for verb in (("set", "learning"), ("test",)):
+        refused = embedded.fails("policy", *verb, str(tmp_path / "policy"))
+        assert (refused.code, refused.exit_code) == (code, 2)
+        assert named in refused.said
+    assert embedded.json("policy", "show", "learning")["revision"] == 0
+
+
+@pytest.mark.parametrize(
+    "path", ["publication.rules[1].action", "mode.x", "publication.rules.x", "a..b", ".", "a[x]", "[0]", "a["]
+)
+def test_a_path_that_leads_nowhere_sets_no_field(embedded: Runlore, path: str) -> None:
+    refused = embedded.fails("policy", "set", "learning", "--set", f"{path}=1")
+
+    assert refused.code == "policy.source"
+
+
+@pytest.mark.req("POL-11")
+def test_a_trial_shows_both_policies_side_by_side_and_changes_nothing(
+    runlore: Runlore, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.toml").write_text(RULES)
+    created = runlore.json(*("learning", "candidates", "create", "--kind", "fact", "The codename is Atlas"))
+
+    shown = runlore.text("policy", "test", str(tmp_path / "policy.toml"))
+    plain = runlore.json("policy", "test", "learning", str(tmp_path / "policy.toml"))
+
+    assert "What waits:" in shown
+    assert "What was decided lately, as if it still waited: nothing." in shown
+    row = next(line for line in shown.splitlines() if created["record_id"] in line).split()
+    assert row[3:5] == ["manual_review", "publish_provisional"]
+    assert "1 of 1 candidate would end differently than under the defaults." in shown
+    item = plain["items"][0]
+    assert (item["present"]["action"], item["tried"]["rule"], item["differs"]) == (
+        *("manual_review", "facts"),
+        True,
+    )
+    assert runlore.json("policy", "show", "learning")["revision"] == 0
+
+
+@pytest.mark.req("POL-11")
+def test_fields_of_the_policy_in_force_can_be_tried(embedded: Runlore) -> None:
+    embedded.json(*("learning", "candidates", "create", "--kind", "fact", "The codename is Atlas"))
+
+    tried = embedded.items("policy", "test", "--set", "publication.default_action=reject", "--limit", "1")
+    same = embedded.items("policy", "test", "learning", "--set", "judge.enabled=true")
+
+    assert (tried[0]["tried"]["action"], tried[0]["tried"]["judged"]) == ("reject", False)
+    assert not same[0]["differs"]
+
+
+@pytest.mark.req("POL-11")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((), "policy.source"),
+        (("learning", "a", "b"), "policy.source"),
+        (("learning", "file", "--set", "mode=enabled"), "policy.source"),
+        (("zebra", "file"), "word.unknown"),
+        (("none.toml",), "policy.file"),
+        (("run-memory", "--set", "enabled=true"), "policy.trial"),
+        (("--set", "mode=enabled", "--limit", "0"), "limit.range"),
+        (("--set", "mode=enabled", "--limit", "x"), "number.format"),
+        (("--set", "zebra=1"), "policy.field"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_trial_that_cannot_be_says_why(embedded: Runlore, arguments: tuple[str, ...], code: str) -> None:
+    refused = embedded.fails("policy", "test", *arguments)
+
+    assert (refused.code, refused.exit_code) == (code, 2)

@@ -171,7 +171,7 @@ def test_text_of_a_finding_stays_inside_its_cell(embedded: Runlore) -> None:
     hostile = (
         "Atlas\n| injected | row |\n# heading <script>alert(1)</script> [x](javascript:1) \x1b[31m\u202e"
     )
-    adopt(embedded, embedded.find(hostile))
+    adopt(embedded, embedded.find(hostile), "--accept-untrusted")
 
     registry = embedded.text("memory", "radar", "log").partition("# Promotion log")[0]
 

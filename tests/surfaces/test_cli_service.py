@@ -51,9 +51,12 @@ def test_the_status_is_shown_in_sections_that_fit(used: Runlore) -> None:
     in_one_line = " ".join(shown.split())
     assert re.search(r"run memory .*\bstored 1, redacted fields 1\b", in_one_line)
     assert re.search(
-        r"policies run-memory: the defaults; retention: revision 1, \S+Z, by operator", in_one_line
+        r"policies learning: the defaults; run-memory: the defaults;"
+        r" retention: revision 1, \S+Z, by operator",
+        in_one_line,
     )
     assert "capture paused no" in in_one_line
+    assert in_one_line.endswith("models none is set")
 
 
 @pytest.mark.req("OPS-3")
@@ -187,10 +190,23 @@ def test_a_job_that_failed_for_good_is_listed_and_tried_again(runlore: Runlore) 
     assert runlore.text("jobs", "retry", job_id) == f"{job_id} (remember) waits to be tried again.\n"
 
 
-def dead_job(runlore: Runlore) -> str:
+@pytest.mark.req("OPS-1", "POL-10")
+def test_all_that_failed_for_good_is_tried_again_at_once(runlore: Runlore) -> None:
+    dead = [dead_job(runlore, number) for number in range(1, 4)]
+    for wrong in ((), (dead[0], "--all")):
+        assert runlore.fails("jobs", "retry", *wrong).exit_code == 2
+
+    assert sorted(job["job_id"] for job in runlore.items("jobs", "retry", "--all")) == dead
+
+    assert runlore.items("jobs", "list", "--state", "dead") == []
+    assert runlore.text("jobs", "retry", "--all") == "No job is dead.\n"
+
+
+def dead_job(runlore: Runlore, number: int = 1) -> str:
     """A job among the dead."""
     now = SystemClock().now()
-    job = Job(job_id=JobId("job_1"), kind=JobKind.REMEMBER, subject="run-9", due_at=now, created_at=now)
+    job_id, subject = JobId(f"job_{number}"), f"run-{10 - number}"
+    job = Job(job_id=job_id, kind=JobKind.REMEMBER, subject=subject, due_at=now, created_at=now)
     with operations_of(runlore) as operations:
         store = operations.parts.store  # type: ignore[attr-defined]
         with store.transaction() as tx:
@@ -200,4 +216,4 @@ def dead_job(runlore: Runlore) -> str:
                 frozenset(JobKind), holder="test", now=now, lease_until=now + timedelta(minutes=1)
             )
             tx.jobs.fail(claimed, error="the disk was full", retry_at=None)
-    return "job_1"
+    return job_id

@@ -2,10 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -14,11 +13,16 @@ from runlore.client.addresses import transport_to
 from runlore.client.remote import RemoteOperations
 from runlore.daemon import answers
 from runlore.domain.access import Role
-from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused, RunloreError
+from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused
 from runlore.domain.job import JobId, JobState
 from runlore.domain.policy import PolicyName
 from runlore.domain.radar import Finding
-from runlore.domain.record import Kind, Layer, RecordId, State
+from runlore.domain.record import (
+    Kind,
+    Layer,
+    RecordId,
+    State,
+)
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.session import PersonaId, SessionId
@@ -26,6 +30,8 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports import operations as ops
 from tests.builders import preference
 from tests.surfaces.api_client import Api
+from tests.surfaces.client_both import Both, caught
+from tests.surfaces.client_learning import learning, learning_mistakes
 from tests.surfaces.scripted_server import scripted
 
 pytestmark = pytest.mark.req("SUR-1")
@@ -45,40 +51,6 @@ def as_protocol(remote: RemoteOperations) -> ops.Operations:
     return remote
 
 
-class Both:
-    """The operations over HTTP beside the same ones from inside."""
-
-    def __init__(self, remote: ops.Operations, inside: ops.Operations) -> None:
-        self.remote = remote
-        self.inside = inside
-        self.called: set[str] = set()
-
-    def do(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """Over HTTP alone."""
-        self.called.add(name)
-        return getattr(self.remote, name)(*arguments, **named)
-
-    def read(self, name: str, *arguments: Any, **named: Any) -> Any:
-        """On both sides, with the same answer."""
-        told = self.do(name, *arguments, **named)
-        assert told == getattr(self.inside, name)(*arguments, **named), name
-        return told
-
-    def fail(self, name: str, *arguments: Any) -> RunloreError:
-        """On both sides, with the same error."""
-        there, here = (caught(getattr(side, name), *arguments) for side in (self.remote, self.inside))
-        assert type(there) is type(here)
-        assert (there.code, there.sentence, there.hint) == (here.code, here.sentence, here.hint)
-        return there
-
-
-def caught(operation: Callable[..., object], *arguments: Any) -> RunloreError:
-    """The error that an operation ends with."""
-    with pytest.raises(RunloreError) as failure:
-        operation(*arguments)
-    return failure.value
-
-
 @pytest.fixture
 def both(api: Api) -> Iterator[Both]:
     """A served Runlore, called over TCP."""
@@ -92,6 +64,7 @@ def test_every_operation_gives_over_http_what_it_gives_inside(both: Both, tmp_pa
     radar(both)
     session_id, run_id = runs(both)
     projections(both, session_id, run_id)
+    learning(both, session_id, run_id)
     service(both, tmp_path)
     named = {name for name, _ in inspect.getmembers(ops.Operations, inspect.isfunction) if name[0] != "_"}
     # Restoring needs an empty store, and that of a daemon never is: the next test.
@@ -306,6 +279,7 @@ def test_errors_are_the_same_on_both_sides(both: Both) -> None:
             ("revoke_token", "nobody"),
             ("import_records", "/nowhere/at/all"),
             ("journal", ops.JournalRequest()),
+            *learning_mistakes(proposed.record_id),
         )
     }
     assert set(kinds) >= {NotFound, Invalid, Refused, Conflict}

@@ -113,6 +113,7 @@ def test_a_story_is_told_in_the_same_words_in_all_three_ways(
             story = Story(place)
             records(story)
             sessions(story)
+            learnings(story)
             service(story, tmp_path / way)
             mistakes(story)
             told[way] = story.told
@@ -168,7 +169,9 @@ def sessions(story: Story) -> None:
     story.done("session", "create", "--id", "s/1", "--title", "Talk ✓", "--persona", "ada/1", "--agent", "x")
     story.done("session", "change", "s/1", "--project", "acme", "--no-persona")
     story.done("session", "create", "--private")
+    story.done("session", "create", "--id", "s/2")
     report(story.place)
+    settle(story.place)
     for words in (
         ("session", "list"),
         ("session", "show", "s/1"),
@@ -194,6 +197,76 @@ def sessions(story: Story) -> None:
         ("session", "run", "show", "run/1"),
     ):
         story.run(*words)
+
+
+def learnings(story: Story) -> None:
+    """A candidate that a person makes, what becomes of it, and what automation would do."""
+    made = story.done("learning", "candidates", "create", "The codename is Atlas ✓", "--kind", "fact")
+    other = story.done(
+        *("learning", "candidates", "create", "Deploys wait for ada", "--kind", "decision"),
+        *("--scope", "project:acme", "--evidence", "run=run/1,note=it, too", "--confidence", "91"),
+    )
+    settle(story.place)
+    story.done("learning", "candidates", "list", "--text", "codename")
+    story.done("learning", "candidates", "get", made["record_id"])
+    story.done("learning", "candidates", "publish", made["record_id"], "--tier", "provisional")
+    story.done("learning", "verify", made["record_id"], "--on-my-word", "--reason", "I know it")
+    newer = story.done("learning", "supersede", made["record_id"], "The codename is Borea")
+    story.done("learning", "candidates", "publish", other["record_id"], "--content", "Deploys wait for bob")
+    give(story.place)
+    for words in (
+        ("learning", "get", newer["record_id"]),
+        ("learning", "list"),
+        ("learning", "list", "--scope-kind", "project", "--decision", "manual", "--actor", "operator"),
+        ("learning", "feedback", newer["record_id"], "wrong", "--run", "run/2", "--note", "it is Caldera"),
+        ("learning", "feedback", newer["record_id"], "wrong", "--run", "run/1"),
+        ("memory", "review", "list"),
+        ("learning", "verify", newer["record_id"], "--on-my-word"),
+        ("learning", "revoke-matching"),
+        ("learning", "revoke-matching", "--text", "wait for", "--dry-run"),
+        ("learning", "revoke-matching", "--text", "wait for", "--reason", "left"),
+        ("learning", "revoke", newer["record_id"], "--reason", "renamed"),
+        ("learning", "revoke", newer["record_id"]),
+        ("learning", "supersede", newer["record_id"], "The codename is Caldera"),
+        ("learning", "candidates", "create", "It ran", "--kind", "run_summary"),
+        ("learning", "candidates", "reject", made["record_id"]),
+        ("learning", "candidates", "get", "none"),
+        ("policy", "show", "learning"),
+        ("policy", "set", "learning", "--set", "mode=enabled"),
+        ("policy", "set", "learning", "--set", "mode=bold"),
+        ("policy", "history", "learning"),
+        ("policy", "rollback", "learning"),
+        ("capture", "backfill", "--dry-run"),
+    ):
+        story.run(*words)
+    settle(story.place)
+
+
+def settle(place: Place) -> None:
+    """Let what was queued be done, by a daemon or by this call, so that it does not matter who is first."""
+    for _ in range(200):
+        queued = [
+            job for job in place.items("jobs", "list") if job["kind"] in {"capture", "review", "verify"}
+        ]
+        if not queued:
+            return
+        assert {job["state"] for job in queued} <= {"waiting", "leased"}, queued
+        place.json("jobs", "work")
+    raise AssertionError("the jobs are never done")
+
+
+def give(place: Place) -> None:
+    """A run that is given what was learned."""
+    settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
+    with reached(settings) as operations:
+        operations.open_run(
+            ops.NewRun(
+                session_id=SessionId("s/2"),
+                request="What is the codename?",
+                run_id=RunId("run/2"),
+                context=True,
+            )
+        )
 
 
 def report(place: Place) -> None:

@@ -74,15 +74,8 @@ class ProfileBody(Body):
     expires_at: Moment | None = None
 
 
-class EpisodeBody(Body):
-    """Something that happened."""
-
-    kind: Annotated[Kind, Word] = Field(description="`experiment`, `failure`, `promotion`, `rollback`, ...")
-    summary: str = Field(description="What happened; `content` is taken for it too.")
-    scope: AnyScope = "workspace"
-    metadata: JsonBody = Field(default={}, description="What else there is to know.")
-    sensitivity: Annotated[Sensitivity, Word] = Sensitivity.NORMAL
-    expires_at: Moment | None = None
+class _Summarised(Body):
+    """A body whose `summary` may be called `content`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -92,6 +85,17 @@ class EpisodeBody(Body):
         return value
 
 
+class EpisodeBody(_Summarised):
+    """Something that happened."""
+
+    kind: Annotated[Kind, Word] = Field(description="`experiment`, `failure`, `promotion`, `rollback`, ...")
+    summary: str = Field(description="What happened; `content` is taken for it too.")
+    scope: AnyScope = "workspace"
+    metadata: JsonBody = Field(default={}, description="What else there is to know.")
+    sensitivity: Annotated[Sensitivity, Word] = Sensitivity.NORMAL
+    expires_at: Moment | None = None
+
+
 class DecisionBody(Body):
     """An act on a record."""
 
@@ -99,10 +103,12 @@ class DecisionBody(Body):
     expected_revision: Revision | None = None
 
 
-class ConfirmBody(DecisionBody):
+class ConfirmBody(DecisionBody, _Summarised):
     """Publish a candidate."""
 
-    summary: str | None = Field(default=None, description="Another text for it.")
+    summary: str | None = Field(
+        default=None, description="Another text for it; `content` is taken for it too."
+    )
     supersedes: str | None = Field(default=None, description="The record that it replaces.")
     accept_untrusted: bool = Field(
         default=False, description="I have read this text from outside and accept it."

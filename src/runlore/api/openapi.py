@@ -5,11 +5,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from runlore.api.documents import projection, records, review, service, sessions
+from runlore.api.documents import learning, projection, records, review, service, sessions
 
 DOCUMENTS = {
     **records.DOCUMENTS,
     **review.DOCUMENTS,
+    **learning.DOCUMENTS,
     **sessions.DOCUMENTS,
     **projection.DOCUMENTS,
     **service.DOCUMENTS,

@@ -1,11 +1,17 @@
-"""`runlore capture`: whether anything of runs is stored at all."""
+"""`runlore capture`: whether anything of runs is stored, and what was left out belatedly."""
 
-from runlore.cli import service_tables
+from typing import Annotated
+
+import typer
+
+from runlore.cli import learning_tables, options, service_tables
 from runlore.cli.calls import Call, command
 from runlore.cli.usage import group
 from runlore.daemon import answers
+from runlore.domain import limits
+from runlore.ports import operations as ops
 
-capture = group("Whether anything of runs is stored at all.")
+capture = group("What of runs is stored and learned from.")
 
 
 @command(capture, "pause")
@@ -33,3 +39,33 @@ def show(call: Call) -> None:
     with call.operations() as operations:
         status = operations.capture_status()
     call.answer(answers.capture_to_plain(status), lambda: service_tables.show_capture(status))
+
+
+@command(capture, "backfill")
+def backfill(
+    call: Call,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only runs of this session.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Only runs since then, such as 2026-11-15."),
+    ] = None,
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
+    ] = str(limits.LIST_LIMIT_MAX),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which runs they are.")] = False,
+) -> None:
+    """Learn from runs that were left out while it was off.
+
+    Those that are still remembered, whose statements nobody has looked for. Jobs do it in the background.
+    """
+    request = ops.BackfillRequest(
+        session_id=options.session_id(session),
+        since=options.moment(since),
+        limit=options.whole_number(limit, "--limit"),
+        dry_run=dry_run,
+    )
+    with call.operations() as operations:
+        answer = operations.backfill_capture(request)
+    call.answer(answers.backfill_to_plain(answer), lambda: learning_tables.show_backfill(answer))

@@ -13,6 +13,7 @@ from runlore.cli import service_tables
 from runlore.cli.calls import Call, command
 from runlore.cli.capture import capture
 from runlore.cli.failures import report, report_failure, report_usage
+from runlore.cli.learning import learning
 from runlore.cli.memory import memory
 from runlore.cli.policy import policy
 from runlore.cli.service import down, logs, up, where_text
@@ -61,6 +62,7 @@ command(app, "backup")(backup)
 command(app, "restore")(restore)
 command(app, "doctor")(doctor)
 app.add_typer(memory, name="memory")
+app.add_typer(learning, name="learning")
 app.add_typer(session, name="session")
 app.add_typer(policy, name="policy")
 app.add_typer(capture, name="capture")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, tables
+from runlore.cli import learning_tables, options, tables
 from runlore.cli.calls import Call, command
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
@@ -86,6 +86,7 @@ def confirm(
         else:
             replaced = f", in place of {record.supersedes}" if record.supersedes else ""
             say(f"Confirmed {record.record_id}{replaced}: {record.summary}")
+            learning_tables.show_outside(record)
 
     call.answer(record_to_plain(record), show)
 

@@ -1,20 +1,18 @@
-"""What people see of the service itself: status, policies, tokens, capture, jobs, backups, health."""
+"""What people see of the service itself: status, tokens, capture, jobs, backups, health."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 
 from runlore.cli.cells import counted, field_rows, scopes_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.access import AccessToken
 from runlore.domain.job import Job, JobState
-from runlore.domain.policy import PolicyRevision
-from runlore.domain.record import JsonObject, JsonValue, Layer, State
+from runlore.domain.record import JsonValue, Layer, State
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "repaired": "yellow", "problem": "red"}
 _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
 # What `status` shows elsewhere, or what says more in `policy show`.
-_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon"})
+_NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models"})
 
 
 def show_status(status: ops.Status, where: str) -> None:
@@ -33,41 +31,6 @@ def show_status(status: ops.Status, where: str) -> None:
     say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
     say("")
     _show_sections(status.sections)
-
-
-def show_policy(revision: PolicyRevision) -> None:
-    """One policy, field by field."""
-    say(_policy_title(revision), "bold")
-    show_table(
-        [Column(), Column(wraps=True)],
-        [(name, _shown(value)) for name, value in revision.policy.items()],
-        indent=2,
-    )
-
-
-def show_policy_change(before: PolicyRevision, after: PolicyRevision) -> None:
-    """What a change of policy changed."""
-    if before.revision == after.revision:
-        say(f"{_policy_title(after)}: nothing has changed")
-        return
-    say(_policy_title(after), "bold")
-    rows = _differences(before.policy, after.policy)
-    if rows:
-        show_table([Column(), Column(), Column(), Column()], rows, indent=2)
-    else:
-        say("  says the same as the one before", "dim")
-
-
-def show_policies(revisions: Sequence[PolicyRevision]) -> None:
-    """Every version, the newest first, each with what it changed of the one before."""
-    if not revisions:
-        say("Nobody has changed it: the defaults are in force.", "dim")
-        return
-    for newer, older in pairwise(revisions):
-        say(_policy_title(newer), "bold")
-        show_table([Column()] * 4, _differences(older.policy, newer.policy), indent=2)
-    # There is nothing before the first: it is shown whole.
-    show_policy(revisions[-1])
 
 
 def show_made_token(made: ops.MadeToken) -> None:
@@ -171,6 +134,9 @@ def _show_sections(sections: Mapping[str, JsonValue]) -> None:
     if isinstance(policies, dict):
         told = (f"{name}: {_revision_text(revision)}" for name, revision in policies.items())
         rows.append((("policies", "bold"), "; ".join(told)))
+    models = sections.get("models")
+    if isinstance(models, dict):
+        rows.append((("models", "bold"), "; ".join(_models_text(models))))
     show_table([Column(), Column(wraps=True)], rows)
     for name, section in named:
         for entry in _listed(section):
@@ -206,27 +172,22 @@ def _revision_text(told: JsonValue) -> str:
     return f"revision {told['revision']}, {told.get('updated_at')}, by {told.get('actor')}"
 
 
-def _policy_title(revision: PolicyRevision) -> str:
-    if revision.updated_at is None:
-        return f"{revision.name}: the defaults, which nobody has changed"
-    when = time_text(revision.updated_at)
-    return f"{revision.name}: revision {revision.revision}, {when}, by {revision.actor}"
-
-
-def _differences(before: JsonObject, after: JsonObject) -> list[tuple[Cell, ...]]:
-    return [
-        (name, (_shown(before.get(name)), "red"), "->", (_shown(after.get(name)), "green"))
-        for name in _ordered([*before, *after])
-        if before.get(name) != after.get(name)
-    ]
-
-
-def _ordered(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
-
-
-def _shown(value: JsonValue) -> str:
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+def _models_text(models: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Which model is asked, and what each purpose has asked for today."""
+    yield str(models.get("default") or "none is set")
+    today, budget = models.get("today"), models.get("budget")
+    if not isinstance(today, dict) or not isinstance(budget, dict):
+        return
+    for purpose, use in today.items():
+        if isinstance(use, dict) and use.get("calls"):
+            told = {name: amount if isinstance(amount, int) else 0 for name, amount in use.items()}
+            failed = f" ({told['failures']} failed)" if told["failures"] else ""
+            tokens = told["input_tokens"] + told["output_tokens"]
+            yield (
+                f"{purpose} {told['calls']} of {budget['calls_per_day']} calls today{failed},"
+                f" {tokens} of {budget['tokens_per_day']} tokens,"
+                f" {told['cost_micro_usd'] / 1_000_000:.4f} USD"
+            )
 
 
 def _article(word: str) -> str:

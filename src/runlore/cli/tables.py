@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from runlore.cli.cells import counted, scope_text, show_cursor, show_fields
 from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.verdicts import verdict_rows
 from runlore.domain.audit import RecordEvent
 from runlore.domain.record import Layer, Record, State, Transition
 from runlore.domain.representation import record_to_plain
@@ -30,7 +31,7 @@ def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: s
     titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
     show_table(
         [*(Column(title=title) for title in titles), _SUMMARY],
-        [(r.record_id, r.layer, r.kind, _state(r), scope_text(r.scope), r.summary) for r in records],
+        [(r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope), r.summary) for r in records],
     )
     show_cursor(next_cursor)
 
@@ -62,7 +63,7 @@ def show_hits(hits: Sequence[ops.SearchHit]) -> None:
                 str(hit.score.total),
                 hit.record.record_id,
                 hit.record.layer,
-                _state(hit.record),
+                state_cell(hit.record),
                 hit.record.summary,
                 (_parts(hit), "dim"),
             )
@@ -138,13 +139,32 @@ def show_review(page: ops.ReviewPage) -> None:
     for number, item in enumerate(page.items):
         if number:
             say("")
-        record, twin = item.record, item.outcome.duplicate_of
+        record = item.record
         say(f"{record.record_id}  {record.kind} in {scope_text(record.scope)}", "bold")
-        now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
-        _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else record.summary)
-        for line, style in _remarks(item):
-            say("  " + line, style)
+        if item.attention:
+            _show_due(item)
+        else:
+            _show_waiting(item)
     show_cursor(page.next_cursor)
+
+
+def _show_waiting(item: ops.ReviewItem) -> None:
+    """A candidate beside what it would replace, and what there is to know before it is confirmed."""
+    twin = item.outcome.duplicate_of
+    now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
+    _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else item.record.summary)
+    for line, style in _remarks(item):
+        say("  " + line, style)
+
+
+def _show_due(item: ops.ReviewItem) -> None:
+    """A learning that is active, and that somebody has to look at again."""
+    record_id = item.record.record_id
+    say(f"    {item.record.summary}")
+    for line in item.attention:
+        say(f"  published, and {line}", "yellow")
+    say(f"  `runlore learning verify {record_id} --on-my-word` keeps it", "dim")
+    say(f"  `runlore learning revoke {record_id}` takes it back", "dim")
 
 
 def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
@@ -244,6 +264,8 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
         yield f"replaces {replaced.record_id}", ""
     if record.metadata.get("reason"):
         yield f"why: {record.metadata['reason']}", "dim"
+    for name, text in verdict_rows(record):
+        yield f"{name}: {text}", "dim"
     if outcome.duplicate_of is not None:
         yield (
             f"says the same as {outcome.duplicate_of.record_id}: confirming keeps that one and ends this one"
@@ -275,6 +297,7 @@ def _changed(event: RecordEvent) -> str:
     return "" if event.from_state is None else ", ".join(sorted(set(event.changes) - {"revision", "state"}))
 
 
-def _state(record: Record) -> Cell:
+def state_cell(record: Record) -> Cell:
+    """A record's state with its reason, in its colour."""
     reason = f" ({record.state_reason})" if record.state_reason else ""
     return record.state + reason, _STATE_STYLES[record.state]

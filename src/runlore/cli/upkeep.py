@@ -1,16 +1,22 @@
 """`runlore backup`, `restore`, `doctor` and `jobs`: keeping a Runlore whole."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from runlore.cli import options, service_tables
+from runlore.cli import learning_tables, options, service_tables
 from runlore.cli.calls import Call, command
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
-from runlore.domain.job import JobId, JobState
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.job import Job, JobId, JobState
+from runlore.ports.operations import Operations
 
+_DEAD = frozenset({JobState.DEAD})
 jobs = group("Background work: what waits, runs or has failed.")
 
 
@@ -73,9 +79,56 @@ def list_jobs(
 
 @command(jobs, "retry")
 def retry(
-    call: Call, job_id: Annotated[str, typer.Argument(metavar="ID", help="The dead job's id.")]
+    call: Call,
+    job_id: Annotated[str | None, typer.Argument(metavar="ID", help="The dead job's id.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every dead job, in place of one.")] = False,
 ) -> None:
-    """Try a dead job again."""
+    """Try a dead job again, or all of them."""
+    if (job_id is None) is not every:
+        raise Invalid(
+            "one dead job is tried again, or all of them",
+            code="usage",
+            hint="name an id that `runlore jobs list --state dead` shows, or give --all",
+        )
     with call.operations() as operations:
+        if job_id is None:
+            jobs_retried = _retried(operations)
+            call.answer(answers.jobs_to_plain(jobs_retried), lambda: _show_retried(jobs_retried))
+            return
         job = operations.retry_job(JobId(job_id))
-    call.answer(answers.job_to_plain(job), lambda: say(f"{job.job_id} ({job.kind}) waits to be tried again."))
+    call.answer(answers.job_to_plain(job), lambda: _show_retried([job]))
+
+
+def _retried(operations: Operations) -> list[Job]:
+    """All dead jobs, waiting again. One that another was faster with is not ours to count."""
+    retried: list[Job] = []
+    seen: set[JobId] = set()
+    while dead := [job for job in operations.list_jobs(_DEAD) if job.job_id not in seen]:
+        for job in dead:
+            seen.add(job.job_id)
+            with suppress(NotFound, Conflict):
+                retried.append(operations.retry_job(job.job_id))
+    return retried
+
+
+def _show_retried(retried: Sequence[Job]) -> None:
+    for job in retried:
+        say(f"{job.job_id} ({job.kind}) waits to be tried again.")
+    if not retried:
+        say("No job is dead.", "dim")
+
+
+@command(jobs, "work")
+def work(
+    call: Call,
+    limit: Annotated[
+        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
+    ] = str(limits.LIST_LIMIT_DEFAULT),
+) -> None:
+    """Do what waits now, as a daemon would.
+
+    Models are asked where a job needs one. Without a daemon nobody else does them.
+    """
+    with call.operations() as operations:
+        answer = operations.work_jobs(limit=options.whole_number(limit, "--limit"))
+    call.answer(answers.work_to_plain(answer), lambda: learning_tables.show_work(answer))

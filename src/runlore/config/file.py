@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -51,6 +52,45 @@ class ServerTable(BaseModel):
     )
 
 
+class ProviderTable(BaseModel):
+    """`[models.providers.NAME]`: where models are asked."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Literal["openai", "anthropic"] | None = Field(
+        default=None,
+        description="The protocol: openai (chat completions, also of llama.cpp, vLLM, Ollama) or anthropic.",
+    )
+    base_url: str = Field(
+        default="",
+        max_length=2_000,
+        description="The address, such as http://127.0.0.1:8080/v1. Empty: that of the kind's own company.",
+    )
+    api_key_env: str | None = Field(
+        default=None,
+        max_length=128,
+        description="The environment variable that holds its key. Unset: that of the kind where base_url is "
+        "empty, else none. Empty: none.",
+    )
+
+
+class ModelsTable(BaseModel):
+    """`[models]`: which models there are, and which one is asked."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    default: str = Field(
+        default="",
+        description="The model that is asked where a policy names none, as provider:name, such as"
+        " openai:gpt-5-mini. Empty: none, and everything that needs no model works.",
+    )
+    providers: dict[str, ProviderTable] = Field(
+        default_factory=dict,
+        max_length=64,
+        description="Other providers beside openai and anthropic, each as a table of its own.",
+    )
+
+
 class ConfigFile(BaseModel):
     """The whole file. Unknown keys are errors."""
 
@@ -59,6 +99,9 @@ class ConfigFile(BaseModel):
     database: DatabaseTable = Field(default_factory=DatabaseTable, description="Where records are kept.")
     server: ServerTable = Field(
         default_factory=ServerTable, description="Where the daemon listens, and whom it listens to."
+    )
+    models: ModelsTable = Field(
+        default_factory=ModelsTable, description="Which models there are, and which one is asked."
     )
 
 
@@ -97,7 +140,11 @@ def _breach(path: str, error: ValidationError) -> Invalid:
 def _names(table: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in table.model_fields.items():
         inner = field.annotation
+        # A table of tables, such as the providers: each has a name, and all have the same settings.
+        named = [part for part in get_args(inner) if isinstance(part, type) and issubclass(part, BaseModel)]
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _names(inner, f"{prefix}{name}.")
+        elif named:
+            yield from _names(named[0], f"{prefix}{name}.NAME.")
         else:
             yield f"{prefix}{name}"

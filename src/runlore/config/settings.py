@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from runlore.config.providers import ModelSettings, read_models
 from runlore.config.server import PORT_MAX, Server
 from runlore.domain.errors import Invalid, Unavailable
 
@@ -34,6 +35,7 @@ class Settings:
     state_root: str
     database_url: str | None = None
     server: Server = field(default_factory=Server)
+    models: ModelSettings = field(default_factory=ModelSettings)
     url: str | None = None
     token: str | None = field(default=None, repr=False)
 
@@ -41,11 +43,13 @@ class Settings:
 def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settings:
     """Flags over environment over `config.toml` over defaults."""
     state_root = _state_root(home, environment)
-    file = _read_file(os.path.join(state_root, CONFIG_NAME))
+    path = os.path.join(state_root, CONFIG_NAME)
+    file = _read_file(path)
     return Settings(
         state_root=state_root,
         database_url=environment.get(DATABASE_VARIABLE) or (file.database.url if file else None) or None,
         server=_server(file.server if file else None, environment, state_root),
+        models=read_models(file.models if file else None, environment, path),
         url=environment.get(URL_VARIABLE) or None,
         token=environment.get(TOKEN_VARIABLE) or None,
     )

@@ -10,7 +10,7 @@ from datetime import datetime
 from runlore.daemon.folders import allows_capture
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied, NotFound, Refused
-from runlore.domain.record import Layer, Record, State
+from runlore.domain.record import LEARNING_KINDS, Layer, Record, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import is_captured
@@ -76,10 +76,11 @@ def require_visible(record: Record, readable: frozenset[Scope] | None) -> Record
 
 
 def may_see(caller: Caller, record: Record) -> bool:
-    """Whether a record of a scope that the caller reads is shown to it: nobody has confirmed a candidate yet,
-    so an agent is shown those alone that it has made itself."""
-    is_candidate = record.state is State.CONSTRAINED
-    return not is_candidate or caller.role is not Role.AGENT or record.created_by == caller.actor
+    """Whether a record of a scope that the caller reads is shown to it: nobody has confirmed what was never
+    published, waiting or turned down, so an agent is shown of it that alone which it has made itself."""
+    is_unconfirmed = record.kind in LEARNING_KINDS and record.published_at is None
+    hidden = is_unconfirmed or record.state is State.CONSTRAINED
+    return not hidden or caller.role is not Role.AGENT or record.created_by == caller.actor
 
 
 def require_reach(caller: Caller, scopes: Iterable[Scope]) -> None:

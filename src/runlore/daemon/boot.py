@@ -1,15 +1,18 @@
 """What happens at every start, before the first operation, and what a daemon does beyond that."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
-from runlore.daemon.jobs import do_due_jobs
-from runlore.daemon.maintenance import maintain, sweep, sweep_expired
+from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs, queue_looking, queue_reviews_again
+from runlore.daemon.maintenance import BOOT, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.job import JobId
 from runlore.flow.capture.maintenance import drop_leftovers
+from runlore.flow.review.again import owed_revision, owes_a_look
 
 DISK_FULL = "store.disk-full"
 _log = logging.getLogger(__name__)
@@ -19,15 +22,17 @@ def boot(parts: Parts) -> None:
     """Finish what a crash left undone, and tombstone what has expired meanwhile.
 
     Neither is needed to read: expiry is honoured to the millisecond before any sweep. So a start on a full
-    disk, or beside a long reader, goes on without it, and the next one tries again.
+    disk, or beside a long reader, goes on without it, and the next one tries again. What is damaged stops
+    no start: nobody could ask the doctor otherwise.
     """
     with suppress(Unavailable):
         scrubbing = Scrubbing(parts.state_root)
         if scrubbing.is_owed():
             drop_leftovers(remembering(parts))
         scrubbing.finish(parts.store)
-        sweep_expired(parts)
-        do_due_jobs(parts)
+        _past_damage(sweep_expired, parts)
+        _past_damage(_queue_owed_reviews, parts)
+        do_due_jobs(parts, kinds=QUICK_KINDS)
 
 
 def boot_daemon(parts: Parts) -> None:
@@ -38,10 +43,35 @@ def boot_daemon(parts: Parts) -> None:
     is left alone, and the doctor names it.
     """
     try:
-        maintain(parts, source="boot")
+        maintain(parts, source=BOOT)
         sweep(parts)
     except Corrupt as damage:
         _log.warning("the start has left something undone: %s", damage.sentence)
     except Unavailable as error:
         if error.code != DISK_FULL:
             raise
+
+
+def _queue_owed_reviews(parts: Parts) -> None:
+    """Have candidates reviewed that wait without a job: an older release left them, or a death.
+
+    Whether anything waits is all that every start asks for; what that is, is read when a note is due.
+    """
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        revision = owed_revision(snapshot, now)
+        is_looked_at = owes_a_look(snapshot, now)
+    if revision is None and not is_looked_at:
+        return
+    with parts.store.transaction() as tx:
+        if revision is not None:
+            queue_reviews_again(tx, revision, JobId(parts.ids.new("job", now)), now)
+        if is_looked_at:
+            queue_looking(tx, JobId(parts.ids.new("job", now)), now)
+
+
+def _past_damage(step: Callable[[Parts], None], parts: Parts) -> None:
+    try:
+        step(parts)
+    except Corrupt as damage:
+        _log.warning("the start has left something undone: %s", damage.sentence)

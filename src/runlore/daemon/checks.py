@@ -12,6 +12,8 @@ from runlore.daemon.parts import Parts
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState
+from runlore.flow.policies import current_learning
+from runlore.ports.model import ModelFailure
 from runlore.ports.operations import Diagnosis, Finding
 from runlore.ports.run_memories import Unreadable
 
@@ -160,6 +162,27 @@ def _jobs(parts: Parts, _repair: bool) -> Iterator[Finding]:
         )
 
 
+def _models(parts: Parts, _repair: bool) -> Iterator[Finding]:
+    """Whether what is set and asked for could be asked. Nothing is asked, and no model at all is fine."""
+    with parts.store.snapshot() as snapshot:
+        policy = current_learning(snapshot)
+    wanted = {"the default model": ""} if parts.models.is_configured else {}
+    # Without a model capture still takes what is labelled, so only one that is named has to be there.
+    if policy.capture.semantic_candidates.enabled and policy.capture.semantic_candidates.model:
+        wanted["capture by the learning policy"] = policy.capture.semantic_candidates.model
+    if policy.judge.enabled:
+        wanted["the judge of the learning policy"] = policy.judge.model
+    for user, model in wanted.items():
+        try:
+            parts.models.resolve(model)
+        except ModelFailure as failure:
+            yield Finding(
+                check="models", outcome=PROBLEM, detail=f"{user}: {failure.sentence}", hint=failure.hint
+            )
+    if not wanted:
+        yield Finding(check="models", outcome=OK, detail="no model is set, and nothing asks for one")
+
+
 def _derived(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
     if repaired:
         return Finding(check=check, outcome=REPAIRED, detail=detail)
@@ -172,6 +195,7 @@ _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("run memories", _run_memories),
     ("index", _index),
     ("jobs", _jobs),
+    ("models", _models),
 )
 _FINE = {
     "database": "the file is whole, and every checksum holds",
@@ -179,4 +203,5 @@ _FINE = {
     "run memories": "every pointer leads to a memory, and every memory to a run",
     "index": "it agrees with the store",
     "jobs": "nothing has failed for good",
+    "models": "every model that is set can be asked",
 }

@@ -56,7 +56,9 @@ def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *,
     )
     now = parts.clock.now()
 
-    found = parts.follower.answer(lambda reading: gather(reading, asked, families=parts.families, now=now))
+    found = parts.follower.answer(
+        lambda reading: gather(reading, asked, families=parts.families, now=now), has_words=True
+    )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
     return given(found, parts.run_memories)
 

@@ -64,11 +64,16 @@ class Follower:
             lambda reading: reading.at(as_of).search(query, where=where, limit=limit), needs_index=True
         )
 
-    def answer(self, ask: Callable[[Reading], AnswerT], *, needs_index: bool = False) -> AnswerT:
+    def answer(
+        self, ask: Callable[[Reading], AnswerT], *, needs_index: bool = False, has_words: bool = False
+    ) -> AnswerT:
         """Answer from one snapshot. The index is caught up with it only where the answer asks for the index.
 
-        What is asked may be asked a second time, so it must not change anything.
+        What is asked may be asked a second time, so it must not change anything. Words that are looked for in
+        scopes with much in them will want the index, so where there is one they get it at once.
         """
+        if has_words and self._index is not None and self._views.has_large:
+            needs_index = True
         if not needs_index:
             # Taken before the snapshot: what is read there is kept nowhere once something of it is forgotten.
             kept, views = self._kept, self._views

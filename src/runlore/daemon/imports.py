@@ -14,17 +14,22 @@ import orjson
 
 from runlore.daemon.exports import EXPORT_VERSION
 from runlore.daemon.import_files import opened_import, wrong_import
+from runlore.daemon.jobs import queue_reviews_again
 from runlore.domain import limits
 from runlore.domain.admission import Draft, refuse_secrets
 from runlore.domain.audit import RecordEvent, event_from_plain
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
+from runlore.domain.job import JobId
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
 from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.storable import is_storable
 from runlore.domain.taint import Provenance
+from runlore.domain.timestamps import format_time
+from runlore.flow.policies import learning_in_force
 from runlore.flow.record.intake import Intake, propose
+from runlore.flow.review.automatic import IMPORTED_NOTE
 from runlore.ports.operations import ImportAnswer, Progress, unwatched
 from runlore.ports.store import Store, Transaction
 
@@ -51,7 +56,7 @@ def import_file(store: Store, path: str, intake: Intake, progress: Progress = un
         header, untold = _document(file)
         histories = _told(untold, header.count, progress)
         if sum(tx.records.count().values()) == 0:
-            return _exactly(tx, histories)
+            return _exactly(tx, histories, intake)
         return _as_candidates(tx, header, histories, intake)
 
 
@@ -62,14 +67,17 @@ def _told(histories: Iterator[History], total: int, progress: Progress) -> Itera
             progress(number, total)
 
 
-def _exactly(tx: Transaction, histories: Iterator[History]) -> ImportAnswer:
-    count = 0
+def _exactly(tx: Transaction, histories: Iterator[History], intake: Intake) -> ImportAnswer:
+    count, at = 0, intake.act.at
     for batch in _batches(histories):
         try:
             tx.load(batch)
         except (Invalid, Conflict) as error:
             raise wrong_import(f"holds a record that cannot be stored: {error.sentence}") from error
         count += len(batch)
+    # What waits was reviewed under another store's policy, whatever its number: this one's is applied to it.
+    tx.counters.set_note(IMPORTED_NOTE, format_time(at))
+    queue_reviews_again(tx, learning_in_force(tx)[1], JobId(intake.ids.new("job", at)), at)
     return ImportAnswer(mode="exact", count=count, skipped={})
 
 

@@ -1,51 +1,112 @@
 """Doing jobs: claimed under a lease, kept alive while they last, and failed with what went wrong."""
 
 import logging
+import time
 from datetime import datetime, timedelta
 
-from runlore.daemon.maintenance import enforce_policies, maintain
+from runlore.daemon.maintenance import STOPPING, apply_learning, enforce_policies, maintain, requeueing
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import Conflict, RunloreError
+from runlore.domain.errors import Conflict, RunloreError, Unavailable
 from runlore.domain.excerpt import excerpt
-from runlore.domain.job import Job, JobId, JobKind, JobState, retry_at
+from runlore.domain.job import Job, JobId, JobKind, postponed_until, retry_at
 from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.record import RecordId
 from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
+from runlore.flow.asking import Asking, budget_renews_at
 from runlore.flow.capture.remember import JOB_LOST
 from runlore.flow.capture.turns import Beat, unhurried
+from runlore.flow.pipeline.capturing import ASKED_LATER, Capturing
+from runlore.flow.pipeline.reviewing import MODEL_BUDGET, Reviewing
+from runlore.flow.pipeline.verifying import Verifying
 from runlore.ports.store import Transaction
 
 POLICY_CHANGED = "policy"
-_LISTED = 50
+# The subject of whoever looks for candidates that have no job.
+LOOKING = "reviews"
+# What a start does at once, and what never waits behind a model that takes its time.
+QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY})
+# What may ask a model.
+THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW})
+ALL_KINDS = frozenset(JobKind)
+# These say nothing about the job that met them: it waits until they are over.
+_PASSING = frozenset(
+    {
+        STOPPING,
+        "store.busy",
+        "store.closed",
+        "store.disk-full",
+        "store.interrupted",
+        "store.io",
+        "store.locked",
+        "store.read-only",
+        "store.unreachable",
+    }
+)
 _AT_ONCE = 100
+# What a command without a daemon does on its way out.
+_ON_LEAVING = 20
+_ON_LEAVING_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-def do_due_jobs(parts: Parts) -> int:
+def do_due_jobs(
+    parts: Parts,
+    *,
+    kinds: frozenset[JobKind] = ALL_KINDS,
+    limit: int = _AT_ONCE,
+    may_ask: bool = True,
+) -> int:
     """Do what is due, a bounded number of jobs: how many were done."""
-    for done in range(_AT_ONCE):
-        if not do_one_job(parts):
+    for done in range(limit):
+        if not do_one_job(parts, kinds=kinds, may_ask=may_ask, is_busy=done > 0):
             return done
-    return _AT_ONCE
+    return limit
 
 
-def do_one_job(parts: Parts, beat: Beat = unhurried) -> bool:
-    """Claim one job that is due and do it; False when there is none. `beat` may end it early."""
-    if not _is_any_due(parts):
-        return False
+def do_one_job(
+    parts: Parts,
+    beat: Beat = unhurried,
+    *,
+    kinds: frozenset[JobKind] = ALL_KINDS,
+    may_ask: bool = True,
+    is_busy: bool = False,
+) -> bool:
+    """Claim one job that is due and do it; False when there is none. `beat` may end it early.
+
+    Without `may_ask` no model is asked, and what needs one goes on waiting. Who `is_busy` has just done a job
+    and expects another one.
+    """
     now = parts.clock.now()
+    passing_over = None if may_ask else ASKED_LATER
+    if not is_busy and not _is_due(parts, kinds, now, passing_over):
+        return False
     with parts.store.transaction() as tx:
-        job = tx.jobs.claim(frozenset(JobKind), holder=parts.process_id, now=now, lease_until=now + _LEASE)
+        job = tx.jobs.claim(
+            kinds,
+            holder=parts.process_id,
+            now=now,
+            lease_until=now + _LEASE,
+            passing_over=passing_over,
+        )
     if job is None:
         return False
     try:
-        _do(parts, job, beat)
+        _do(parts, job, beat, may_ask=may_ask)
     except Exception as error:
         # The outer loop of a worker: a job may fail in any way, it says so itself, and the others go on.
         _failed(parts, job, error)
     return True
+
+
+def do_on_leaving(parts: Parts) -> None:
+    """What a command without a daemon does last: due work that needs no model, for about a second."""
+    until = time.monotonic() + _ON_LEAVING_S
+    for _ in range(_ON_LEAVING):
+        if not do_one_job(parts, may_ask=False) or time.monotonic() >= until:
+            return
 
 
 def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at: datetime) -> None:
@@ -57,6 +118,17 @@ def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at
     tx.jobs.cancel(JobKind.MAINTAIN, before)
     subject = _subject(revision.name, revision.revision)
     tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_reviews_again(tx: Transaction, revision: int, job_id: JobId, at: datetime) -> None:
+    """Have somebody queue what waits for a review under a revision of the learning policy."""
+    subject = _subject(PolicyName.LEARNING, revision)
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_looking(tx: Transaction, job_id: JobId, at: datetime) -> None:
+    """Have somebody queue what waits for a review and has no job."""
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=LOOKING, due_at=at, created_at=at))
 
 
 class Heartbeat:
@@ -79,16 +151,30 @@ class Heartbeat:
         self._told_at = now
 
 
-def _do(parts: Parts, job: Job, stopping: Beat) -> None:
-    if job.kind is JobKind.REMEMBER:
-        remembering(parts).settle(RunId(job.subject), job)
-        return
-    beat = Heartbeat(parts, job, stopping)
+def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
+    match job.kind:
+        case JobKind.REMEMBER:
+            remembering(parts).settle(RunId(job.subject), job)
+        case JobKind.CAPTURE:
+            _capturing(parts, may_ask=may_ask).capture(job, Heartbeat(parts, job, stopping))
+        case JobKind.REVIEW:
+            _reviewing(parts, may_ask=may_ask).review(RecordId(job.subject), job)
+        case JobKind.VERIFY:
+            _verifying(parts).verify(RecordId(job.subject), job)
+        case JobKind.MAINTAIN:
+            _maintain(parts, job, Heartbeat(parts, job, stopping))
 
+
+def _maintain(parts: Parts, job: Job, beat: Heartbeat) -> None:
     def hold(tx: Transaction) -> None:
         tx.jobs.check(job)
 
-    if job.subject.partition("@")[0] in frozenset(PolicyName):
+    about = job.subject.partition("@")[0]
+    if about == PolicyName.LEARNING:
+        apply_learning(parts, beat=beat, hold=hold)
+    elif about == LOOKING:
+        requeueing(parts, beat, hold).queue_missing(revives=False)
+    elif about in frozenset(PolicyName):
         enforce_policies(parts, source=POLICY_CHANGED, beat=beat, hold=hold)
     else:
         maintain(parts, source=job.subject, beat=beat, hold=hold)
@@ -96,31 +182,68 @@ def _do(parts: Parts, job: Job, stopping: Beat) -> None:
         tx.jobs.finish(job)
 
 
+def _capturing(parts: Parts, *, may_ask: bool) -> Capturing:
+    return Capturing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        ids=parts.ids,
+        may_ask=may_ask,
+    )
+
+
+def _reviewing(parts: Parts, *, may_ask: bool) -> Reviewing:
+    return Reviewing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        clock=parts.clock,
+        ids=parts.ids,
+        may_ask=may_ask,
+    )
+
+
+def _verifying(parts: Parts) -> Verifying:
+    return Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
+
+
+def _asking(parts: Parts) -> Asking:
+    return Asking(store=parts.store, models=parts.models, clock=parts.clock)
+
+
 def _subject(name: PolicyName, revision: int) -> str:
     return f"{name}@{revision}"
 
 
 def _failed(parts: Parts, job: Job, error: Exception) -> None:
-    """Record what went wrong with the job, where it is still ours, and when to try again."""
+    """Record what went wrong with the job, where it is still ours, and when to try again.
+
+    What was not its fault is not held against it, however long that lasts.
+    """
     if isinstance(error, Conflict) and error.code == JOB_LOST:
         _log.info("job %s was taken over by another process", job.job_id)
         return
     told = error.sentence if isinstance(error, RunloreError) else f"{type(error).__name__}: {error}"
     text = excerpt(redacted(told).text, limits.REASON_CHARS_MAX)
-    _log.warning("job %s (%s %s) failed: %s", job.job_id, job.kind, job.subject, text)
+    now = parts.clock.now()
     try:
         with parts.store.transaction() as tx:
-            tx.jobs.fail(job, error=text, retry_at=retry_at(parts.clock.now(), job.attempts))
+            if isinstance(error, RunloreError) and error.code == MODEL_BUDGET:
+                tx.jobs.postpone(job, until=budget_renews_at(now), reason=text)
+            elif isinstance(error, Unavailable) and error.code in _PASSING:
+                tx.jobs.postpone(job, until=postponed_until(now, job), reason=text)
+            else:
+                tx.jobs.fail(job, error=text, retry_at=retry_at(now, job.attempts))
     except Conflict:
         _log.info("job %s was taken over by another process", job.job_id)
+        return
+    _log.warning("job %s (%s %s) failed: %s", job.job_id, job.kind, job.subject, text)
 
 
-def _is_any_due(parts: Parts) -> bool:
+def _is_due(parts: Parts, kinds: frozenset[JobKind], now: datetime, passing_over: str | None) -> bool:
     """Looked at first, so that a Runlore with nothing to do writes nothing."""
-    now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
-        jobs = snapshot.jobs.list(frozenset({JobState.WAITING, JobState.LEASED}), limit=_LISTED)
-    return any((job.lease_until or job.due_at) <= now for job in jobs)
+        return snapshot.jobs.is_due(kinds, now, passing_over=passing_over)
 
 
 _LEASE = timedelta(seconds=limits.JOB_LEASE_S)

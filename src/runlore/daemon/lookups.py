@@ -8,7 +8,7 @@ from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.audit import as_of
 from runlore.domain.contracts import check_text
-from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.radar import ORIGIN
 from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
 from runlore.domain.scope import Scope
@@ -57,10 +57,23 @@ def _blank(name: str, *, code: str) -> Invalid:
 
 def target(tx: Transaction, decision: ops.Decision) -> Record:
     """The record to act on, read again once its scope is ours."""
-    record_id = storable(decision.record_id)
-    tx.lock({tx.records.get(record_id).scope})
-    record = tx.records.get(record_id)
+    record = locked(tx, decision.record_id)
     expect_revision(record, decision.expected_revision)
+    return record
+
+
+def locked(tx: Transaction, record_id: RecordId, *others: Scope) -> Record:
+    """A record, read again once its scope, and others that an act touches, are ours."""
+    stored = storable(record_id)
+    held = {tx.records.get(stored).scope, *others}
+    tx.lock(held)
+    record = tx.records.get(stored)
+    if record.scope not in held:
+        raise Conflict(
+            f"record {stored} was published into {record.scope} meanwhile",
+            code="record.moved",
+            hint="read it again, and decide on what it says now",
+        )
     return record
 
 

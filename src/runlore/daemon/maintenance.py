@@ -11,6 +11,7 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import closing, remembering
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Corrupt, RunloreError
+from runlore.domain.policy import PolicyName
 from runlore.domain.run import ProcessId, Run
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
@@ -22,8 +23,11 @@ from runlore.flow.capture.turns import Beat, Hold, unheld, unhurried
 from runlore.flow.policies import current_run_memory
 from runlore.flow.publish.undo import sweep as sweep_records
 from runlore.flow.reactions import DAEMON, close_where
+from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
 
+# A daemon's start: what was given up is tried once more.
+BOOT = "boot"
 STOPPING = "daemon.stopping"
 _SWEEP = 500
 # These say nothing about what was being maintained.
@@ -32,15 +36,17 @@ _log = logging.getLogger(__name__)
 
 
 def maintain(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld) -> Report:
-    """Everything: owed memories written, pointers rebuilt, what the policies no longer keep pruned.
+    """Everything: lost jobs queued, owed memories written, pointers rebuilt, what is kept no longer pruned.
 
     A place of memories that cannot be read fails it, and the note that `status` shows says so.
     """
     report = Report(source=source)
     maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold)
+    requeueing(parts, beat, hold).queue_missing(revives=source == BOOT)
     try:
         maintenance.settle_owed()
         maintenance.rebuild()
+        maintenance.replay_captures(revives=source == BOOT)
     except RunloreError as error:
         if error.code not in _CUT_SHORT:
             report.scan_error_count += 1
@@ -58,6 +64,20 @@ def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried, hold:
     _enforce(parts, Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold))
     _keep_note(parts, report)
     return report
+
+
+def apply_learning(parts: Parts, *, beat: Beat, hold: Hold) -> None:
+    """What waits for a review or a capture is looked at under a new learning policy, given up or not."""
+    requeueing(parts, beat, hold).queue_waiting()
+    report = Report(source=PolicyName.LEARNING)
+    Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold).replay_captures(
+        revives=True
+    )
+
+
+def requeueing(parts: Parts, beat: Beat, hold: Hold) -> Requeueing:
+    """What queues reviews."""
+    return Requeueing(store=parts.store, ids=parts.ids, clock=parts.clock, beat=beat, hold=hold)
 
 
 def sweep(parts: Parts, beat: Beat = unhurried) -> None:

@@ -1,5 +1,6 @@
-"""What `status` shows beside the records: sessions, run memory, jobs, policies, capture, retention."""
+"""What `status` shows beside the records: sessions, run memory, jobs, policies, capture, sizes, models."""
 
+from datetime import datetime
 from typing import TypeAlias
 
 import orjson
@@ -9,7 +10,9 @@ from runlore.domain.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.timestamps import format_time
-from runlore.flow.policies import current_policy, current_retention, current_run_memory
+from runlore.flow.asking import budget_day, used_on
+from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
+from runlore.ports.model import Models, Purpose
 from runlore.ports.store import Collections
 
 Plain: TypeAlias = dict[str, JsonValue]
@@ -27,7 +30,7 @@ RUN_MEMORY_COUNTERS = (
 )
 
 
-def overview(collections: Collections) -> Plain:
+def overview(collections: Collections, *, models: Models, now: datetime) -> Plain:
     """Everything that `status` shows beside the records, as plain values."""
     counters = collections.counters.values()
     return {
@@ -42,6 +45,7 @@ def overview(collections: Collections) -> Plain:
         "policies": {name.value: _policy(collections, name) for name in PolicyName},
         "capture": _capture(collections),
         "retention": _retention(collections),
+        "models": _models(collections, models, now),
     }
 
 
@@ -90,4 +94,25 @@ def _retention(collections: Collections) -> Plain:
         "policy": policy_to_plain(current_retention(collections)),
         "journal_bytes": collections.journal.bytes(),
         "artifact_bytes": collections.runs.artifact_bytes(),
+    }
+
+
+def _models(collections: Collections, models: Models, now: datetime) -> Plain:
+    """The models there are, and what each purpose has asked of them today (UTC), beside its budget."""
+    budget, day = current_learning(collections).model_budget, budget_day(now)
+    uses = {purpose: used_on(collections, purpose, day) for purpose in Purpose}
+    return {
+        **models.describe(),
+        "day": day,
+        "budget": {"calls_per_day": budget.calls_per_day, "tokens_per_day": budget.tokens_per_day},
+        "today": {
+            purpose.value: {
+                "calls": use.calls,
+                "failures": use.failures,
+                "input_tokens": use.input_tokens,
+                "output_tokens": use.output_tokens,
+                "cost_micro_usd": use.cost_micro_usd,
+            }
+            for purpose, use in uses.items()
+        },
     }

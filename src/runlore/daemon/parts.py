@@ -8,6 +8,7 @@ from runlore.domain.projection import ModelFamily
 from runlore.domain.run import ProcessId
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
+from runlore.ports.model import Models
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Store
 
@@ -26,10 +27,12 @@ class Parts:
     process_id: ProcessId
     families: tuple[ModelFamily, ...]
     private_runs: PrivateRuns
+    models: Models
 
     def close(self) -> None:
-        """Save what is derived, then let the store go."""
+        """Save what is derived, then let the models and the store go."""
         try:
+            self.models.close()
             self.follower.close()
             self.run_follower.close()
         finally:

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 
 from runlore.domain import limits
@@ -21,6 +21,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds, trunca
 from runlore.ports.operations import Filters, SearchRequest
 from runlore.ports.store import RecordFilter
 
+_LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 SEARCHED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
 
 
@@ -111,7 +112,16 @@ def search_filter(request: SearchRequest, now: datetime) -> RankFilter:
 
 def cursor_after(record: Record) -> str:
     """The opaque place behind a record in the order of lists."""
-    place = f"{to_milliseconds(record.created_at)}:{record.record_id}"
+    return _cursor(record.created_at, record.record_id)
+
+
+def first_cursor() -> str:
+    """The place before the newest record, where a list goes on that has told something else first."""
+    return _cursor(_LAST_MOMENT, "")
+
+
+def _cursor(moment: datetime, record_id: str) -> str:
+    place = f"{to_milliseconds(moment)}:{record_id}"
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 

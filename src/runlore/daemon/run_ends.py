@@ -7,7 +7,7 @@ from runlore.flow.reactions import Closing
 
 def remembering(parts: Parts) -> Remembering:
     """What writes the memories of runs that have ended."""
-    return Remembering(store=parts.store, memories=parts.run_memories, clock=parts.clock)
+    return Remembering(store=parts.store, memories=parts.run_memories, clock=parts.clock, ids=parts.ids)
 
 
 def closing(parts: Parts) -> Closing:

@@ -1,8 +1,8 @@
-"""Picks the implementations: the only place that knows which store, index, clock and ids are used."""
+"""Picks the implementations: the only place that knows which store, index, models, clock and ids are used."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from runlore.config.models import load_families
 from runlore.config.settings import Settings
@@ -10,9 +10,12 @@ from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import SystemClock, TimeOrderedIds
 from runlore.daemon.follower import Follower
+from runlore.daemon.jobs import do_on_leaving
 from runlore.daemon.private_runs import PrivateRuns
+from runlore.domain.errors import Unavailable
 from runlore.domain.run import ProcessId
 from runlore.flow.project.feeds import RecordFeed, RunFeed
+from runlore.models.configured import ConfiguredModels
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.index import Index
@@ -72,14 +75,20 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
         process_id=ProcessId(ids.new("proc", clock.now())),
         families=load_families(),
         private_runs=PrivateRuns(),
+        models=ConfiguredModels(default=settings.models.default, providers=settings.models.providers),
     )
 
 
 @contextmanager
 def embedded(settings: Settings, caller: Caller = EMBEDDED_OPERATOR) -> Iterator[Operations]:
-    """The operations on the state root, without a daemon, under its lock."""
+    """The operations on the state root, without a daemon, under its lock.
+
+    Nobody else does the background work then: what needs no model is done last, as far as a moment goes.
+    """
     parts = open_parts(settings)
     try:
         yield Application(parts, caller)
+        with suppress(Unavailable):
+            do_on_leaving(parts)
     finally:
         parts.close()

@@ -1,5 +1,7 @@
 """The background work of a daemon: it says that it lives, does jobs, and sweeps on a schedule.
 
+What may ask a model is done by a thread of its own: a slow answer keeps no memory of a run waiting.
+
 Threads only call single steps, which tests call too. Whatever a step raises is logged, and the next one
 comes all the same: a daemon whose disk is full for a minute works on when it is not.
 """
@@ -9,8 +11,9 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
-from runlore.daemon.jobs import do_one_job
+from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.maintenance import sweep
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
@@ -34,6 +37,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         now = parts.clock.now()
         self._swept_at: datetime | None = None
+        self._is_thinking = False
         # The start of a daemon has maintained everything.
         self._maintained_at = now
 
@@ -43,6 +47,7 @@ class Workers:
         self._threads = [
             self._thread("heartbeat", self._beats),
             self._thread("worker", self._works),
+            self._thread("thinker", self._thinks),
         ]
         for thread in self._threads:
             thread.start()
@@ -55,7 +60,10 @@ class Workers:
         self._guarded(self._leave)
 
     def step(self) -> bool:
-        """One step of the worker: a sweep where one is due, then one job; False when there was no job."""
+        """One step of the worker: a sweep where one is due, then one job; False when there was no job.
+
+        What may ask a model is left to `think`.
+        """
         now = self._parts.clock.now()
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now
@@ -63,7 +71,12 @@ class Workers:
         if now - self._maintained_at >= _MAINTAIN_EVERY:
             self._maintained_at = now
             self._guarded(self._queue_maintenance)
-        return self._guarded(lambda: do_one_job(self._parts, self._go_on)) or False
+        return self._done(QUICK_KINDS)
+
+    def think(self) -> bool:
+        """One job that may ask a model; False when there was none."""
+        self._is_thinking = self._done(THINKING_KINDS, is_busy=self._is_thinking)
+        return self._is_thinking
 
     def heartbeat(self) -> None:
         """Say that this process lives."""
@@ -96,13 +109,23 @@ class Workers:
         with self._parts.store.transaction() as tx:
             tx.jobs.put(job)
 
+    def _done(self, kinds: frozenset[JobKind], *, is_busy: bool = False) -> bool:
+        step = partial(do_one_job, self._parts, self._go_on, kinds=kinds, is_busy=is_busy)
+        return self._guarded(step) or False
+
     def _beats(self) -> None:
         while not self._stopping.wait(limits.PROCESS_HEARTBEAT_S):
             self._guarded(self.heartbeat)
 
     def _works(self) -> None:
+        self._repeat(self.step)
+
+    def _thinks(self) -> None:
+        self._repeat(self.think)
+
+    def _repeat(self, step: Callable[[], bool]) -> None:
         while not self._stopping.is_set():
-            if not self.step():
+            if not step():
                 self._stopping.wait(_IDLE_S)
 
     def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:

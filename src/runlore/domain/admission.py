@@ -9,11 +9,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.contracts import check_metadata, check_record, check_summary, check_text
+from runlore.domain.contracts import (
+    check_metadata,
+    check_record,
+    check_summary,
+    check_text,
+    contract_fields,
+)
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard import Finding, find_secrets, first_secret
 from runlore.domain.guard.finding import REDACTION_MARKER
 from runlore.domain.record import (
+    PROMPT_KINDS,
     EvidenceRef,
     JsonObject,
     JsonValue,
@@ -26,10 +33,15 @@ from runlore.domain.record import (
     Sensitivity,
     Source,
     State,
+    VerificationStatus,
 )
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
+from runlore.domain.suspicion import flagged
 from runlore.domain.taint import TRUSTED, Provenance
+
+# What compaction and dedup note of their sources.
+MERGE_NOTES = frozenset({"compacted_from", "sources_digest"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +60,19 @@ class Draft:
     proposal: Proposal | None = None
     supersedes: RecordId | None = None
     expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edits:
+    """What a publication changes of its candidate; None leaves a field as it is."""
+
+    content: str | None = None
+    scope: Scope | None = None
+    kind: Kind | None = None
+    sensitivity: Sensitivity | None = None
+    confidence: int | None = None
+    expires_at: datetime | None = None
+    revalidate_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +113,55 @@ def admitted(draft: Draft, stamp: Stamp) -> Record:
     )
     check_record(record)
     refuse_secrets(record)
-    return record
+    return flagged(record)
 
 
-def edited(record: Record, summary: str) -> Record:
-    """The record with another text: bounds, key and guard apply to it as to a new one."""
-    text = check_summary(summary)
-    metadata = _completed(record.layer, _kept(record, text), text)
-    result = replace(record, summary=text, metadata=metadata, semantic_key=_key(record.layer, metadata, text))
+def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
+    """The record as its publication changes it: bounds, contract, key and guard apply as to a new one."""
+    _check_expiry(edits.expires_at, now)
+    check_revalidation(edits.revalidate_at, now)
+    kind = _kind_after(record, edits.kind)
+    text = record.summary if edits.content is None else check_summary(edits.content)
+    result = replace(
+        _said_otherwise(record, kind, text),
+        scope=edits.scope or record.scope,
+        sensitivity=edits.sensitivity or record.sensitivity,
+        confidence=record.confidence if edits.confidence is None else edits.confidence,
+        expires_at=edits.expires_at or record.expires_at,
+        revalidate_at=edits.revalidate_at or record.revalidate_at,
+    )
+    if _place(result) != _place(record):
+        # What it was to replace stands where it stood.
+        result = replace(result, supersedes=None)
     check_record(result)
     refuse_secrets(result)
-    return result
+    return flagged(result)
+
+
+def successor(old: Record, edits: Edits, *, now: datetime) -> Draft:
+    """A draft that replaces a learning: what the caller gave stays as in an edit, what supported it does not.
+
+    What a merge or radar noted is about the text that goes. It is as sensitive as the old one unless told.
+    """
+    made_of_others = old.proposal in _OF_ONE_KIND
+    own = {} if made_of_others and old.layer is Layer.SEMANTIC else old.metadata
+    given = {name: value for name, value in own.items() if name not in MERGE_NOTES}
+    fresh = replace(
+        old,
+        proposal=None if made_of_others else old.proposal,
+        metadata=_completed(old.layer, given, old.summary),
+    )
+    text = edited(fresh, edits, now=now)
+    return Draft(
+        kind=text.kind,
+        summary=text.summary,
+        scope=old.scope,
+        metadata=text.metadata,
+        confidence=limits.CONFIDENCE_DEFAULT if edits.confidence is None else edits.confidence,
+        sensitivity=text.sensitivity,
+        supersedes=old.record_id,
+        expires_at=edits.expires_at,
+    )
 
 
 def admitted_reason(reason: str) -> str:
@@ -114,6 +177,16 @@ def admitted_reason(reason: str) -> str:
     if finding:
         raise _secret("the reason", finding)
     return text
+
+
+def check_revalidation(revalidate_at: datetime | None, now: datetime) -> None:
+    """A time to look at something again, which has to be ahead."""
+    if revalidate_at is not None and revalidate_at <= now:
+        raise Invalid(
+            "revalidate_at lies in the past",
+            code="record.revalidate-at",
+            hint="give a later time, or leave it out",
+        )
 
 
 def refuse_secrets(record: Record) -> None:
@@ -170,10 +243,55 @@ def _check_draft(draft: Draft, stamp: Stamp) -> None:
             code="record.run-summary",
             hint="propose a fact, a decision, a preference or a procedure",
         )
-    if draft.expires_at is not None and draft.expires_at <= stamp.at:
+    _check_expiry(draft.expires_at, stamp.at)
+
+
+def _check_expiry(expires_at: datetime | None, now: datetime) -> None:
+    if expires_at is not None and expires_at <= now:
         raise Invalid(
             "expires_at lies in the past", code="record.expires-at", hint="give a later time, or leave it out"
         )
+
+
+def _kind_after(record: Record, kind: Kind | None) -> Kind:
+    if kind is None or kind is record.kind:
+        return record.kind
+    if record.kind not in PROMPT_KINDS or kind not in PROMPT_KINDS or record.proposal in _OF_ONE_KIND:
+        what = f"a {record.kind}" if record.proposal is None else f"a {record.proposal} proposal"
+        raise Refused(
+            f"record {record.record_id} is {what}, and cannot become a {kind}",
+            code="record.kind-change",
+            hint="a fact, a preference and a decision can become one another, and nothing else can",
+        )
+    return kind
+
+
+def _said_otherwise(record: Record, kind: Kind, text: str) -> Record:
+    """The record with another kind or text: what was derived from the old ones is derived again."""
+    if (kind, text) == (record.kind, record.summary):
+        return record
+    kept = _kept(record, text) if kind.layer is record.layer else _brought(record, kind.layer)
+    metadata = _completed(kind.layer, kept, text)
+    return replace(
+        record,
+        layer=kind.layer,
+        kind=kind,
+        summary=text,
+        metadata=metadata,
+        semantic_key=_key(kind.layer, metadata, text),
+        verification_status=VerificationStatus.UNVERIFIED,
+    )
+
+
+def _brought(record: Record, layer: Layer) -> JsonObject:
+    """What a caller gave along that no layer's contract speaks of: in another layer the rest is derived."""
+    spoken_for = {name for each in (record.layer, layer) for name, _ in contract_fields(each)}
+    return {name: value for name, value in record.metadata.items() if name not in spoken_for}
+
+
+def _place(record: Record) -> tuple[Scope, Kind, str]:
+    key = str(record.metadata["profile_key"]).casefold() if record.layer is Layer.PROFILE else ""
+    return record.scope, record.kind, key
 
 
 def _completed(layer: Layer, metadata: JsonObject, summary: str) -> JsonObject:
@@ -238,3 +356,5 @@ def _value_in(text: str, profile_key: str) -> str:
 
 _TOLD = frozenset({Layer.EPISODIC, Layer.WORKING})
 _KEYED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
+# What these are made from is of their kind.
+_OF_ONE_KIND = frozenset({Proposal.COMPACTION, Proposal.DEDUP, Proposal.RADAR})

@@ -14,6 +14,8 @@ from runlore.domain.errors import Conflict
 from runlore.domain.lifecycle import Lifecycle
 
 JobId = NewType("JobId", str)
+# Far beyond any delay that is waited for.
+_DOUBLINGS_MAX = 16
 
 
 class JobKind(StrEnum):
@@ -21,6 +23,9 @@ class JobKind(StrEnum):
 
     REMEMBER = "remember"
     MAINTAIN = "maintain"
+    CAPTURE = "capture"
+    REVIEW = "review"
+    VERIFY = "verify"
 
 
 class JobState(StrEnum):
@@ -38,6 +43,7 @@ class JobMove(StrEnum):
     RECLAIM = "reclaim"
     HEARTBEAT = "heartbeat"
     FAIL = "fail"
+    POSTPONE = "postpone"
     GIVE_UP = "give_up"
     RETRY = "retry"
 
@@ -49,6 +55,7 @@ JOB = Lifecycle[JobState, JobMove](
         (JobState.LEASED, JobMove.RECLAIM): JobState.LEASED,
         (JobState.LEASED, JobMove.HEARTBEAT): JobState.LEASED,
         (JobState.LEASED, JobMove.FAIL): JobState.WAITING,
+        (JobState.LEASED, JobMove.POSTPONE): JobState.WAITING,
         (JobState.LEASED, JobMove.GIVE_UP): JobState.DEAD,
         (JobState.DEAD, JobMove.RETRY): JobState.WAITING,
     },
@@ -78,6 +85,19 @@ def retry_at(now: datetime, attempts: int) -> datetime | None:
         return None
     delay_s = min(limits.JOB_BACKOFF_S_MAX, 2 ** (attempts - 1))
     return now + timedelta(seconds=delay_s)
+
+
+def postponed_until(now: datetime, job: Job) -> datetime:
+    """When to go on with a claimed job that had to stop for what is not its fault: after a second, doubling
+    with every claim that did not count, up to a minute."""
+    uncounted = min(max(0, job.fence - job.attempts), _DOUBLINGS_MAX)
+    return now + timedelta(seconds=min(limits.JOB_POSTPONED_S_MAX, 2**uncounted))
+
+
+def never_ended(job: Job) -> str:
+    """What is told of a job that was claimed for the last time, and whose lease has lapsed."""
+    told = f"it was begun {limits.JOB_ATTEMPTS_MAX} times and never ended: whoever did it died or was stopped"
+    return f"{told}; before that: {job.error}" if job.error else told
 
 
 def lease_lost(job: Job) -> Conflict:

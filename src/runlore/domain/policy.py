@@ -11,12 +11,21 @@ from enum import StrEnum
 from typing import TypeVar
 
 from runlore.domain.errors import Invalid
+from runlore.domain.learning_policy import LearningPolicy
+from runlore.domain.policy_fields import (
+    learning_policy,
+    learning_policy_to_plain,
+    unknown_quarantine,
+    without_secrets,
+)
+from runlore.domain.policy_shapes import bad_field
 from runlore.domain.record import JsonObject, JsonValue
 
 
 class PolicyName(StrEnum):
     """The policies that there are."""
 
+    LEARNING = "learning"
     RUN_MEMORY = "run-memory"
     RETENTION = "retention"
 
@@ -90,7 +99,7 @@ def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
     """Read a run-memory policy."""
     policy = _read(RunMemoryPolicy, document)
     if policy.max_prompt_entries > policy.max_tracked_per_session:
-        raise _bad(
+        raise bad_field(
             "max_prompt_entries",
             f"is {policy.max_prompt_entries}, more than max_tracked_per_session"
             f" ({policy.max_tracked_per_session})",
@@ -105,13 +114,29 @@ def retention_policy(document: JsonObject) -> RetentionPolicy:
 
 def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     """The whole document of a policy: what was given, completed by the defaults."""
+    if name is PolicyName.LEARNING:
+        return policy_to_plain(without_secrets(learning_policy(document)))
     if name is PolicyName.RUN_MEMORY:
         return policy_to_plain(run_memory_policy(document))
     return policy_to_plain(retention_policy(document))
 
 
-def policy_to_plain(policy: RunMemoryPolicy | RetentionPolicy) -> dict[str, JsonValue]:
+def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
+    """What whoever put a policy might not have meant, though it is accepted."""
+    if revision.name is not PolicyName.LEARNING:
+        return ()
+    try:
+        names = unknown_quarantine(learning_policy(revision.policy))
+    except Invalid:
+        # A newer Runlore elsewhere may answer with fields that this one does not know.
+        return ()
+    return tuple(f"{name!r} is quarantined, and no rule has that name" for name in names)
+
+
+def policy_to_plain(policy: LearningPolicy | RunMemoryPolicy | RetentionPolicy) -> dict[str, JsonValue]:
     """A policy as a document."""
+    if isinstance(policy, LearningPolicy):
+        return learning_policy_to_plain(policy)
     plain: dict[str, JsonValue] = {}
     for field in fields(policy):
         value = getattr(policy, field.name)
@@ -124,7 +149,7 @@ def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
     names = {field.name for field in fields(defaults)}
     for name in document:
         if name not in names:
-            raise _bad(name, f"is not a field of this policy; there are {', '.join(sorted(names))}")
+            raise bad_field(name, f"is not a field of this policy; there are {', '.join(sorted(names))}")
     given = {name: _value(name, value, getattr(defaults, name)) for name, value in document.items()}
     return kind(**given)  # type: ignore[arg-type]
 
@@ -132,23 +157,15 @@ def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
 def _value(name: str, value: JsonValue, default: object) -> bool | int | SearchVisibility:
     if isinstance(default, bool):
         if not isinstance(value, bool):
-            raise _bad(name, "is neither true nor false")
+            raise bad_field(name, "is neither true nor false")
         return value
     if isinstance(default, SearchVisibility):
         if value not in SearchVisibility.__members__.values():
-            raise _bad(name, f"is not one of {', '.join(SearchVisibility)}")
+            raise bad_field(name, f"is not one of {', '.join(SearchVisibility)}")
         return SearchVisibility(str(value))
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _bad(name, "is not a whole number")
+        raise bad_field(name, "is not a whole number")
     least, most = _RANGES[name]
     if not least <= value <= most:
-        raise _bad(name, f"is {value}, outside {least} to {most}")
+        raise bad_field(name, f"is {value}, outside {least} to {most}")
     return value
-
-
-def _bad(name: str, problem: str) -> Invalid:
-    return Invalid(
-        f"{name!r:.80} {problem}",
-        code="policy.field",
-        hint="mend the field and put the policy again; the one in force has not changed",
-    )

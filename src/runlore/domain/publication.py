@@ -9,6 +9,7 @@ from datetime import datetime
 
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.record import (
+    PROMPT_KINDS,
     JsonObject,
     Layer,
     PolicyDecision,
@@ -17,12 +18,39 @@ from runlore.domain.record import (
     Record,
     RecordId,
     State,
+    VerificationStatus,
 )
 from runlore.domain.subject import SemanticKey, conflicts
 from runlore.domain.taint import inherited
 from runlore.domain.visibility import hidden_because
 
 MERGES = frozenset({Proposal.COMPACTION, Proposal.DEDUP})
+CONFLICT = "review.conflict"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """On which terms a candidate is published. Left alone: by hand, in the active tier.
+
+    No `actor` is whoever acts; no `verification`, `revalidate_at` or `review` (the plain form of
+    `automation_review`) leaves what the candidate has; of two times to expire at the earlier one holds.
+    """
+
+    tier: PublishTier = PublishTier.ACTIVE
+    decision: PolicyDecision = PolicyDecision.MANUAL
+    actor: str = ""
+    verification: VerificationStatus | None = None
+    expires_at: datetime | None = None
+    revalidate_at: datetime | None = None
+    review: JsonObject | None = None
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether nobody looks: then nothing is replaced by it."""
+        return self.decision is PolicyDecision.AUTOMATIC
+
+
+BY_HAND = Terms()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +62,7 @@ class Surroundings:
     sources: tuple[Record, ...] = ()
     missing_sources: tuple[RecordId, ...] = ()
     named: Record | None = None
+    missing_named: RecordId | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +85,7 @@ class Consequences:
 
 def consequences(candidate: Record, around: Surroundings, now: datetime) -> Consequences:
     """What confirming a candidate would do, in these surroundings."""
-    wrong = _wrong(candidate, around.named, now)
+    wrong = _wrong(candidate, around, now)
     if wrong:
         return Consequences(obstacles=wrong)
     is_merge = candidate.proposal in MERGES
@@ -73,9 +102,11 @@ def consequences(candidate: Record, around: Surroundings, now: datetime) -> Cons
     )
 
 
-def require(candidate: Record, outcome: Consequences, *, accept_untrusted: bool) -> None:
+def require(
+    candidate: Record, outcome: Consequences, *, terms: Terms = BY_HAND, accept_untrusted: bool
+) -> None:
     """Raise the first obstacle as a conflict, or the refusal of untrusted text that nobody accepted."""
-    for obstacle in outcome.obstacles:
+    for obstacle in standing(outcome, terms):
         raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
     provenance = inherited((candidate.provenance, *(r.provenance for r in outcome.supersedes)))
     if provenance.tainted and not accept_untrusted:
@@ -87,7 +118,20 @@ def require(candidate: Record, outcome: Consequences, *, accept_untrusted: bool)
         )
 
 
-def confirmed(candidate: Record, outcome: Consequences, *, actor: str, now: datetime) -> Record:
+def standing(outcome: Consequences, terms: Terms) -> tuple[Obstacle, ...]:
+    """What stands in the way on these terms: automation replaces nothing, but what it publishes for later
+    (the provisional tier) may contradict what prompts see until somebody raises it."""
+    if not terms.is_automatic:
+        return outcome.obstacles
+    replacing = tuple(_only_by_hand(record) for record in outcome.supersedes[:1])
+    if terms.tier is PublishTier.ACTIVE:
+        return outcome.obstacles + replacing
+    return tuple(each for each in outcome.obstacles if each.code != CONFLICT) + replacing
+
+
+def confirmed(
+    candidate: Record, outcome: Consequences, *, actor: str, now: datetime, terms: Terms = BY_HAND
+) -> Record:
     """The candidate's fields as its confirmation leaves them; the move itself is `audit`'s."""
     provenance = inherited((candidate.provenance, *(r.provenance for r in outcome.supersedes)))
     metadata: JsonObject = candidate.metadata
@@ -97,11 +141,15 @@ def confirmed(candidate: Record, outcome: Consequences, *, actor: str, now: date
         candidate,
         metadata=metadata,
         provenance=provenance.cleared() if provenance.tainted else provenance,
-        publish_tier=PublishTier.ACTIVE,
-        policy_decision=PolicyDecision.MANUAL,
-        policy_actor=actor,
+        publish_tier=terms.tier,
+        verification_status=terms.verification or candidate.verification_status,
+        policy_decision=terms.decision,
+        policy_actor=terms.actor or actor,
+        automation_review=terms.review or candidate.automation_review,
         supersedes=outcome.supersedes[0].record_id if outcome.supersedes else None,
         published_at=now,
+        expires_at=min(filter(None, (candidate.expires_at, terms.expires_at)), default=None),
+        revalidate_at=terms.revalidate_at or candidate.revalidate_at,
     )
 
 
@@ -128,7 +176,7 @@ def restore_obstacle(
     return None
 
 
-def _wrong(candidate: Record, named: Record | None, now: datetime) -> tuple[Obstacle, ...]:
+def _wrong(candidate: Record, around: Surroundings, now: datetime) -> tuple[Obstacle, ...]:
     """What no surroundings can make right: a date that has passed, or a record that cannot be replaced."""
     if candidate.is_expired(now):
         return (
@@ -138,7 +186,9 @@ def _wrong(candidate: Record, named: Record | None, now: datetime) -> tuple[Obst
                 hint="propose it again with a later expires_at",
             ),
         )
-    return () if named is None else _named_obstacles(candidate, named, now)
+    if around.missing_named is not None:
+        return (_irreplaceable(candidate, around.missing_named, "is not there"),)
+    return () if around.named is None else _named_obstacles(candidate, around.named, now)
 
 
 def _named_obstacles(candidate: Record, named: Record, now: datetime) -> tuple[Obstacle, ...]:
@@ -148,16 +198,26 @@ def _named_obstacles(candidate: Record, named: Record, now: datetime) -> tuple[O
         problem = "has expired"
     elif named.scope != candidate.scope:
         problem = f"is in {named.scope}, not in {candidate.scope}"
-    elif named.kind is not candidate.kind:
+    elif named.kind is not candidate.kind and not {named.kind, candidate.kind} <= PROMPT_KINDS:
         problem = f"is a {named.kind}, not a {candidate.kind}"
     else:
         return ()
-    return (
-        Obstacle(
-            code="review.supersedes",
-            sentence=f"record {named.record_id} cannot be superseded by {candidate.record_id}: it {problem}",
-            hint="name an active record of the same scope and kind",
-        ),
+    return (_irreplaceable(candidate, named.record_id, problem),)
+
+
+def _irreplaceable(candidate: Record, named: RecordId, problem: str) -> Obstacle:
+    return Obstacle(
+        code="review.supersedes",
+        sentence=f"record {named} cannot be superseded by {candidate.record_id}: it {problem}",
+        hint="name an active record of the same scope and kind",
+    )
+
+
+def _only_by_hand(replaced: Record) -> Obstacle:
+    return Obstacle(
+        code="review.by-hand",
+        sentence=f"it would replace {replaced.record_id}, which automation does not do",
+        hint="look at both, then confirm it by hand or reject it",
     )
 
 

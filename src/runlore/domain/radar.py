@@ -1,7 +1,7 @@
 """Radar: findings about other projects, reduced to the curated fields; raw payloads are not kept."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from runlore.domain import limits
@@ -10,7 +10,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.record import JsonObject, JsonValue, Kind, Proposal, Record, RecordId, Source
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.subject import slug
-from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.taint import TRUSTED, Provenance, inherited
 
 ORIGIN = "radar"
 # So many slugs of the greatest length still fit into a summary.
@@ -72,12 +72,12 @@ def finding_draft(finding: Finding, *, scope: Scope, scan_id: RecordId, outside:
             "scan_id": scan_id,
         },
         confidence=finding.confidence,
-        provenance=replace(TRUSTED, untrusted=outside, needs_review=outside, sources=(finding.source_url,)),
+        provenance=_provenance(finding, outside=outside),
         proposal=Proposal.RADAR,
     )
 
 
-def scan_draft(findings: Sequence[Finding], *, scope: Scope = WORKSPACE) -> Draft:
+def scan_draft(findings: Sequence[Finding], *, scope: Scope = WORKSPACE, outside: bool = False) -> Draft:
     """The episode of a scan: how many findings, of which repositories."""
     slugs = sorted({finding.repo_slug for finding in findings})
     noun = "finding" if len(findings) == 1 else "findings"
@@ -88,7 +88,14 @@ def scan_draft(findings: Sequence[Finding], *, scope: Scope = WORKSPACE) -> Draf
         summary=f"Radar scan with {len(findings)} {noun}: {shown or 'nothing new'}",
         scope=scope,
         metadata={"origin": ORIGIN, "findings": len(findings), "repo_slugs": slugs[:_SLUGS_KEPT_MAX]},
+        provenance=inherited(_provenance(finding, outside=outside) for finding in findings)
+        if outside
+        else TRUSTED,
     )
+
+
+def _provenance(finding: Finding, *, outside: bool) -> Provenance:
+    return Provenance(untrusted=outside, needs_review=outside, sources=(finding.source_url,))
 
 
 def adoption_draft(finding: Record, *, summary: str | None, workflow: str | None) -> Draft:

@@ -271,7 +271,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         start=State.ACTIVE,
         end=State.ACTIVE,
         layers=_REVIEWED,
-        guard="verification, feedback and tier; the state stays; what happened is never amended",
+        guard="verification, feedback, evidence and tier; the state stays; what happened is never amended",
     ),
     Transition(
         move=Move.CONFIRM,
@@ -322,9 +322,9 @@ TRANSITIONS: tuple[Transition, ...] = (
         move=Move.REVOKE,
         start=State.ACTIVE,
         end=State.TOMBSTONED,
-        layers=_REVIEWED,
+        layers=_CANDIDATES,
         reason=StateReason.REVOKED,
-        guard="an operator",
+        guard="an operator; of episodes only a published run summary, for what happened stays",
     ),
     Transition(
         move=Move.CLEAR,
@@ -368,7 +368,8 @@ def transition(record: Record, move: Move) -> Transition:
     """The row that a move takes; a conflict that names the record, its state and the move otherwise."""
     RECORD.after(record.state, move, name=record.record_id)
     row = _ROWS[(record.state, move)]
-    if record.layer not in row.layers:
+    happened = record.layer is Layer.EPISODIC and record.kind is not Kind.RUN_SUMMARY
+    if record.layer not in row.layers or (happened and move is Move.REVOKE):
         raise Conflict(
             f"record {record.record_id} is {record.state} in the {record.layer} layer;"
             f" {move} is not for that layer",

@@ -17,6 +17,7 @@ from runlore.domain.redaction import Redaction, redacted_beginning
 from runlore.domain.run import ArtifactId, Run, RunId, RunStatus
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
+from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.timestamps import truncated
 
 
@@ -47,6 +48,20 @@ class RunMemory:
     def with_capture(self, capture: CaptureState) -> "RunMemory":
         """The memory with another receipt; all else stays."""
         return replace(self, capture=capture)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capture:
+    """What capture has made of a run. It is the receipt that counts; the memory's own is a copy of it.
+
+    `provenance` is that of the run itself: what its own calls read from outside.
+    """
+
+    run_id: RunId
+    session_id: SessionId
+    opened_at: datetime
+    state: CaptureState
+    provenance: Provenance = TRUSTED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ _JOINING_SCRIPTS = (
     *((0xFB50, 0xFDFF), (0xFE70, 0xFEFC), (0x10A00, 0x11FFF)),
 )
 _VIRAMA = 9
+_PLAIN = frozenset("\n\r\t\\")
 # What has two looks, between which a variation selector chooses: signs, digits, letters without case.
 _VARIED = frozenset({"So", "Sm", "Po", "Pd", "Nd", "Lo"})
 _READS_AS_CODE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
@@ -37,6 +38,18 @@ def escaped(text: str, *, keep_newlines: bool = False) -> str:
     return "".join(
         character if character in clear or not _is_unclear(padded, index) else _code(character)
         for index, character in enumerate(text, start=1)
+    )
+
+
+def hidden_characters(text: str) -> frozenset[str]:
+    """The characters of a text that nobody sees, or that reorder what is seen; plain white space is none."""
+    if text.isascii() and text.isprintable():
+        return frozenset()
+    padded = f" {text} "
+    return frozenset(
+        character
+        for index, character in enumerate(text, start=1)
+        if character not in _PLAIN and _is_unclear(padded, index)
     )
 
 

@@ -15,17 +15,6 @@ from runlore.domain.scope import Scope
 from runlore.domain.timestamps import to_milliseconds
 from runlore.domain.visibility import Hidden, hidden_because
 
-
-@dataclass(frozen=True, kw_only=True)
-class LearnedLimits:
-    """How many learnings an input is given, and how many tokens they may take."""
-
-    max_entries: int = 12
-    budget_tokens: int = 1_500
-
-
-LEARNED_LIMITS = LearnedLimits()
-
 # An input can be a megabyte long. What it is about stands at its beginning and its end.
 _QUERY_PART_CHARS = 4_000
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from runlore.domain.learning_policy import CapturePolicy, LearningPolicy, ProjectionPolicy
 from runlore.domain.policy import (
     PolicyName,
     PolicyRevision,
@@ -11,6 +12,7 @@ from runlore.domain.policy import (
     retention_policy,
     run_memory_policy,
 )
+from runlore.domain.policy_fields import capture_policy, learning_policy, projection_policy
 from runlore.ports.store import Collections
 
 
@@ -22,6 +24,37 @@ def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision
     return PolicyRevision(
         name=name, revision=0, policy=checked_policy(name, {}), updated_at=None, actor="default"
     )
+
+
+def learning_in_force(collections: Collections) -> tuple[LearningPolicy, int]:
+    """What automation may do, and under which revision it does it."""
+    stored = collections.policies.current(PolicyName.LEARNING)
+    return (LearningPolicy(), 0) if stored is None else (learning_policy(stored.policy), stored.revision)
+
+
+def current_learning(collections: Collections) -> LearningPolicy:
+    """What is captured, what automation may do, and what prompts get."""
+    return learning_in_force(collections)[0]
+
+
+def current_capture(collections: Collections) -> CapturePolicy:
+    """What becomes a candidate by itself, without reading all the rules for it."""
+    stored = collections.policies.current(PolicyName.LEARNING)
+    return CapturePolicy() if stored is None else capture_policy(stored.policy)
+
+
+def current_projection(collections: Collections) -> ProjectionPolicy:
+    """What an input is given of learnings, without reading all the rules for it."""
+    stored = collections.policies.current(PolicyName.LEARNING)
+    return ProjectionPolicy() if stored is None else projection_policy(stored.policy)
+
+
+def learning_then(collections: Collections, moment: datetime) -> LearningPolicy:
+    """What held at a past moment."""
+    for revision in collections.policies.history(PolicyName.LEARNING):
+        if revision.updated_at is not None and revision.updated_at <= moment:
+            return learning_policy(revision.policy)
+    return LearningPolicy()
 
 
 def current_run_memory(collections: Collections) -> RunMemoryPolicy:

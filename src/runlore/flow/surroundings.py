@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from runlore.domain.publication import MERGES, Surroundings
-from runlore.domain.record import Layer, Record, RecordId
+from runlore.domain.record import Layer, Record, RecordId, State
 from runlore.domain.subject import SemanticKey
 from runlore.ports.store import Records
 
@@ -22,12 +22,15 @@ def surroundings(
     if candidate.semantic_key:
         subject = SemanticKey.parse(candidate.semantic_key).subject
         same_subject = _lasting(records.matching_subject(candidate.scope, candidate.kind, subject), now)
+    noted = _noted(candidate) if named is None else None
+    replaced = records.get_many([noted]).get(noted) if noted is not None else None
     return Surroundings(
         same_subject=same_subject,
         same_profile_key=same_profile_key(records, candidate, now),
         sources=tuple(found[source] for source in sources if source in found),
         missing_sources=tuple(source for source in sources if source not in found),
-        named=None if named is None else records.get(named),
+        named=replaced if named is None else records.get(named),
+        missing_named=noted if replaced is None else None,
     )
 
 
@@ -37,6 +40,12 @@ def same_profile_key(records: Records, candidate: Record, now: datetime) -> tupl
         return ()
     present = records.active_profile(candidate.scope, str(candidate.metadata["profile_key"]))
     return _lasting(present, now)
+
+
+def _noted(candidate: Record) -> RecordId | None:
+    """What a candidate was made to replace. That of a profile record tells what its key held, and no more."""
+    is_waiting = candidate.state is State.CONSTRAINED and candidate.layer is not Layer.PROFILE
+    return candidate.supersedes if is_waiting else None
 
 
 def replacements(records: Records, record: Record, now: datetime) -> Iterator[Record]:

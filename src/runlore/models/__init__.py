@@ -1,1 +1,1 @@
-"""Provider adapters and versioned prompt files behind `ports/model`. Filled by the learning plane."""
+"""Provider adapters and versioned prompt files behind `ports/model`."""

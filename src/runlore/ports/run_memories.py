@@ -9,7 +9,7 @@ from typing import Protocol
 
 from runlore.domain.job import Job
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.run_memory import CaptureState, RunMemory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,11 @@ class RunMemories(Protocol):
 
         Files take the memory of a run that the store does not know yet too: a restore writes them first.
         """
+        ...
+
+    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+        """Note a receipt in a memory that is there and readable; else nothing happens. It is a copy: what the
+        store says of the capture counts."""
         ...
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from runlore.domain.journal import Entry, JournalEvent
 from runlore.domain.projection import Receipt
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.run_memory import Capture, CaptureState, Pointer
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
 
@@ -325,6 +325,12 @@ class Pointers(Protocol):
         """Those whose semantic capture is owed, the oldest first."""
         ...
 
+    def skipped(
+        self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
+    ) -> tuple[Pointer, ...]:
+        """Those whose semantic capture was skipped, the oldest first; for a backfill."""
+        ...
+
     def put(self, pointers: Iterable[Pointer]) -> None:
         """Write pointers, each in place of an earlier one of its run."""
         ...
@@ -339,6 +345,35 @@ class Pointers(Protocol):
 
     def count(self) -> PointerCounts:
         """How much there is."""
+        ...
+
+
+class Captures(Protocol):
+    """What capture has made of runs: the receipts, and what each run read from outside."""
+
+    def get(self, run_id: RunId) -> Capture | None:
+        """What was made of a run; None where nobody has looked at it yet."""
+        ...
+
+    def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
+        """What was made of those of the runs that somebody has looked at."""
+        ...
+
+    def put(self, capture: Capture) -> None:
+        """Note it, in place of what was noted before."""
+        ...
+
+    def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
+        """The captures of a session's runs opened before a moment that read from outside, oldest first."""
+        ...
+
+    def missing_before(self, session_id: SessionId, moment: datetime) -> tuple[RunId, ...]:
+        """The runs of a session opened before a moment that nobody has looked at yet, oldest first."""
+        ...
+
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what was noted of forgotten runs. Whether one read from outside stays known, without from
+        where: what it read may stand in the rest of the conversation. What waited is skipped."""
         ...
 
 

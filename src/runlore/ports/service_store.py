@@ -13,17 +13,24 @@ from runlore.domain.policy import PolicyName, PolicyRevision
 class Jobs(Protocol):
     """The lease-based job table that all background work uses. Finished jobs are deleted."""
 
-    def put(self, job: Job) -> bool:
+    def put(self, job: Job, *, revives: bool = True) -> bool:
         """Queue a job, or with a holder and fence 1 queue it as claimed already; False, and nothing changed,
         when one of this kind and subject waits or is leased. A dead one makes room for it: whatever keeps
-        being asked for is tried again, from its first attempt."""
+        being asked for is tried again, from its first attempt. Unless it `revives`, a dead one stays."""
         ...
 
     def claim(
-        self, kinds: frozenset[JobKind], *, holder: str, now: datetime, lease_until: datetime
+        self,
+        kinds: frozenset[JobKind],
+        *,
+        holder: str,
+        now: datetime,
+        lease_until: datetime,
+        passing_over: str | None = None,
     ) -> Job | None:
         """Take one job that waits and is due, or whose lease has lapsed: the one due longest. Its fence and
-        its attempts go up by one. Two claimers never get the same one."""
+        its attempts go up by one. Two claimers never get the same one. Those whose `error` is `passing_over`
+        are left for others. One whose lease has lapsed at its last attempt is put among the dead instead."""
         ...
 
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
@@ -32,6 +39,15 @@ class Jobs(Protocol):
 
     def check(self, job: Job) -> None:
         """Keep the job ours to the end of this transaction; Conflict (`job.lost`) when its fence is not."""
+        ...
+
+    def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
+        """Whether there is one of these kinds that `claim` would take now, or put among the dead."""
+        ...
+
+    def hasten(self, kinds: frozenset[JobKind], now: datetime) -> int:
+        """Let those of these kinds that wait for anything be due now, and forget what they waited for: how
+        many."""
         ...
 
     def is_held(self, job: Job) -> bool:
@@ -44,6 +60,11 @@ class Jobs(Protocol):
 
     def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
         """Let a job wait until a moment, or with None among the dead; Conflict (`job.lost`) as above."""
+        ...
+
+    def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
+        """Let a job wait until a moment for what is not its fault, such as a spent budget: the attempt does
+        not count, and `error` tells the reason; Conflict (`job.lost`) as above."""
         ...
 
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
@@ -76,6 +97,35 @@ class Policies(Protocol):
 
     def put(self, revision: PolicyRevision) -> None:
         """Write the next revision; Conflict (`policy.moved`) when that number is taken."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class DayUse:
+    """What one purpose has asked of models on one day (UTC, `2026-01-31`)."""
+
+    purpose: str
+    day: str
+    calls: int = 0
+    failures: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micro_usd: int = 0
+
+
+class ModelUse(Protocol):
+    """How much models were used, by purpose and day: what budgets are kept by, and what `status` shows."""
+
+    def begin(self, purpose: str, day: str, *, calls_max: int, tokens_max: int) -> bool:
+        """Count one call; False, and nothing counted, where the day's calls or tokens are spent already."""
+        ...
+
+    def end(self, use: DayUse) -> None:
+        """Add what a call took (its tokens, its cost, whether it failed) to its day; `calls` is not added."""
+        ...
+
+    def since(self, day: str) -> tuple[DayUse, ...]:
+        """All purposes from a day on, the latest day first."""
         ...
 
 

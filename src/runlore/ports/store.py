@@ -11,12 +11,22 @@ from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.audit import Change, RecordEvent
-from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
+from runlore.domain.record import (
+    Kind,
+    Layer,
+    PolicyDecision,
+    Proposal,
+    PublishTier,
+    Record,
+    RecordId,
+    State,
+)
 from runlore.domain.run import RunId
-from runlore.domain.scope import Scope
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.ports.run_store import Journal, Pointers, Processes, Runs, Sessions
-from runlore.ports.service_store import Counters, Jobs, Policies, Tokens
+from runlore.domain.verdict import rule_of
+from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
+from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
 
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
@@ -24,14 +34,51 @@ DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordFilter:
-    """Which records a list asks for; None asks for all. Live ones that have expired at `now` are left out."""
+    """Which records a list asks for; None asks for all. Live ones that have expired at `now` are left out.
+
+    `published` asks for what was ever published; `actor` and `rule` are who decided and which rule did.
+    """
 
     layers: frozenset[Layer] | None = None
     kinds: frozenset[Kind] | None = None
     states: frozenset[State] | None = None
     scopes: frozenset[Scope] | None = None
+    scope_kinds: frozenset[ScopeKind] | None = None
     proposals: frozenset[Proposal] | None = None
+    published: bool = False
+    tiers: frozenset[PublishTier] | None = None
+    decisions: frozenset[PolicyDecision] | None = None
+    actor: str | None = None
+    rule: str | None = None
     now: datetime | None = None
+
+    def admits(self, record: Record) -> bool:
+        """Whether a record passes: what the store's own condition says, on a value. Names ignore case."""
+        sets: tuple[tuple[object, frozenset[object] | None], ...] = (
+            (record.layer, self.layers),
+            (record.kind, self.kinds),
+            (record.state, self.states),
+            (record.scope, self.scopes),
+            (record.scope.kind, self.scope_kinds),
+            (record.proposal, self.proposals),
+            (record.publish_tier, self.tiers),
+            (record.policy_decision, self.decisions),
+        )
+        names = ((record.policy_actor, self.actor), (rule_of(record), self.rule))
+        is_over = self.now is not None and record.state in _LIVE and record.is_expired(self.now)
+        return (
+            all(members is None or value in members for value, members in sets)
+            and all(_is_named(*each) for each in names)
+            and not (self.published and record.published_at is None)
+            and not is_over
+        )
+
+
+def _is_named(name: str | None, asked: str | None) -> bool:
+    return asked is None or (bool(name) and str(name).casefold() == asked.casefold())
+
+
+_LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 
 
 class RecordLine(NamedTuple):
@@ -103,7 +150,9 @@ class Records(Protocol):
         """The same as it would have answered at a past moment, from the events."""
         ...
 
-    def lines(self, where: RecordFilter, *, limit: int) -> tuple[RecordLine, ...]:
+    def lines(
+        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
+    ) -> tuple[RecordLine, ...]:
         """The newest first, as `page`, without what the records say."""
         ...
 
@@ -114,8 +163,9 @@ class Records(Protocol):
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
         """The number of the latest change in each of the scopes that has records.
 
-        As long as it is the same nothing there has changed, for a record stays in its scope. None where that
-        cannot be told yet: a transaction with a lower number may still be committed.
+        As long as it is the same nothing there has changed: a record that is published into another scope
+        counts as a change of both. None where that cannot be told yet: a transaction with a lower number may
+        still be committed.
         """
         ...
 
@@ -157,6 +207,12 @@ class Records(Protocol):
 
     def imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
         """Which of these origins were imported already, and as what."""
+        ...
+
+    def revalidation_due(
+        self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
+    ) -> tuple[Record, ...]:
+        """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
         ...
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
@@ -206,6 +262,16 @@ class Collections(Protocol):
     @property
     def pointers(self) -> Pointers:
         """Where run memories are."""
+        ...
+
+    @property
+    def captures(self) -> Captures:
+        """What capture has made of runs."""
+        ...
+
+    @property
+    def model_use(self) -> ModelUse:
+        """How much models were used."""
         ...
 
     @property

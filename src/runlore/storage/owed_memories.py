@@ -14,6 +14,12 @@ def is_unchanged(policies: Policies, jobs: Jobs, owed: Owed) -> bool:
     return revision == owed.policy_revision and (owed.job is None or jobs.is_held(owed.job))
 
 
+def is_stored(collections: Collections, run_id: RunId) -> bool:
+    """Whether the memory of a run counts as kept: one that was pruned or forgotten meanwhile does not."""
+    run = collections.runs.find(run_id)
+    return run is not None and run.memory is MemoryState.STORED
+
+
 def may_be_kept(collections: Collections, run_id: RunId, owed: Owed | None) -> bool:
     """Whether a run waits for this memory. One that is not known yet waits only for what a restore brings."""
     run = collections.runs.find(run_id)

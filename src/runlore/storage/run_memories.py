@@ -17,11 +17,11 @@ from typing import TypeAlias
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot
 from runlore.storage import run_memory_names as names
-from runlore.storage.owed_memories import may_be_kept
+from runlore.storage.owed_memories import is_stored, may_be_kept
 from runlore.storage.run_memory_body import document_of, memory_in, unreadable
 
 FOLDER = "run-memories"
@@ -71,6 +71,20 @@ class FileRunMemories:
                 os.fsync(folder)
             finally:
                 os.close(folder)
+
+    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+        """Note a receipt: the memory is written anew, and moved into its place while it is still that one."""
+        name = names.name_of(run_id)
+        with self._opened() as folder:
+            found = None if folder is None else self._read(folder, name, run_id)
+            if folder is None or not isinstance(found, RunMemory) or found.capture is capture:
+                return
+            with self._temporary(folder) as temporary:
+                _write(folder, temporary, document_of(found.with_capture(capture)))
+                with self._changing:
+                    if self._read(folder, name, run_id) == found and self._is_stored(run_id):
+                        self._move(folder, temporary, name)
+            os.fsync(folder)
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run; None when there is none."""
@@ -122,6 +136,12 @@ class FileRunMemories:
             return True
         with self._snapshots() as snapshot:
             return may_be_kept(snapshot, run_id, owed)
+
+    def _is_stored(self, run_id: RunId) -> bool:
+        if self._snapshots is None:
+            return True
+        with self._snapshots() as snapshot:
+            return is_stored(snapshot, run_id)
 
     def _page(self, folder: int, listed: list[str]) -> list[RunMemory | Unreadable]:
         named = (name for name in listed if name != names.DISCARDED and not self._is_being_written(name))

@@ -17,9 +17,11 @@ DOCUMENTS: dict[str, Schema] = {
                 "would_duplicate_record": maybe(ref("Record")),
                 "obstacles": many(thing(_OBSTACLE_FIELDS)),
                 "rivals": many(TEXT),
+                "attention": many(TEXT),
             }
         ),
-        "What waits for review, each with what its confirmation would do.",
+        "What waits for review, each with what its confirmation would do; before it, learnings that are"
+        " active and that somebody should look at again, each with why (`attention`).",
     ),
     "Rollback": thing(
         {

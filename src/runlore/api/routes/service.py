@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runlore.api import bodies, errors, queries
+from runlore.api import learning_bodies as learning
 from runlore.api.answering import document
 from runlore.api.calls import Changing, Reading, area
 from runlore.api.telling import answers as told
@@ -19,11 +20,13 @@ from runlore.daemon.roles import require_role
 from runlore.domain.errors import Denied, NotFound
 from runlore.domain.job import JobId
 from runlore.domain.policy import PolicyName
+from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 
 router = area("service")
 _NOTHING, _PRESENT = bodies.NoFields(), bodies.PolicyRollbackBody()
 _BACKUP, _DOCTOR = bodies.BackupBody(), bodies.DoctorBody()
+_BACKFILL, _WORK = learning.BackfillBody(), learning.WorkBody()
 _EXPORT_MEDIA = ("application/json", "application/x-ndjson", "application/octet-stream")
 _FILE = {"content": {media: {"schema": {"type": "string", "format": "binary"}} for media in _EXPORT_MEDIA}}
 
@@ -65,6 +68,13 @@ def rollback_policy(call: Changing, name: str, body: bodies.PolicyRollbackBody =
     )
     policy = call.operations.rollback_policy(request)
     return document(answers.policy_to_plain(policy), revision=policy.revision)
+
+
+@router.post("/v1/policies/{name}/test", **told("PolicyTrial"))
+def test_policy(call: Reading, name: str, body: learning.TrialBody) -> Response:
+    """What a policy would do to what waits and was decided lately, beside what the present one does."""
+    trial = ops.PolicyTrial(name=_policy_name(name), policy=body.policy, limit=body.limit)
+    return document(answers.trial_to_plain(call.operations.test_policy(trial)))
 
 
 @router.get("/v1/tokens", **told("TokenList"))
@@ -110,10 +120,28 @@ def resume_capture(call: Reading, body: bodies.NoFields = _NOTHING) -> Response:
     return document(answers.capture_to_plain(call.operations.resume_capture()))
 
 
+@router.post("/v1/capture/backfill", **told("Backfill"))
+def backfill_capture(call: Reading, body: learning.BackfillBody = _BACKFILL) -> Response:
+    """Queue the capture of runs that were skipped while it was off."""
+    request = ops.BackfillRequest(
+        session_id=None if body.session_id is None else SessionId(body.session_id),
+        since=bodies.moment_of(body.since),
+        limit=body.limit,
+        dry_run=body.dry_run,
+    )
+    return document(answers.backfill_to_plain(call.operations.backfill_capture(request)))
+
+
 @router.get("/v1/jobs", **told("JobList"))
 def list_jobs(call: Reading, query: Annotated[queries.JobsQuery, Query()]) -> Response:
     """Background work that waits, runs or has failed for good."""
     return document(answers.jobs_to_plain(call.operations.list_jobs(frozenset(query.state))))
+
+
+@router.post("/v1/jobs/work", **told("Work"))
+def work_jobs(call: Reading, body: learning.WorkBody = _WORK) -> Response:
+    """Do what waits now, models asked where needed."""
+    return document(answers.work_to_plain(call.operations.work_jobs(limit=body.limit)))
 
 
 @router.post("/v1/jobs/{job_id}/retry", **told("Job"))

@@ -1,5 +1,6 @@
 """All operations together, bound to one connection."""
 
+from runlore.client.remote.learning import RemoteLearning
 from runlore.client.remote.projection import RemoteProjection
 from runlore.client.remote.radar import RemoteRadar
 from runlore.client.remote.records import RemoteRecords
@@ -9,6 +10,6 @@ from runlore.client.remote.sessions import RemoteSessions
 
 
 class RemoteOperations(
-    RemoteRecords, RemoteReview, RemoteRadar, RemoteSessions, RemoteProjection, RemoteService
+    RemoteRecords, RemoteReview, RemoteRadar, RemoteLearning, RemoteSessions, RemoteProjection, RemoteService
 ):
     """The operations over HTTP: the same requests, answers and errors as in this process."""

@@ -3,6 +3,16 @@
 `x_to_plain` writes an answer, `x_from_plain` reads it on the other side of a connection.
 """
 
+from runlore.daemon.answers.learning import (
+    backfill_from_plain,
+    backfill_to_plain,
+    revoked_from_plain,
+    revoked_to_plain,
+    trial_from_plain,
+    trial_to_plain,
+    work_from_plain,
+    work_to_plain,
+)
 from runlore.daemon.answers.memory import (
     memory_context_from_plain,
     memory_context_to_plain,
@@ -136,6 +146,8 @@ __all__ = [
     "artifact_to_plain",
     "artifacts_from_plain",
     "artifacts_to_plain",
+    "backfill_from_plain",
+    "backfill_to_plain",
     "backup_from_plain",
     "backup_to_plain",
     "budget_to_plain",
@@ -203,6 +215,8 @@ __all__ = [
     "review_from_plain",
     "review_item_to_plain",
     "review_to_plain",
+    "revoked_from_plain",
+    "revoked_to_plain",
     "rollback_from_plain",
     "rollback_to_plain",
     "run_from_plain",
@@ -233,4 +247,8 @@ __all__ = [
     "token_to_plain",
     "tokens_from_plain",
     "tokens_to_plain",
+    "trial_from_plain",
+    "trial_to_plain",
+    "work_from_plain",
+    "work_to_plain",
 ]

@@ -48,6 +48,7 @@ def review_item_to_plain(item: ops.ReviewItem) -> Plain:
         "would_duplicate_record": None if twin is None else record_to_plain(twin),
         "obstacles": [obstacle_to_plain(obstacle) for obstacle in item.outcome.obstacles],
         "rivals": list(item.rivals),
+        "attention": list(item.attention),
     }
 
 
@@ -61,6 +62,7 @@ def _read_review_item(plain: JsonValue) -> ops.ReviewItem:
             obstacles=each(_read_obstacle, fields["obstacles"]),
         ),
         rivals=_record_ids(fields["rivals"]),
+        attention=each(as_text, fields["attention"]),
     )
 
 

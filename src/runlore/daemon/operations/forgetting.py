@@ -26,6 +26,7 @@ from runlore.flow.publish.forget_runs import (
     would_forget_run,
     would_forget_session,
 )
+from runlore.flow.publish.forget_sources import scopes_marked
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -74,6 +75,7 @@ class ForgetActs(Bound):
         def do(tx: Transaction, act: Act) -> tuple[Forgotten, str]:
             shown = _shown(tx, target)
             scopes = {record.scope for record in shown.records}
+            scopes |= scopes_marked(tx, target) if isinstance(target, Run) else frozenset()
             tx.lock({tx.sessions.get(target.session_id).scope, *scopes})
             present = self._found(tx, decision)
             _expect(present, decision.expected_revision)

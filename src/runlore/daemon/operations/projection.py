@@ -19,15 +19,15 @@ from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope, combined
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.journal import text_of
+from runlore.domain.learning_policy import ProjectionPolicy
 from runlore.domain.policy import SearchVisibility
 from runlore.domain.projection import Projection
 from runlore.domain.record import Layer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
-from runlore.domain.selection import LEARNED_LIMITS
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.timestamps import format_time
-from runlore.flow.policies import current_run_memory, run_memory_then
+from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
 from runlore.flow.project.goal import best_for_goal
 from runlore.flow.project.hidden import (
     HiddenRecords,
@@ -87,7 +87,7 @@ class ProjectionActs(Bound):
             )
             return answer, self._tracked(snapshot, session_id, request.as_of)
 
-        answer, tracked = self.parts.follower.answer(ask)
+        answer, tracked = self.parts.follower.answer(ask, has_words=query is not None)
         # Read with no snapshot open: where memories are a table, that takes a connection too.
         runs = recovered_runs(tracked, self.parts.run_memories)
         return replace(answer, recovered_memory=_recovered_memory(runs))
@@ -273,7 +273,7 @@ def _eligible(
         most = _CONTEXT_ENTRIES_MAX
         learned = all_learned(reading, scopes=scopes, now=now, entries_max=most, views=views, lines=known)
     else:
-        most = LEARNED_LIMITS.max_entries
+        most = _projection(reading).max_entries
         learned = learned_for(
             reading, query, scopes=scopes, now=now, entries_max=most, views=views, lines=known
         )
@@ -282,6 +282,13 @@ def _eligible(
     if is_past:
         return learned, hidden_then(reading, scopes=scopes, now=now)
     return learned, hidden_records(reading, lines, scopes=scopes, now=now)
+
+
+def _projection(reading: Reading) -> ProjectionPolicy:
+    """What the policy gives an input, or gave one then."""
+    if reading.past is None:
+        return current_projection(reading.snapshot)
+    return learning_then(reading.snapshot, reading.past.moment).projection
 
 
 def _learned_context(learned: Learned) -> ops.LearnedContext:

@@ -13,7 +13,7 @@ from runlore.domain.audit import Act
 from runlore.domain.errors import Invalid
 from runlore.domain.radar_log import radar_markdown
 from runlore.domain.record import Kind, Record, State
-from runlore.flow.pipeline import adopt, take_findings, undo_adoption
+from runlore.flow.pipeline.radar import adopt, take_findings, undo_adoption
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Transaction
 

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
 from runlore.daemon.acts import Call
+from runlore.daemon.candidate_sources import spoken_provenance
+from runlore.daemon.histories import told_history
 from runlore.daemon.lookups import (
     as_it_was,
     next_cursor,
@@ -29,6 +31,7 @@ from runlore.domain.radar import ORIGIN
 from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, State, Transition
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
+from runlore.domain.taint import Provenance
 from runlore.flow.record.intake import append, propose
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
@@ -70,11 +73,12 @@ class RecordActs(Bound):
 
     @operation
     def history(self, record_id: RecordId, *, session_id: SessionId | None = None) -> tuple[RecordEvent, ...]:
-        """Everything that happened to a record, oldest first."""
+        """What happened to a record, oldest first, as far as the caller may see it."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id)
             self._visible(snapshot.records.get(storable(record_id)), readable)
-            return snapshot.records.events(storable(record_id))
+            events = snapshot.records.events(storable(record_id))
+            return told_history(snapshot, self.caller, readable, events)
 
     @operation
     def search(self, request: ops.SearchRequest) -> tuple[ops.SearchHit, ...]:
@@ -105,7 +109,7 @@ class RecordActs(Bound):
     @operation
     def propose_profile(self, proposal: ops.ProfileProposal) -> Record:
         """A candidate for the profile."""
-        draft = profile_draft(proposal)
+        draft = replace(profile_draft(proposal), provenance=self._spoken(proposal.scope))
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, proposal.scope)
@@ -131,6 +135,7 @@ class RecordActs(Bound):
             scope=episode.scope,
             metadata=episode.metadata,
             sensitivity=episode.sensitivity,
+            provenance=self._spoken(episode.scope),
             expires_at=whole_milliseconds(episode.expires_at),
         )
 
@@ -162,6 +167,10 @@ class RecordActs(Bound):
                 code="episode.origin",
                 hint="leave `origin` out, or say where it came from in another word",
             )
+
+    def _spoken(self, scope: Scope) -> Provenance:
+        with self.parts.store.snapshot() as snapshot:
+            return spoken_provenance(snapshot, self.caller, scope)
 
     def _scopes(self, snapshot: Snapshot, filters: ops.Filters) -> frozenset[Scope] | None:
         readable = readable_scopes(snapshot, self.caller, filters.session_id, at=filters.as_of)

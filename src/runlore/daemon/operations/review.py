@@ -1,6 +1,7 @@
 """Review: what waits, and the decisions on it."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, require_visible
 from runlore.daemon.acts import Call, Done
@@ -14,9 +15,11 @@ from runlore.daemon.operations.bound import decision_call, operation
 from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.daemon.requests import (
     checked_limit,
+    first_cursor,
     place_of,
 )
 from runlore.domain import limits
+from runlore.domain.admission import Edits
 from runlore.domain.audit import Act
 from runlore.domain.curation import compactions, dedups
 from runlore.domain.record import Kind, Layer, Record, State
@@ -24,9 +27,10 @@ from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import confirm, reject
 from runlore.flow.publish.undo import replaced_by, restore, roll_back
 from runlore.flow.record.curate import propose_merges, view
+from runlore.flow.review.inbox import due_items
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
-from runlore.ports.store import RecordFilter, Transaction
+from runlore.ports.store import RecordFilter, Records, Transaction
 
 _REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
 
@@ -38,7 +42,7 @@ class ReviewActs(ForgetActs):
     def review_list(self, request: ops.ReviewRequest) -> ops.ReviewPage:
         """What waits, and what confirming it would do."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        now = self.parts.clock.now()
+        now, place = self.parts.clock.now(), place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
             where = RecordFilter(
@@ -47,16 +51,23 @@ class ReviewActs(ForgetActs):
                 scopes=narrowed(request.scopes, readable),
                 now=now,
             )
-            place = place_of(request.cursor)
-            found = snapshot.records.page(where, limit=limit + 1, before=place)
-            seen = tuple(record for record in found[:limit] if may_see(self.caller, record))
-            listed = review_items(snapshot.records, seen, now)
+            due = () if place else _due(snapshot.records, where, now, limit=limit)
+            room = limit - len(due)
+            found = snapshot.records.page(where, limit=room + 1, before=place)
+            seen = tuple(record for record in found[:room] if may_see(self.caller, record))
+            listed = (*due_items(due), *review_items(snapshot.records, seen, now))
+        onward = next_cursor(found, room) if room else first_cursor() if found else None
         return ops.ReviewPage(
             items=tuple(
-                ops.ReviewItem(record=item.record, outcome=item.outcome, rivals=item.rivals)
+                ops.ReviewItem(
+                    record=item.record,
+                    outcome=item.outcome,
+                    rivals=item.rivals,
+                    attention=item.attention,
+                )
                 for item in listed
             ),
-            next_cursor=next_cursor(found, limit),
+            next_cursor=onward,
         )
 
     @operation
@@ -73,7 +84,7 @@ class ReviewActs(ForgetActs):
                     tx,
                     candidate,
                     act,
-                    summary=decision.summary,
+                    edits=Edits(content=decision.summary),
                     supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,
                 )
@@ -155,3 +166,9 @@ class ReviewActs(ForgetActs):
         if scopes is not None and not scopes:
             require_reach(self.caller, asked)
         return scopes or frozenset()
+
+
+def _due(records: Records, where: RecordFilter, now: datetime, *, limit: int) -> tuple[Record, ...]:
+    """What is due for revalidation, the earliest first: as much as fits on the first page."""
+    found = records.revalidation_due(now, scopes=where.scopes, limit=limits.REVALIDATIONS_LISTED_MAX)
+    return tuple(record for record in found if where.kinds is None or record.kind in where.kinds)[:limit]

@@ -50,7 +50,7 @@ class UpkeepActs(Bound):
         """What this Runlore is and holds."""
         with self.parts.store.snapshot() as snapshot:
             counts = snapshot.records.count()
-            sections = overview(snapshot)
+            sections = overview(snapshot, models=self.parts.models, now=self.parts.clock.now())
         return ops.Status(
             version=__version__,
             state_root=self.parts.state_root,

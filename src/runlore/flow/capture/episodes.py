@@ -20,7 +20,7 @@ def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> Draft:
     memory = remembered(run, text, (), redact_pii=policy.redact_pii).memory
     draft = Draft(
         kind=Kind.FAILURE if run.status is RunStatus.FAILED else Kind.RUN,
-        summary=_clean(memory.summary) or f"The run ended as {run.status}.",
+        summary=unless_secret(memory.summary) or f"The run ended as {run.status}.",
         metadata=_metadata(memory),
         source=_source(run),
     )
@@ -33,7 +33,7 @@ def scratch_episode(run: Run, scratch: tuple[Record, ...], policy: RunMemoryPoli
     summary = excerpt(f"Notes of the run:\n{notes}", limits.SUMMARY_CHARS_MAX)
     draft = Draft(
         kind=Kind.RUN,
-        summary=_clean(summary) or f"The run left {len(scratch)} notes.",
+        summary=unless_secret(summary) or f"The run left {len(scratch)} notes.",
         metadata={"notes": len(scratch), "status": run.status.value},
         source=_source(run, scratch),
     )
@@ -62,13 +62,13 @@ def _source(run: Run, made_from: tuple[Record, ...] = ()) -> Source:
 def _metadata(memory: RunMemory) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {
         "status": memory.status.value,
-        "request_preview": _clean(memory.request_preview or ""),
-        "outcome_preview": _clean(memory.outcome_preview or ""),
-        "failure_markers": [marker for marker in map(_clean, memory.failure_markers) if marker],
+        "request_preview": unless_secret(memory.request_preview or ""),
+        "outcome_preview": unless_secret(memory.outcome_preview or ""),
+        "failure_markers": [marker for marker in map(unless_secret, memory.failure_markers) if marker],
     }
     return {name: value for name, value in told.items() if value}
 
 
-def _clean(text: str) -> str:
+def unless_secret(text: str) -> str:
     """The text where nothing in it looks like a secret, cut as it is; else nothing: a cut can make one."""
     return "" if any(found.rule != REDACTION_MARKER for found in find_secrets(text)) else text

@@ -12,17 +12,20 @@ from typing import TypeVar
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, RunloreError
+from runlore.domain.job import JobKind
 from runlore.domain.record import JsonValue
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import Pointer, RunMemory, pointer_to
+from runlore.domain.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
 from runlore.flow.capture.remember import Remembering, counted, oldest_kept, prune
 from runlore.flow.capture.turns import Beat, Hold, run_turn_if_any, unheld, unhurried
 from runlore.flow.policies import current_run_memory
+from runlore.flow.queueing import queue
 from runlore.ports.run_memories import Unreadable
 from runlore.ports.store import Collections, Transaction
 
 MAINTENANCE_NOTE = "run_memory.maintenance"
 _BATCH = 256
+_REPLAYED_MAX = 10_000
 ItemT = TypeVar("ItemT")
 
 
@@ -166,6 +169,7 @@ class Maintenance:
         try:
             with self.remembering.store.snapshot() as snapshot:
                 runs, pointers = snapshot.runs.get_many(ids), snapshot.pointers.get_many(ids)
+                noted = snapshot.captures.get_many(ids)
         except Corrupt as damage:
             if len(batch) == 1:
                 self.report.leave(damage, batch[0].run_id)
@@ -179,8 +183,11 @@ class Maintenance:
                 self._unreadable(found)
             elif (problem := _problem(found, run)) is not None:
                 self._orphan(found, problem)
-            elif _is_stored(run) and pointers.get(found.run_id) != pointer_to(found):
-                self._point(found)
+            elif _is_stored(run):
+                pointer = pointers.get(found.run_id)
+                receipt = _receipt(found, pointer, noted.get(found.run_id))
+                if found.capture is not receipt or pointer != pointer_to(found):
+                    self._point(found)
 
     def _unreadable(self, found: Unreadable) -> None:
         """Take away what cannot be used, and with it the pointer that led there."""
@@ -223,12 +230,32 @@ class Maintenance:
         )
 
     def _point(self, found: RunMemory) -> None:
-        """Write the pointer of a memory that is stored."""
+        """Write the pointer of a memory that is stored. Its receipt is the store's, the memory has a copy."""
+        run_id = found.run_id
         with self.remembering.store.transaction() as tx:
-            if not _is_stored(run_turn_if_any(tx, found.run_id)):
+            if not _is_stored(run_turn_if_any(tx, run_id)):
                 return
-            tx.pointers.put([pointer_to(found)])
-        self.report.pointers_written += 1
+            present = tx.pointers.get_many([run_id]).get(run_id)
+            receipt = _receipt(found, present, tx.captures.get(run_id))
+            pointer = pointer_to(found.with_capture(receipt))
+            if present != pointer:
+                tx.pointers.put([pointer])
+        if found.capture is not receipt:
+            self.remembering.memories.note_capture(run_id, receipt)
+        self.report.pointers_written += present != pointer
+
+    def replay_captures(self, *, revives: bool = False) -> None:
+        """Have the captures done that are owed and have no job. Those that were given up stay where people
+        find them, unless it `revives`: where something may have been mended since."""
+        with self.remembering.store.snapshot() as snapshot:
+            owed = snapshot.pointers.pending(limit=_REPLAYED_MAX)
+        for batch in _batches(iter(owed)):
+            subjects = [pointer.run_id for pointer in batch]
+            with self.remembering.store.transaction() as tx:
+                self.hold(tx)
+                at = self.remembering.clock.now()
+                queue(tx, self.remembering.ids, JobKind.CAPTURE, subjects, at=at, revives=revives)
+            self.beat()
 
     def _lost(self, pointer: Pointer) -> None:
         """Prune a pointer whose memory is missing, unless it has been written meanwhile."""
@@ -278,6 +305,13 @@ def _problem(found: RunMemory, run: Run | None) -> str | None:
     if run.session_id != found.session_id:
         return "session-mismatch"
     return None if run.memory in (MemoryState.PENDING, MemoryState.STORED) else "not-kept"
+
+
+def _receipt(found: RunMemory, pointer: Pointer | None, noted: Capture | None) -> CaptureState:
+    """The receipt that counts: what was captured or is half done, then what was asked for, then the copy."""
+    if noted is not None and noted.state is not CaptureState.SKIPPED:
+        return noted.state
+    return found.capture if pointer is None else pointer.capture
 
 
 def _readable(collections: Collections, run_ids: Sequence[RunId]) -> list[Run]:

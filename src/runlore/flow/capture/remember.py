@@ -11,13 +11,16 @@ from datetime import datetime, timedelta
 from runlore.domain.errors import Conflict, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
-from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import Pointer, Remembered, pointer_to, remembered
-from runlore.domain.session import SessionId, visible_scopes
+from runlore.domain.run import MemoryState, Run, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, Pointer, Remembered, pointer_to, remembered
+from runlore.domain.session import Session, SessionId, visible_scopes
+from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
-from runlore.flow.policies import current_policy, current_run_memory
+from runlore.flow.policies import current_capture, current_policy, current_run_memory
+from runlore.flow.queueing import queue
 from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
 from runlore.ports.run_memories import Owed, RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
@@ -40,6 +43,7 @@ class Remembering:
     store: Store
     memories: RunMemories
     clock: Clock
+    ids: Ids
 
     def settle(self, run_id: RunId, job: Job | None = None) -> None:
         """Write the memory that a run is owed; nothing happens where it is owed none.
@@ -96,9 +100,12 @@ class Remembering:
         if tx.runs.find(run_id) is None:
             _close(tx, run_id, owed.job)
             return (run_id,)
-        run, _ = run_turn(tx, run_id)
+        run, session = run_turn(tx, run_id)
         is_pending = run.memory is MemoryState.PENDING
         if is_pending and current_policy(tx, PolicyName.RUN_MEMORY).revision != owed.policy_revision:
+            return None
+        due = capture_due(tx, run, session)
+        if is_pending and built is not None and built.memory.capture is not due.receipt:
             return None
         _close(tx, run_id, owed.job)
         if not is_pending:
@@ -108,6 +115,8 @@ class Remembering:
             return (run_id,)
         tx.runs.set_memory(run_id, MemoryState.STORED, expected=frozenset({MemoryState.PENDING}))
         tx.pointers.put([pointer_to(built.memory)])
+        if due.has_work:
+            queue(tx, self.ids, JobKind.CAPTURE, [run_id], at=self.clock.now())
         overflowing = prune_overflow(tx, run.session_id, current_run_memory(tx))
         tx.counters.add(
             counted(
@@ -117,6 +126,23 @@ class Remembering:
             )
         )
         return overflowing
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureDue:
+    """What capture has to do about a run that ended: its first receipt, and whether there is any work."""
+
+    receipt: CaptureState
+    has_work: bool
+
+
+def capture_due(collections: Collections, run: Run, session: Session) -> CaptureDue:
+    """What is due for a run whose memory is being kept. Where people said no, nothing is."""
+    policy = current_capture(collections)
+    is_owed = run.status is RunStatus.COMPLETED and policy.semantic_candidates.enabled
+    if not (is_owed or policy.run_summary_candidates) or not is_captured(collections, session):
+        return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
+    return CaptureDue(receipt=CaptureState.PENDING if is_owed else CaptureState.SKIPPED, has_work=True)
 
 
 def prune(tx: Transaction, run_ids: Sequence[RunId]) -> tuple[RunId, ...]:
@@ -170,6 +196,7 @@ def _built(
         run_text(collections, run),
         visible_scopes(run.session_id, binding),
         redact_pii=policy.redact_pii,
+        capture=capture_due(collections, run, session).receipt,
     )
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from hashlib import sha256
 
 from runlore.domain import packing, rendering
+from runlore.domain.learning_policy import ProjectionPolicy
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.projection import (
     Budget,
@@ -32,7 +33,6 @@ from runlore.domain.projection import (
 )
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
-from runlore.domain.selection import LEARNED_LIMITS, LearnedLimits
 from runlore.domain.session import Session
 from runlore.domain.tokens import (
     FACTOR_NEUTRAL,
@@ -42,7 +42,7 @@ from runlore.domain.tokens import (
     family_of,
     reported_counter,
 )
-from runlore.flow.policies import current_run_memory
+from runlore.flow.policies import current_projection, current_run_memory
 from runlore.flow.project.learned import Learned, learned_for
 from runlore.flow.project.recovered import RecoveredRuns, TrackedRuns, recovered_runs, tracked_runs
 from runlore.flow.project.search import Reading
@@ -127,7 +127,7 @@ class Gathered:
     tracked: TrackedRuns
     budget: Budget
     policy: RunMemoryPolicy
-    limits: LearnedLimits
+    limits: ProjectionPolicy
 
 
 def gather(
@@ -136,11 +136,10 @@ def gather(
     *,
     families: Sequence[ModelFamily],
     now: datetime,
-    limits: LearnedLimits = LEARNED_LIMITS,
 ) -> Gathered:
     """What an input of a session finds, and the room that it leaves."""
     snapshot = reading.snapshot
-    policy = current_run_memory(snapshot)
+    policy, limits = current_run_memory(snapshot), current_projection(snapshot)
     session_id = asked.session.session_id
     return Gathered(
         learned=learned_for(
@@ -212,7 +211,7 @@ class _Part:
         return replace(self, section=section, omissions=(*self.omissions, *too_many))
 
 
-def _packed_learnings(learned: Learned, budget: Budget, limits: LearnedLimits) -> tuple[_Part, Budget]:
+def _packed_learnings(learned: Learned, budget: Budget, limits: ProjectionPolicy) -> tuple[_Part, Budget]:
     texts = [rendering.learned(entry) for entry in learned.entries]
     told = [
         SectionEntry(

@@ -6,8 +6,8 @@ many more there would be.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain.injected import without_notes
@@ -22,12 +22,14 @@ from runlore.flow.project.hidden import LOOKED_AT_MAX, may_be_visible
 from runlore.flow.project.kept import Analysed
 from runlore.flow.project.search import Reading
 from runlore.flow.project.views import Views
+from runlore.ports.index import Ranking
 from runlore.ports.store import RecordFilter, RecordLine
 
 # Up to so many learnings are scored without the index.
 _WHOLE_MAX = LOOKED_AT_MAX
-# Of those that an input finds, so many are looked at: some of them prompts may not see.
+# Of those that an input finds, so many are looked at, in parts: some of them prompts may not see.
 _RANKED_FIRST, _RANKED_MAX = 64, 256
+_SPARE, _READ_AT_ONCE = 4, 16
 # Without an input, so many of the newest of each scope.
 _LISTED_MAX = 256
 # How many of those that were too many are named.
@@ -70,10 +72,15 @@ def learned_for(
         if views is not None and views.is_complete:
             found = _scored(views, asked, entries_max)
         else:
-            wanted = entries_max + _LEFT_OUT_MAX
-            scoring = _scoring(reading, query, scopes=scopes, now=now, wanted=wanted, lines=lines)
-            found = _bounded(scoring, entries_max)
-        if found.entries:
+            where = _prompt_kinds(scopes, now)
+            # Views that lack something are of more than are scored one by one: nobody has to look.
+            few = _few(reading, where, lines) if views is None else None
+            if few is not None:
+                best = ordered(eligible(_one_by_one(few, asked), now), scopes)
+            else:
+                best = _best_ranked(reading, query, where=where, scopes=scopes, wanted=entries_max)
+            found = _bounded(best, entries_max)
+        if found.entries or found.omitted:
             return found
     if asks_for_memory(text):
         return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines)
@@ -123,37 +130,45 @@ def _scored(views: Views, asked: Query, entries_max: int) -> Learned:
     return Learned(entries=entries, left_out=found.next_ids, omitted=found.count - len(entries))
 
 
-def _scoring(
-    reading: Reading,
-    query: str,
-    *,
-    scopes: Sequence[Scope],
-    now: datetime,
-    wanted: int,
-    lines: Lines | None,
-) -> list[Candidate]:
-    """What the query finds among what prompts may see, best first."""
-    where = RankFilter(
-        kinds=PROMPT_KINDS,
-        states=_ACTIVE,
-        scopes=frozenset(scopes),
-        include_sensitive=False,
-        now=now,
+def _prompt_kinds(scopes: Sequence[Scope], now: datetime) -> RankFilter:
+    """What scores are relative to: all that prompts might get of these scopes."""
+    return RankFilter(
+        kinds=PROMPT_KINDS, states=_ACTIVE, scopes=frozenset(scopes), include_sensitive=False, now=now
     )
-    few = _few(reading, where, lines)
-    if few is not None:
-        return ordered(eligible(_one_by_one(few, analysed(query)), now), scopes)
-    limit = _RANKED_FIRST
-    while True:
-        found = reading.search(query, where=where, limit=limit)
-        scored = (Candidate(record=each.record, score=content_score(each.score)) for each in found)
-        best = ordered(eligible((each for each in scored if each.score), now), scopes)
-        if len(found) < limit or limit >= _RANKED_MAX:
-            return best
-        # Content is a part of the total, so whatever was not found has less content than the last total.
-        if len(best) >= wanted and (best[wanted - 1].score or 0) >= found[-1].score.total:
-            return best
-        limit *= 4
+
+
+def _best_ranked(
+    reading: Reading, query: str, *, where: RankFilter, scopes: Sequence[Scope], wanted: int
+) -> list[Candidate]:
+    """What the query finds among what prompts may see, by its content, and at least so many of the best.
+
+    The index ranks by the total, of which content is a part. So hits are read in their order only until the
+    total of the next one is no more than the content of the last one that is wanted.
+    """
+    read: list[Candidate] = []
+    best: list[Candidate] = []
+    # A few more than are wanted: they tell that something is left out, and mostly are all that is read.
+    for hits, next_total in _hits(reading, query, where, first=wanted + _SPARE):
+        found = reading.explained(hits, query)
+        read += [Candidate(record=each.record, score=content_score(each.score)) for each in found]
+        best = ordered(eligible((each for each in read if each.score), where.now), scopes)
+        if len(best) > wanted and (wanted == 0 or (best[wanted - 1].score or 0) >= next_total):
+            break
+    return best
+
+
+def _hits(reading: Reading, query: str, where: RankFilter, *, first: int) -> Iterator[tuple[Ranking, int]]:
+    """The best hits in parts, each with the total of the first one behind it."""
+    start, end = 0, first
+    for limit in (_RANKED_FIRST, _RANKED_MAX):
+        ranking = reading.ranking(query, where=where, limit=limit + 1)
+        while start < min(limit, len(ranking.hits)):
+            end = min(end, limit)
+            next_total = ranking.hits[end].total if end < len(ranking.hits) else 0
+            yield replace(ranking, hits=ranking.hits[start:end]), next_total
+            start, end = end, end + _READ_AT_ONCE
+        if len(ranking.hits) <= limit:
+            return
 
 
 def _few(reading: Reading, where: RankFilter, lines: Lines | None) -> list[Analysed] | None:

@@ -47,9 +47,9 @@ class ScopeView:
 
     `places` are of the newest records, as many as are looked at and one more; `hidden` are those among them
     that prompts do not get. `visible` is what prompts get, in its order, and `ranked` what scores are
-    relative to, both of the newest learnings, of which there are `learnings` or, at the bound, more. `count`
-    is of all records, `live_count` of those whose line does not hide them. `live` are those that were read,
-    and `shadows` what they say they supersede.
+    relative to, both of the newest learnings, of which there are `learnings` or, where it `is_large`, more.
+    `count` is of all records, `live_count` of those whose line does not hide them. `live` are those that were
+    read, and `shadows` what they say they supersede.
     """
 
     stamp: int | None
@@ -62,6 +62,7 @@ class ScopeView:
     visible: tuple[Analysed, ...] = ()
     ranked: tuple[Analysed, ...] = ()
     learnings: int = 0
+    is_large: bool = False
     shadows: frozenset[RecordId] = frozenset()
     live: frozenset[RecordId] = frozenset()
 
@@ -107,8 +108,14 @@ class KeptViews:
     def __init__(self, lines_max: int = _LINES_MAX) -> None:
         self._lines_max = lines_max
         self._lines = 0
+        self._large = 0
         self._kept: OrderedDict[Scope, ScopeView] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def has_large(self) -> bool:
+        """Whether one of the scopes has more learnings than a view tells of."""
+        return self._large > 0
 
     def get(self, scope: Scope, stamp: int, now: datetime) -> ScopeView | None:
         """The view of a scope, if one is kept that still holds."""
@@ -125,9 +132,11 @@ class KeptViews:
             self._drop(self._kept.pop(scope, None))
             self._kept[scope] = view
             self._lines += 1 + view.size
+            self._large += view.is_large
             while self._lines > self._lines_max:
                 self._drop(self._kept.popitem(last=False)[1])
 
     def _drop(self, view: ScopeView | None) -> None:
         if view is not None:
             self._lines -= 1 + view.size
+            self._large -= view.is_large

@@ -7,7 +7,6 @@ record is being superseded while the link back is missing, the views cannot tell
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from heapq import nlargest
 
 from runlore.domain import limits
 from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
@@ -78,7 +77,8 @@ class Views:
             places: list[Place] = []
             for view in self.each:
                 places.extend(view.places)
-            last = nlargest(LOOKED_AT_MAX, places)[-1]
+            # Each view has its own in order, so that sorting is little more than merging them.
+            last = sorted(places, reverse=True)[LOOKED_AT_MAX - 1]
             lines = [line for line in lines if line.place >= last]
             for_good = sum(view.count - view.live_count for view in self.each)
             more = max(0, for_good - sum(line.for_good for line in lines))
@@ -142,6 +142,7 @@ def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime)
         visible=tuple(newest[candidate.record.record_id] for candidate in found),
         ranked=tuple(each for each in newest.values() if passes(each.record, where)),
         learnings=len(learnings),
+        is_large=len(learnings) > LOOKED_AT_MAX,
         live=frozenset(record.record_id for record in live),
         shadows=shadowed_by(live),
     )

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.admission import edited
+from runlore.domain.admission import Edits, edited
 from runlore.domain.audit import Act, Change, moved
 from runlore.domain.errors import Conflict
-from runlore.domain.publication import Consequences, confirmed, consequences, require
+from runlore.domain.publication import BY_HAND, Consequences, Terms, confirmed, consequences, require
 from runlore.domain.record import RECORD, Move, Record, RecordId, transition
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import Transaction
+
+_AS_IT_IS = Edits()
 
 
 def confirm(
@@ -17,30 +19,44 @@ def confirm(
     candidate: Record,
     act: Act,
     *,
-    summary: str | None = None,
+    terms: Terms | None = None,
+    edits: Edits | None = None,
     supersedes: RecordId | None = None,
     accept_untrusted: bool = False,
 ) -> Record:
-    """Make a candidate active and retire what it replaces; a duplicate ends here and the original answers."""
+    """Make a candidate active and retire what it replaces; a duplicate ends here and the original answers.
+
+    The caller holds the locks of the candidate's scope, and of the one that the edits name.
+    """
+    on = terms or BY_HAND
     refuse_expired(candidate, act.at)
     transition(candidate, Move.CONFIRM)
-    text = candidate if summary is None else edited(candidate, summary)
+    text = candidate if edits is None or edits == _AS_IT_IS else edited(candidate, edits, now=act.at)
     outcome = consequences(text, surroundings(tx.records, text, act.at, named=supersedes), act.at)
     if outcome.duplicate_of is not None:
-        ended = replace(candidate, duplicate_of=outcome.duplicate_of.record_id)
-        tx.write([moved(candidate, Move.DUPLICATE, act, after=ended)])
+        end_as_duplicate(tx, candidate, outcome.duplicate_of, act, terms=terms)
         return outcome.duplicate_of
-    require(text, outcome, accept_untrusted=accept_untrusted)
-    after = confirmed(text, outcome, actor=act.actor, now=act.at)
+    require(text, outcome, terms=on, accept_untrusted=accept_untrusted)
+    after = confirmed(text, outcome, actor=act.actor, now=act.at, terms=on)
     change = moved(candidate, Move.CONFIRM, act, after=after)
     tx.write([*_retired(outcome, change.record.record_id, act), change])
     return change.record
 
 
-def reject(tx: Transaction, candidate: Record, act: Act) -> Record:
-    """Tombstone a candidate."""
+def end_as_duplicate(
+    tx: Transaction, candidate: Record, original: Record, act: Act, *, terms: Terms | None = None
+) -> Record:
+    """Tombstone a candidate that says what a learning says already."""
+    ended = replace(_reviewed(candidate, act, terms), duplicate_of=original.record_id)
+    change = moved(candidate, Move.DUPLICATE, act, after=ended)
+    tx.write([change])
+    return change.record
+
+
+def reject(tx: Transaction, candidate: Record, act: Act, *, terms: Terms | None = None) -> Record:
+    """Tombstone a candidate; `terms` tell of a decision that was not an operator's."""
     refuse_expired(candidate, act.at)
-    change = moved(candidate, Move.REJECT, act)
+    change = moved(candidate, Move.REJECT, act, after=_reviewed(candidate, act, terms))
     tx.write([change])
     return change.record
 
@@ -70,3 +86,14 @@ def _retired(outcome: Consequences, successor: RecordId, act: Act) -> list[Chang
         moved(record, Move.SUPERSEDE, act, after=replace(record, superseded_by=successor))
         for record in outcome.supersedes
     ]
+
+
+def _reviewed(candidate: Record, act: Act, terms: Terms | None) -> Record:
+    if terms is None:
+        return candidate
+    return replace(
+        candidate,
+        policy_decision=terms.decision,
+        policy_actor=terms.actor or act.actor,
+        automation_review=terms.review or candidate.automation_review,
+    )

@@ -13,7 +13,9 @@ from runlore.domain.projection import Receipt, ReceiptSection
 from runlore.domain.record import Record, RecordId, StateReason
 from runlore.domain.run import MemoryState, Run, RunId, RunMove, moved
 from runlore.domain.session import UNBOUND, Session, SessionId
+from runlore.flow.publish.feedback import forget_notes
 from runlore.flow.publish.forget import forget, to_forget
+from runlore.flow.publish.forget_sources import forget_sources, sources_of
 from runlore.ports.store import Collections, Transaction
 
 
@@ -53,7 +55,9 @@ def would_forget_session(collections: Collections, session: Session) -> Forgotte
 def forget_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
     """Erase a run. One that is still open ends here."""
     forgotten = would_forget_run(tx, run)
+    sources = sources_of(tx, run)
     records = _forget_records(tx, forgotten.records, act)
+    forget_sources(tx, run, sources)
     _erase_run(tx, run, act)
     tx.journal.erase_run(run.run_id)
     _forget_answers(tx, replace(forgotten, records=records), again=run.memory is MemoryState.FORGOTTEN)
@@ -98,10 +102,13 @@ def tombstones_of_session(collections: Collections, session_id: SessionId) -> tu
 def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
     """All of a run but its journal, which the caller erases."""
     tx.jobs.cancel(JobKind.REMEMBER, run.run_id)
+    tx.jobs.cancel(JobKind.CAPTURE, run.run_id)
     tx.pointers.delete([run.run_id])
+    tx.captures.delete([run.run_id])
     artifact_ids = tx.runs.artifact_names(run.run_id)
     tx.runs.delete_artifacts(artifact_ids)
     tx.counters.forget_answers(list(artifact_ids))
+    forget_notes(tx, run.run_id)
     tx.runs.delete_receipts([run.run_id])
     for receipt in tx.runs.receipts_naming(run.run_id):
         blanked = _without_text(receipt, run.run_id)

@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 
 from runlore.domain.admission import Draft, Stamp, admitted
 from runlore.domain.audit import Act, Change, made
+from runlore.domain.job import JobKind
+from runlore.domain.learning_policy import Mode
 from runlore.domain.record import Move, Origin, Record
+from runlore.flow.policies import current_learning
+from runlore.flow.queueing import queue
 from runlore.flow.surroundings import same_profile_key
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
@@ -21,10 +25,14 @@ class Intake:
 
 
 def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:
-    """Write candidates. A profile candidate notes what it would replace, so that a change shows."""
+    """Write candidates. A profile candidate notes what it would replace, so that a change shows.
+
+    Automation is asked to review them, but for proposals, which are an operator's alone to decide on.
+    """
     tx.lock({draft.scope for draft in drafts})
     changes = [made(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts]
     tx.write(changes)
+    _queue_reviews(tx, intake, [change.record for change in changes if change.record.proposal is None])
     return _records(changes)
 
 
@@ -33,6 +41,12 @@ def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Re
     changes = [made(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
     tx.write(changes)
     return _records(changes)
+
+
+def _queue_reviews(tx: Transaction, intake: Intake, candidates: Sequence[Record]) -> None:
+    if candidates and current_learning(tx).mode is not Mode.MANUAL_ONLY:
+        ids = (candidate.record_id for candidate in candidates)
+        queue(tx, intake.ids, JobKind.REVIEW, ids, at=intake.act.at)
 
 
 def _record(intake: Intake, draft: Draft) -> Record:

@@ -1,4 +1,4 @@
-"""The inbox: what waits for review, with what a confirmation of it would do."""
+"""The inbox: what waits for review and what confirming it would do; and learnings to look at again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import TypeAlias
 from runlore.domain import limits
 from runlore.domain.publication import Consequences, consequences
 from runlore.domain.record import Kind, Record, RecordId, State
+from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
 
@@ -21,6 +22,30 @@ class ReviewItem:
     record: Record
     outcome: Consequences
     rivals: tuple[RecordId, ...] = ()
+    attention: tuple[str, ...] = ()
+
+
+def due_items(learnings: Iterable[Record]) -> tuple[ReviewItem, ...]:
+    """The view of learnings that are due for revalidation: they stay active until somebody decides."""
+    return tuple(
+        ReviewItem(record=record, outcome=Consequences(), attention=_attention(record))
+        for record in learnings
+    )
+
+
+def _attention(record: Record) -> tuple[str, ...]:
+    """Why somebody should look at a learning."""
+    wrong, helped = record.feedback.wrong, record.feedback.helped
+    said = []
+    if wrong:
+        said.append(f"called wrong in {_runs(wrong)}{f', helped in {_runs(helped)}' if helped else ''}")
+    if record.revalidate_at is not None:
+        said.append(f"due for revalidation since {format_time(record.revalidate_at)}")
+    return tuple(said)
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"
 
 
 def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[ReviewItem, ...]:

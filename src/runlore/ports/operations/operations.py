@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from runlore.ports.operations.learning import LearningOperations
 from runlore.ports.operations.projection import ProjectionOperations
 from runlore.ports.operations.radar import RadarOperations
 from runlore.ports.operations.records import RecordOperations
@@ -14,6 +15,7 @@ class Operations(
     RecordOperations,
     ReviewOperations,
     RadarOperations,
+    LearningOperations,
     SessionOperations,
     ProjectionOperations,
     ServiceOperations,

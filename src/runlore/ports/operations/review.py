@@ -26,11 +26,15 @@ class ReviewRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewItem:
-    """A waiting record, what a confirmation would do, and other proposals for the same place."""
+    """A waiting record, what a confirmation would do, and other proposals for the same place.
+
+    `attention` says why a learning that is published waits: it was called wrong, or is due for revalidation.
+    """
 
     record: Record
     outcome: Consequences
     rivals: tuple[RecordId, ...] = ()
+    attention: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

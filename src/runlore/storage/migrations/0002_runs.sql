@@ -8,7 +8,7 @@ CREATE TABLE personas (
 
 CREATE INDEX personas_by_time ON personas (updated_at_ms, persona_id);
 
--- What sessions, runs, artifacts and receipts say, apart from the rows that are looked for. `owner` is what it
+-- What sessions, runs, artifacts, receipts and captures say, apart from the rows that are looked for. `owner` is what it
 -- belongs to, as KIND:ID. Rows are appended and only ever emptied, never deleted, so that SQLite keeps no stale
 -- copy of a text that is erased. `checksum` is of all other columns.
 CREATE TABLE texts (
@@ -133,6 +133,19 @@ CREATE TABLE run_pointer_scopes (
 ) /* clustered */;
 
 CREATE INDEX run_pointer_scopes_by_run ON run_pointer_scopes (run_id);
+
+-- What capture has made of runs, and whether a run read from outside; from where is the text at `text_revision`.
+-- Of a forgotten run that did, this much stays: what it read may stand in what came after it.
+CREATE TABLE run_captures (
+    run_id TEXT NOT NULL PRIMARY KEY REFERENCES runs (run_id) DEFERRABLE INITIALLY DEFERRED,
+    session_id TEXT NOT NULL,
+    opened_at_ms BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    is_untrusted BIGINT NOT NULL,
+    text_revision BIGINT
+) /* clustered */;
+
+CREATE INDEX run_captures_untrusted ON run_captures (session_id, opened_at_ms, run_id) WHERE is_untrusted = 1;
 
 -- Run memories where several daemons share a server; with SQLite they are files and this stays empty.
 CREATE TABLE run_memories (

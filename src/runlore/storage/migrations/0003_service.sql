@@ -56,6 +56,20 @@ CREATE TABLE notes (
     body TEXT NOT NULL
 ) /* clustered */;
 
+-- How much models were used, by purpose and day (UTC).
+CREATE TABLE model_use (
+    purpose TEXT NOT NULL,
+    day TEXT NOT NULL,
+    calls BIGINT NOT NULL,
+    failures BIGINT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    cost_micro_usd BIGINT NOT NULL,
+    PRIMARY KEY (purpose, day)
+) /* clustered */;
+
+CREATE INDEX model_use_by_day ON model_use (day, purpose);
+
 -- Kept answers are pruned by their age, and with what they name.
 CREATE INDEX answers_by_time ON answers (at_ms);
 

@@ -71,6 +71,7 @@ def _renumber_if_restored(target: "PostgresTarget") -> None:
     with target.transaction():
         target.rows("UPDATE records SET change = 0")
         target.rows("UPDATE runs SET change = 0")
+        target.rows("DELETE FROM scope_departures")
         target.rows("UPDATE store_meta SET value = ? WHERE name = 'store_id'", secrets.token_hex(16))
 
 

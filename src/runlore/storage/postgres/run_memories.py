@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.domain.storable import is_storable
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.storage.owed_memories import is_unchanged
@@ -42,8 +42,7 @@ class TableRunMemories:
 
     def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
         """Keep a memory while it is owed: what was stored, pruned or forgotten meanwhile stays as it is."""
-        body = body_of(memory)
-        row: tuple[SqlValue, ...] = (memory.run_id, checksum_of(body), body.decode())
+        row = _row(memory)
         with self._writing() as session:
             states = session.rows(_STATE, (memory.run_id,))
             if not states or states[0][0] != MemoryState.PENDING.value:
@@ -51,6 +50,19 @@ class TableRunMemories:
             # Behind the lock: whoever puts after us, under a newer policy, waits and takes our place.
             if owed is None or is_unchanged(SqlPolicies(session), SqlJobs(session), owed):
                 session.run([Statement(sql=_PUT, rows=[row])])
+
+    def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
+        """Note a receipt in a memory that is kept."""
+        if not is_storable(run_id):
+            return
+        with self._writing() as session:
+            states = session.rows(_STATE, (run_id,))
+            if not states or states[0][0] != MemoryState.STORED.value:
+                return
+            rows = session.rows(_LOCKED, (run_id,))
+            found = _read(rows[0]) if rows else None
+            if isinstance(found, RunMemory) and found.capture is not capture:
+                session.run([Statement(sql=_PUT, rows=[_row(found.with_capture(capture))])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run; None when there is none."""
@@ -96,6 +108,11 @@ class TableRunMemories:
                 return False
             session.run([Statement(sql=_DELETE, rows=[(found.run_id,)])])
         return True
+
+
+def _row(memory: RunMemory) -> tuple[SqlValue, ...]:
+    body = body_of(memory)
+    return (memory.run_id, checksum_of(body), body.decode())
 
 
 def _read(row: Row) -> RunMemory | Unreadable:

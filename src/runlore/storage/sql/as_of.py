@@ -73,7 +73,7 @@ def _then(
         record_id = RecordId(row[0])
         if record_id in histories:
             replayed = audit.as_of(histories[record_id], moment)
-            if replayed is not None and filters.admits(where, replayed):
+            if replayed is not None and where.admits(replayed):
                 yield replayed
         elif record_id in records:
             yield records[record_id]

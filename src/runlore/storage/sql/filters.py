@@ -1,14 +1,14 @@
-"""A list's filter as SQL, and the same filter on a record that was replayed from its events."""
+"""A list's filter as SQL: what `RecordFilter.admits` says of a value."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from runlore.domain.record import Layer, Record, State
+from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter
-from runlore.storage.sql.rows import LIVE
+from runlore.storage.sql.rows import name_digest
 from runlore.storage.sql.session import SqlValue, in_list
 
 # Each scope is a walk of its own in the index; many more than this read the list by time instead.
@@ -38,7 +38,16 @@ class Condition:
 
 def asks_for_nothing(where: RecordFilter) -> bool:
     """Whether some part of the filter is an empty set."""
-    parts = (where.layers, where.kinds, where.states, where.scopes, where.proposals)
+    parts: tuple[frozenset[object] | None, ...] = (
+        where.layers,
+        where.kinds,
+        where.states,
+        where.scopes,
+        where.scope_kinds,
+        where.proposals,
+        where.tiers,
+        where.decisions,
+    )
     return any(part is not None and not part for part in parts)
 
 
@@ -48,7 +57,7 @@ def walks(where: RecordFilter) -> tuple[RecordFilter, ...]:
         if len(where.scopes) > SCOPE_WALKS_MAX:
             return (where,)
         return tuple(replace(where, scopes=frozenset({scope})) for scope in sorted(where.scopes))
-    if where.states is None and where.layers is None and where.kinds is None:
+    if where.published or (where.states is None and where.layers is None and where.kinds is None):
         return (where,)
     return tuple(
         replace(where, states=frozenset({state}), layers=frozenset({layer}))
@@ -64,33 +73,33 @@ def condition(where: RecordFilter) -> Condition:
         ("layer", where.layers),
         ("kind", where.kinds),
         ("state", where.states),
+        ("scope_kind", where.scope_kinds),
         ("proposal", where.proposals),
+        ("publish_tier", where.tiers),
+        ("policy_decision", where.decisions),
     )
     for column, members in enums:
         if members is not None:
             # Written out, since the members are ours and a partial index needs to see them.
             values = [f"'{member.value}'" for member in sorted(members)]
-            is_one_of = f"= {values[0]}" if len(values) == 1 else f"IN ({', '.join(values)})"
-            result = result.also(f"{column} {is_one_of}")
+            one = len(values) == 1
+            is_one_of = f"= {values[0]}" if one else f"IN ({', '.join(values)})"
+            is_none_of = f"<> {values[0]}" if one else f"NOT IN ({', '.join(values)})"
+            # Said twice negated where the index of what was published is to be walked: SQLite would rather
+            # look the state up in another one, and sort. PostgreSQL takes both for the same.
+            result = result.also(
+                f"NOT ({column} {is_none_of})" if where.published else f"{column} {is_one_of}"
+            )
+    if where.published:
+        result = result.also("published_at_ms IS NOT NULL")
+    for column, name in (("policy_actor", where.actor), ("rule", where.rule)):
+        if name is not None:
+            result = result.also(f"{column} = ?", name_digest(name))
     if where.scopes is not None:
-        result = result.also(*_scope_term(where.scopes))
+        result = result.also(*scope_term(where.scopes))
     if where.now is not None:
         result = result.also("(due_at_ms IS NULL OR due_at_ms > ?)", to_milliseconds(where.now))
     return result
-
-
-def admits(where: RecordFilter, record: Record) -> bool:
-    """Whether a record passes the filter: what `condition` says, on a value."""
-    sets: tuple[tuple[object, frozenset[object] | None], ...] = (
-        (record.layer, where.layers),
-        (record.kind, where.kinds),
-        (record.state, where.states),
-        (record.scope, where.scopes),
-        (record.proposal, where.proposals),
-    )
-    if any(members is not None and value not in members for value, members in sets):
-        return False
-    return not (where.now is not None and record.state in LIVE and record.is_expired(where.now))
 
 
 def _layers(where: RecordFilter) -> frozenset[Layer]:
@@ -98,7 +107,8 @@ def _layers(where: RecordFilter) -> frozenset[Layer]:
     return layers if where.kinds is None else layers & {kind.layer for kind in where.kinds}
 
 
-def _scope_term(scopes: frozenset[Scope]) -> tuple[str, *tuple[SqlValue, ...]]:
+def scope_term(scopes: frozenset[Scope]) -> tuple[str, *tuple[SqlValue, ...]]:
+    """The term that asks for some scopes, with its parameters."""
     by_kind: dict[str, list[str]] = {}
     for scope in sorted(scopes):
         by_kind.setdefault(scope.kind.value, []).append(scope.id)

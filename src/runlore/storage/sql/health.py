@@ -14,6 +14,7 @@ from runlore.domain.policy import PolicyName
 from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
 from runlore.storage.sql import journal_health, owned_texts, record_health
+from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.runs import SqlRuns
@@ -33,6 +34,7 @@ _OWNERS = (
     ("runs", "run", "run_id"),
     ("artifacts", "artifact", "artifact_id"),
     ("receipts", "receipt", "run_id"),
+    ("run_captures", "capture", "run_id"),
 )
 
 
@@ -81,6 +83,8 @@ def _rows(session: Session) -> Iterator[str]:
     yield from _each(session, "personas", "persona_id", lambda name: sessions.find_persona(PersonaId(name)))
     yield from _each(session, "runs", "run_id", lambda name: runs.find(RunId(name)))
     yield from _each(session, "receipts", "run_id", lambda name: runs.get_receipt(RunId(name)))
+    captures = SqlCaptures(session)
+    yield from _each(session, "run_captures", "run_id", lambda name: captures.get(RunId(name)))
     tokens, jobs, policies = SqlTokens(session), SqlJobs(session), SqlPolicies(session)
     yield from _each(session, "tokens", "token_id", tokens.find)
     yield from _each(

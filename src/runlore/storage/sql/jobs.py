@@ -4,7 +4,7 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost
+from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
 from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, checked, damaged, milliseconds, moment
@@ -24,21 +24,28 @@ _COLUMNS = (
     "created_at_ms",
 )
 _ALL = ", ".join(_COLUMNS)
+_INSERT = f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO "
+_PUT_NEW = _INSERT + "NOTHING"
 # A dead job gives its place to the new one, id and all: nobody's earlier claim fits that.
 _PUT = (
-    f"INSERT INTO jobs ({_ALL}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (kind, subject) DO UPDATE SET "
+    _INSERT
+    + "UPDATE SET "
     + ", ".join(f"{column} = excluded.{column}" for column in _COLUMNS if column not in ("kind", "subject"))
     + " WHERE jobs.state = 'dead'"
 )
 # The first term is that of the index whose order this is.
 _CLAIMABLE = (
     "SELECT job_id FROM jobs WHERE state <> 'dead' AND kind IN ({kinds})"
-    " AND ((state = 'waiting' AND due_at_ms <= ?) OR (state = 'leased' AND lease_until_ms <= ?))"
+    " AND ((state = 'waiting' AND due_at_ms <= ?) OR (state = 'leased' AND lease_until_ms <= ?)){unless}"
     " ORDER BY due_at_ms, job_id LIMIT 1"
 )
 _CLAIM = (
     "UPDATE jobs SET state = ?, attempts = attempts + 1, fence = fence + 1, holder = ?, lease_until_ms = ?"
     f" WHERE job_id = ({{claimable}}) RETURNING {_ALL}"
+)
+_HASTEN = (
+    "UPDATE jobs SET due_at_ms = CASE WHEN due_at_ms > ? THEN ? ELSE due_at_ms END, error = ''"
+    " WHERE state = 'waiting' AND (due_at_ms > ? OR error <> '') AND kind IN ({kinds})"
 )
 _HELD = "job_id = ? AND fence = ? AND state = 'leased'"
 _HEARTBEAT = f"UPDATE jobs SET state = ?, lease_until_ms = ? WHERE {_HELD}"
@@ -47,6 +54,15 @@ _FINISH = f"DELETE FROM jobs WHERE {_HELD}"
 _FAIL = (
     "UPDATE jobs SET state = ?, error = ?, due_at_ms = COALESCE(?, due_at_ms), lease_until_ms = NULL,"
     f" holder = NULL WHERE {_HELD}"
+)
+# The attempt that the claim counted is taken back, here and below.
+_BURY = (
+    "UPDATE jobs SET state = ?, error = ?, lease_until_ms = NULL, holder = NULL, attempts = attempts - 1"
+    f" WHERE {_HELD}"
+)
+_POSTPONE = (
+    "UPDATE jobs SET state = ?, error = ?, due_at_ms = ?, lease_until_ms = NULL, holder = NULL,"
+    f" attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END WHERE {_HELD}"
 )
 _RETRY = "UPDATE jobs SET state = ?, attempts = 0, due_at_ms = ? WHERE job_id = ?"
 _CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
@@ -59,30 +75,53 @@ class SqlJobs:
         self._session = session
 
     @writing
-    def put(self, job: Job) -> bool:
-        """Queue a job, or queue it as claimed already; False when there is a living one like it."""
+    def put(self, job: Job, *, revives: bool = True) -> bool:
+        """Queue a job, or queue it as claimed already; False when there is one like it that stays."""
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
         checked(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
-        return self._changes(_PUT, _values(job)) == 1
+        return self._changes(_PUT if revives else _PUT_NEW, _values(job)) == 1
 
     @writing
     def claim(
-        self, kinds: frozenset[JobKind], *, holder: str, now: datetime, lease_until: datetime
+        self,
+        kinds: frozenset[JobKind],
+        *,
+        holder: str,
+        now: datetime,
+        lease_until: datetime,
+        passing_over: str | None = None,
     ) -> Job | None:
-        """Take the job that is due longest, of those that wait or whose lease has lapsed."""
+        """Take the job that is due longest, of those that wait or whose lease has lapsed.
+
+        Only whoever dies at it, or cannot write any more, lets the lease of a last attempt lapse.
+        """
         if not kinds:
             return None
         leased = JOB.after(JobState.WAITING, JobMove.CLAIM, name=holder)
         assert leased is JOB.after(JobState.LEASED, JobMove.RECLAIM, name=holder)
+        claimable, asked = _claimable(kinds, now, passing_over)
+        sql = _CLAIM.format(claimable=claimable + self._session.dialect.skip_locked)
+        while rows := self._session.rows(sql, (leased.value, holder, to_milliseconds(lease_until), *asked)):
+            job = _read(rows[0])
+            if job.attempts <= limits.JOB_ATTEMPTS_MAX:
+                return job
+            dead = JOB.after(leased, JobMove.GIVE_UP, name=job.job_id)
+            self._as_holder(job, _BURY, dead.value, never_ended(job)[: limits.ERROR_CHARS_MAX])
+        return None
+
+    def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
+        """Whether there is one of these kinds that `claim` would see to now."""
+        return bool(kinds) and bool(self._session.rows(*_claimable(kinds, now, passing_over)))
+
+    @writing
+    def hasten(self, kinds: frozenset[JobKind], now: datetime) -> int:
+        """Let those of these kinds that wait for anything be due now, and forget what for: how many."""
         wanted = sorted(kind.value for kind in kinds)
-        claimable = _CLAIMABLE.format(kinds=in_list(wanted)) + self._session.dialect.skip_locked
+        if not wanted:
+            return 0
         now_ms = to_milliseconds(now)
-        rows = self._session.rows(
-            _CLAIM.format(claimable=claimable),
-            (leased.value, holder, to_milliseconds(lease_until), *wanted, now_ms, now_ms),
-        )
-        return _read(rows[0]) if rows else None
+        return self._changes(_HASTEN.format(kinds=in_list(wanted)), (now_ms, now_ms, now_ms, *wanted))
 
     @writing
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
@@ -112,6 +151,13 @@ class SqlJobs:
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
         told = made_storable(error)[: limits.ERROR_CHARS_MAX]
         self._as_holder(job, _FAIL, state.value, told, milliseconds(retry_at))
+
+    @writing
+    def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
+        """Let a job wait until a moment, and do not count the attempt; Conflict as above."""
+        state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
+        told = made_storable(reason)[: limits.ERROR_CHARS_MAX]
+        self._as_holder(job, _POSTPONE, state.value, told, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
@@ -154,6 +200,15 @@ class SqlJobs:
 
     def _changes(self, sql: str, values: Parameters) -> int:
         return self._session.run([Statement(sql=sql, rows=[values])])[0]
+
+
+def _claimable(
+    kinds: frozenset[JobKind], now: datetime, passing_over: str | None
+) -> tuple[str, tuple[SqlValue, ...]]:
+    """What selects the job to be claimed, with its parameters."""
+    wanted, now_ms = sorted(kind.value for kind in kinds), to_milliseconds(now)
+    unless, passed = ("", ()) if passing_over is None else (" AND error <> ?", (passing_over,))
+    return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, now_ms, now_ms, *passed)
 
 
 def _values(job: Job) -> Parameters:

@@ -1,8 +1,9 @@
 """Lists of which records there are, without what they say: read from an index alone, nothing is replayed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from runlore.domain.record import Kind, State
+from runlore.domain.record import Kind, RecordId, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
 from runlore.ports.store import RecordFilter, RecordLine
@@ -12,6 +13,8 @@ from runlore.storage.sql.session import Session, chunks
 _COLUMNS = ", revision, kind, state, scope_kind, scope_id, due_at_ms, superseded_by"
 
 _LATEST = "(SELECT max(change) FROM records WHERE scope_kind = ? AND scope_id = ?)"
+_LATEST_DEPARTURE = "(SELECT max(change) FROM scope_departures)"
+_DEPARTURES = "SELECT scope_kind, scope_id, change FROM scope_departures WHERE {scopes}"
 # So many columns a database answers in one row, and more.
 _SCOPES_AT_ONCE = 100
 
@@ -19,12 +22,18 @@ _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 
 
-def lines(session: Session, where: RecordFilter, *, limit: int) -> tuple[RecordLine, ...]:
-    """The newest first."""
+def lines(
+    session: Session,
+    where: RecordFilter,
+    *,
+    limit: int,
+    before: tuple[datetime, RecordId] | None = None,
+) -> tuple[RecordLine, ...]:
+    """The newest first, after a place in that order."""
     if limit <= 0 or filters.asks_for_nothing(where):
         return ()
     parts = filters.walks(where)
-    walks = [listing.walk(part, before=None, limit=limit, more=_COLUMNS) for part in parts]
+    walks = [listing.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
     if not walks:
         return ()
     merged = listing.merged(walks, limit=limit)
@@ -56,9 +65,23 @@ def stamps(session: Session, scopes: Sequence[Scope]) -> dict[Scope, int | None]
     found: dict[Scope, int | None] = {}
     for chunk in chunks(scopes, _SCOPES_AT_ONCE):
         parameters = [part for scope in chunk for part in (scope.kind.value, scope.id)]
-        sql = f"SELECT {session.dialect.settled}, {', '.join([_LATEST] * len(chunk))}"
-        settled, *latest = session.rows(sql, parameters)[0]
-        for scope, change in zip(chunk, latest, strict=True):
-            if change is not None:
-                found[scope] = change if change < settled else None
+        sql = f"SELECT {session.dialect.settled}, {_LATEST_DEPARTURE}, {', '.join([_LATEST] * len(chunk))}"
+        settled, departure, *latest = session.rows(sql, parameters)[0]
+        changes = {scope: change for scope, change in zip(chunk, latest, strict=True) if change is not None}
+        if departure is not None:
+            earlier = {scope: change for scope, change in changes.items() if change < departure}
+            changes |= _departures(session, earlier)
+        found |= {scope: change if change < settled else None for scope, change in changes.items()}
+    return found
+
+
+def _departures(session: Session, changes: Mapping[Scope, int]) -> dict[Scope, int]:
+    """The changes of these scopes, with the latest departure where that is later than all that is left."""
+    if not changes:
+        return {}
+    term, *parameters = filters.scope_term(frozenset(changes))
+    found = dict(changes)
+    for scope_kind, scope_id, departure in session.rows(_DEPARTURES.format(scopes=term), parameters):
+        scope = Scope(ScopeKind(scope_kind), scope_id)
+        found[scope] = max(found[scope], departure)
     return found

@@ -138,6 +138,22 @@ class SqlPointers:
         """Those whose semantic capture is owed, the oldest first."""
         return self._where("capture = 'pending'", _OLDEST_FIRST, limit)
 
+    def skipped(
+        self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
+    ) -> tuple[Pointer, ...]:
+        """Those whose semantic capture was skipped, the oldest first."""
+        condition = "capture = 'skipped'"
+        parameters: list[SqlValue] = []
+        if session_id is not None:
+            if not is_storable(session_id):
+                return ()
+            condition += " AND session_id = ?"
+            parameters.append(session_id)
+        if since is not None:
+            condition += " AND captured_at_ms >= ?"
+            parameters.append(to_milliseconds(since))
+        return self._where(condition, _OLDEST_FIRST, limit, *parameters)
+
     @writing
     def put(self, pointers: Iterable[Pointer]) -> None:
         """Write pointers, each in place of an earlier one of its run."""

@@ -73,9 +73,11 @@ class SqlRecords:
             return ()
         return as_of.page_as_of(self._session, where, moment, limit=limit, before=before)
 
-    def lines(self, where: RecordFilter, *, limit: int) -> tuple[RecordLine, ...]:
+    def lines(
+        self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
+    ) -> tuple[RecordLine, ...]:
         """The newest first, without what the records say."""
-        return lines.lines(self._session, where, limit=limit)
+        return lines.lines(self._session, where, limit=limit, before=before)
 
     def count_lines(self, where: RecordFilter) -> int:
         """How many records pass a filter."""
@@ -137,6 +139,23 @@ class SqlRecords:
             )
             found.update((origins[row[0]], RecordId(row[1])) for row in self._session.rows(sql, chunk))
         return found
+
+    def revalidation_due(
+        self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
+    ) -> tuple[Record, ...]:
+        """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
+        where = RecordFilter(scopes=scopes, now=now)
+        if limit <= 0 or filters.asks_for_nothing(where):
+            return ()
+        asked = filters.condition(where).also(
+            "revalidate_at_ms IS NOT NULL AND revalidate_at_ms <= ?", to_milliseconds(now)
+        )
+        due = (
+            f"SELECT record_id, revalidate_at_ms FROM records WHERE {asked.sql}"
+            " ORDER BY revalidate_at_ms, record_id LIMIT ?"
+        )
+        order = "f.revalidate_at_ms, f.record_id"
+        return reading.records_of(self._session, due, (*asked.parameters, limit), order=order)
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
         """Live records whose `expires_at` has come, the earliest first."""

@@ -6,6 +6,7 @@ see is found when it is read.
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
@@ -19,6 +20,7 @@ from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, Re
 from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.verdict import rule_of
 from runlore.storage.sql.session import Row, SqlValue
 
 EVENT_COLUMNS = (
@@ -37,7 +39,7 @@ EVENT_COLUMNS = (
 CHECKSUM, _CHANGES, BODY = (EVENT_COLUMNS.index(name) for name in ("checksum", "changes", "body"))
 # A query that reads records answers these two after the event's columns.
 _RECORD_ID, _REVISION = len(EVENT_COLUMNS), len(EVENT_COLUMNS) + 1
-# What a record keeps from its beginning, as a rule.
+# What a record keeps from its beginning, as a rule: a publication may change its kind and move it elsewhere.
 STEADY_COLUMNS = (
     "layer",
     "kind",
@@ -52,7 +54,18 @@ STEADY_COLUMNS = (
     "source_session",
     "created_at_ms",
 )
-MOVING_COLUMNS = ("state", "superseded_by", "due_at_ms", "revision")
+MOVING_COLUMNS = (
+    "state",
+    "superseded_by",
+    "publish_tier",
+    "policy_decision",
+    "policy_actor",
+    "rule",
+    "published_at_ms",
+    "due_at_ms",
+    "revalidate_at_ms",
+    "revision",
+)
 LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 BASE_EVERY_REVISIONS = 16
 
@@ -79,8 +92,24 @@ def steady_values(record: Record) -> tuple[SqlValue, ...]:
 def moving_values(record: Record) -> tuple[SqlValue, ...]:
     """The values of `MOVING_COLUMNS`."""
     expires_at = record.expires_at if record.state in LIVE else None
-    due_at_ms = None if expires_at is None else to_milliseconds(expires_at)
-    return (record.state.value, record.superseded_by, due_at_ms, record.revision)
+    revalidate_at = record.revalidate_at if record.state is State.ACTIVE else None
+    return (
+        record.state.value,
+        record.superseded_by,
+        None if record.publish_tier is None else record.publish_tier.value,
+        None if record.policy_decision is None else record.policy_decision.value,
+        name_digest(record.policy_actor),
+        name_digest(rule_of(record)),
+        _milliseconds(record.published_at),
+        _milliseconds(expires_at),
+        _milliseconds(revalidate_at),
+        record.revision,
+    )
+
+
+def name_digest(name: str | None) -> str | None:
+    """What a name is looked for by, ignoring case; None where there is no name."""
+    return digest(name.casefold()) if name else None
 
 
 def digest(text: str) -> str:
@@ -214,6 +243,10 @@ def damaged(what: str) -> Corrupt:
         code="store.damaged",
         hint="restore the store from a backup or an export",
     )
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else to_milliseconds(moment)
 
 
 def _subject(semantic_key: str) -> str | None:

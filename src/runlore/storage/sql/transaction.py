@@ -9,9 +9,11 @@ from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
 from runlore.storage.sql import answers, dump, erasure, writes
+from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.journal import SqlJournal
+from runlore.storage.sql.model_use import SqlModelUse
 from runlore.storage.sql.pointers import SqlPointers
 from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.processes import SqlProcesses
@@ -32,6 +34,8 @@ class _Collections:
         self.runs = SqlRuns(session)
         self.journal = SqlJournal(session)
         self.pointers = SqlPointers(session)
+        self.captures = SqlCaptures(session)
+        self.model_use = SqlModelUse(session)
         self.processes = SqlProcesses(session)
         self.jobs = SqlJobs(session)
         self.policies = SqlPolicies(session)

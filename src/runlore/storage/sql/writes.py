@@ -54,6 +54,12 @@ _INSERT_EVENT = (
     " ON CONFLICT DO NOTHING"
 )
 _INSERT_SOURCE = "INSERT INTO record_sources (source_id, record_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+# Numbers of transactions that run at once may come in any order.
+_DEPART = (
+    "INSERT INTO scope_departures (scope_kind, scope_id, change) VALUES (?, ?, {change})"
+    " ON CONFLICT (scope_kind, scope_id) DO UPDATE SET change = CASE"
+    " WHEN scope_departures.change > excluded.change THEN scope_departures.change ELSE excluded.change END"
+)
 _DELETE_SOURCE = "DELETE FROM record_sources WHERE source_id = ? AND record_id = ?"
 
 
@@ -145,6 +151,7 @@ def _write_piece(session: Session, piece: Sequence[Change]) -> None:
         ),
         Statement(sql=_INSERT_EVENT, rows=[event_values(change) for change in piece]),
         *_source_statements(steps),
+        Statement(sql=_numbered(_DEPART, number), rows=_departures(steps)),
     )
     counts = session.run(statements)
     if sum(counts[:3]) != len(steps) or counts[3] != len(piece):
@@ -191,6 +198,13 @@ def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:
         gone.extend((source_id, record_id) for source_id in sorted(old - new))
         added.extend((source_id, record_id) for source_id in sorted(new - old))
     return Statement(sql=_DELETE_SOURCE, rows=gone), Statement(sql=_INSERT_SOURCE, rows=added)
+
+
+def _departures(steps: Sequence[_Step]) -> list[Parameters]:
+    """The scopes that records are moved out of, in their order: nobody waits for who waits for them."""
+    moves = ((step.first.before, step.last.record) for step in steps)
+    left = {before.scope for before, after in moves if before is not None and before.scope != after.scope}
+    return [(scope.kind.value, scope.id) for scope in sorted(left)]
 
 
 def _inserted(record: Record, moved_at_ms: int) -> Parameters:

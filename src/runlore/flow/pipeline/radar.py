@@ -1,4 +1,4 @@
-"""What takes more than one stage: adopting a radar finding, and undoing that."""
+"""Adopting a radar finding, and undoing that."""
 
 from dataclasses import dataclass, replace
 
@@ -33,7 +33,7 @@ def take_findings(
     tx: Transaction, intake: Intake, findings: tuple[Finding, ...], *, scope: Scope, outside: bool
 ) -> tuple[Record, ...]:
     """The scan's episode first, then a candidate for each finding."""
-    scan = append(tx, intake, [scan_draft(findings, scope=scope)])[0]
+    scan = append(tx, intake, [scan_draft(findings, scope=scope, outside=outside)])[0]
     drafts = [finding_draft(f, scope=scope, scan_id=scan.record_id, outside=outside) for f in findings]
     return (scan, *propose(tx, intake, drafts))
 

@@ -1,0 +1,172 @@
+"""What the context of a session costs with up to a million learnings in view.
+
+Every learning can reach a prompt, and the session sees them all, through two projects. The operation is
+called as the daemon calls it, without HTTP. Beside it stands the ranking alone, which is the least that an
+exact answer takes, and the same call of a session that sees nothing.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from bench.measure import Percentiles, print_table
+from bench.ranking_corpus import NOW, corpus, queries
+from runlore.config.settings import Settings
+from runlore.daemon.app import Application
+from runlore.daemon.parts import Parts
+from runlore.daemon.wiring import open_parts
+from runlore.domain.audit import Act, RecordEvent, made, moved
+from runlore.domain.ranking import RankFilter
+from runlore.domain.record import (
+    PROMPT_KINDS,
+    Kind,
+    Move,
+    PolicyDecision,
+    PublishTier,
+    Record,
+    RecordId,
+    Sensitivity,
+    State,
+)
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
+
+TITLE = "a session's memory context with 1k, 100k and 1M learnings in view, beside the ranking alone"
+
+SIZES = (1_000, 100_000, 1_000_000)
+RECORDS_VARIABLE = "RUNLORE_BENCH_RECORDS_MAX"
+QUERIES = 300
+WARM_UP = 10
+LIMIT = 12
+AT_ONCE = 20_000
+PROJECTS = tuple(Scope(ScopeKind.PROJECT, f"project-{number}") for number in range(2))
+KINDS = (Kind.FACT, Kind.DECISION)
+SEEING, BLIND = SessionId("seeing"), SessionId("blind")
+OPERATOR = ops.Caller(actor="operator", role=ops.Role.OPERATOR)
+BY = Act(actor="operator", at=NOW)
+
+History = tuple[Record, Sequence[RecordEvent]]
+
+
+def main() -> None:
+    """Measure each size on this file system."""
+    records_max = int(os.environ.get(RECORDS_VARIABLE, SIZES[-1]))
+    for size in (size for size in SIZES if size <= records_max):
+        print(f"{size:,} learnings ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="runlore-bench-", dir=Path.cwd()) as folder:
+            parts = open_parts(Settings(state_root=str(Path(folder) / "home")))
+            try:
+                _fill(parts, size)
+                _report(parts, size)
+            finally:
+                parts.close()
+
+
+def _report(parts: Parts, size: int) -> None:
+    application = Application(parts, OPERATOR)
+    index = parts.follower.answer(lambda reading: reading.searchable, needs_index=True)
+    assert index is not None
+    where = RankFilter(
+        kinds=PROMPT_KINDS,
+        states=frozenset({State.ACTIVE}),
+        scopes=frozenset(PROJECTS),
+        include_sensitive=False,
+        now=parts.clock.now(),
+    )
+    calls: dict[str, Callable[[str], object]] = {
+        "the ranking alone": lambda query: index.search(query, where=where, limit=LIMIT),
+        "context that sees nothing": lambda query: _context(application, BLIND, query),
+        "context, with a query": lambda query: _context(application, SEEING, query),
+        "context, all that is eligible": lambda _: _context(application, SEEING, None),
+    }
+    cpu, wall = _alternating(calls)
+    bare = cpu["the ranking alone"].p50_ms
+    rows = [
+        (
+            f"{size:,} learnings",
+            name,
+            *(
+                f"{ms:.2f}"
+                for ms in (cpu[name].p50_ms, cpu[name].p95_ms, wall[name].p50_ms, wall[name].p95_ms)
+            ),
+            f"{cpu[name].p50_ms / bare:.1f}",
+        )
+        for name in calls
+    ]
+    print_table(
+        ("in view", "call", "CPU p50 ms", "CPU p95 ms", "wall p50 ms", "wall p95 ms", "of the ranking"), rows
+    )
+
+
+def _alternating(
+    calls: dict[str, Callable[[str], object]],
+) -> tuple[dict[str, Percentiles], dict[str, Percentiles]]:
+    """The calls in turn, so that a busy machine slows all of them: CPU time of this thread, and wall time."""
+    cpu: dict[str, list[int]] = {name: [] for name in calls}
+    wall: dict[str, list[int]] = {name: [] for name in calls}
+    for number, query in enumerate(queries(QUERIES + WARM_UP)):
+        for name, call in calls.items():
+            started, began = time.perf_counter_ns(), time.thread_time_ns()
+            call(query)
+            ended, finished = time.thread_time_ns(), time.perf_counter_ns()
+            if number >= WARM_UP:
+                cpu[name].append(ended - began)
+                wall[name].append(finished - started)
+    told = ({name: Percentiles.of(taken) for name, taken in each.items()} for each in (cpu, wall))
+    return next(told), next(told)
+
+
+def _context(application: Application, session_id: SessionId, query: str | None) -> ops.MemoryContext:
+    answer = application.memory_context(ops.ContextRequest(session_id=session_id, query=query))
+    assert bool(answer.learned_context.entries) == (session_id == SEEING)
+    return answer
+
+
+def _fill(parts: Parts, size: int) -> None:
+    """Whole histories, as an import writes them, and two sessions: one sees all, the other one nothing."""
+    histories = _histories(size)
+    while piece := list(islice(histories, AT_ONCE)):
+        with parts.store.transaction() as tx:
+            tx.load(piece)
+    application = Application(parts, OPERATOR)
+    application.create_session(
+        ops.NewSession(session_id=SEEING, project_ids=tuple(scope.id for scope in PROJECTS))
+    )
+    application.create_session(ops.NewSession(session_id=BLIND))
+
+
+def _histories(size: int) -> Iterator[History]:
+    """Learnings that every prompt of the session may get."""
+    for number, record in enumerate(corpus(size)):
+        kind = KINDS[number % len(KINDS)]
+        learning = replace(
+            record,
+            # Ids are ordered by time, as those that Runlore makes.
+            record_id=RecordId(f"rec_{number:012}"),
+            kind=kind,
+            layer=kind.layer,
+            state=State.CONSTRAINED,
+            scope=PROJECTS[number // len(KINDS) % len(PROJECTS)],
+            sensitivity=Sensitivity.NORMAL,
+            expires_at=None,
+        )
+        first = made(learning, Move.PROPOSE, replace(BY, at=record.created_at))
+        published = replace(
+            first.record,
+            publish_tier=PublishTier.ACTIVE,
+            policy_decision=PolicyDecision.MANUAL,
+            policy_actor="operator",
+            published_at=record.created_at,
+        )
+        second = moved(first.record, Move.CONFIRM, replace(BY, at=record.created_at), after=published)
+        yield second.record, (first.event, second.event)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Which models there are: one frozen part of the settings. Keys come from the environment alone.
+
+A key goes to the address that it was meant for: a provider with an address of its own gets one only where
+`api_key_env` names it, and over plain http only on this machine.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.ports.model import Provider, ProviderKind
+
+if TYPE_CHECKING:
+    from runlore.config.file import ModelsTable, ProviderTable
+
+MODEL_VARIABLE = "RUNLORE_MODEL"
+BUILT_IN = (
+    Provider(
+        name="openai",
+        kind=ProviderKind.OPENAI,
+        base_url="https://api.openai.com/v1",
+        api_key_env="OPENAI_API_KEY",
+    ),
+    Provider(
+        name="anthropic",
+        kind=ProviderKind.ANTHROPIC,
+        base_url="https://api.anthropic.com",
+        api_key_env="ANTHROPIC_API_KEY",
+    ),
+)
+_BY_KIND = {provider.kind: provider for provider in BUILT_IN}
+_BY_NAME = {provider.name: provider for provider in BUILT_IN}
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_KEY_CHARS_MAX = 4_096
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The model that is asked where a policy names none (empty: none), and the providers by their names."""
+
+    default: str = ""
+    providers: tuple[Provider, ...] = BUILT_IN
+
+
+def read_models(table: "ModelsTable | None", environment: Mapping[str, str], path: str) -> ModelSettings:
+    """The file's table, with the keys and the default model of the environment."""
+    tables = {} if table is None else table.providers
+    providers = {**_BY_NAME, **{name: _provider(name, tables[name], path) for name in tables}}
+    chosen, named = environment.get(MODEL_VARIABLE, "").strip(), MODEL_VARIABLE
+    if not chosen and table is not None:
+        chosen, named = table.default, f"models.default in {path}"
+    return ModelSettings(
+        default=_checked_default(chosen, named, providers),
+        providers=tuple(_with_key(provider, environment) for provider in providers.values()),
+    )
+
+
+def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
+    where = f"models.providers.{name}"
+    if not _NAME.fullmatch(name):
+        raise _wrong(
+            f"{where[:80]!r} in {path} has a name that no model can be named by",
+            "use up to 32 lower-case letters, digits, - and _",
+        )
+    if table.kind is None and name not in _BY_NAME:
+        raise _wrong(
+            f"{where}.kind in {path} is missing",
+            'say kind = "openai" or kind = "anthropic", the protocol that it speaks',
+        )
+    kind = _BY_NAME[name].kind if table.kind is None else ProviderKind(table.kind)
+    standard = _BY_KIND[kind]
+    base_url = _checked_address(table.base_url, f"{where}.base_url in {path}") or standard.base_url
+    is_own = base_url != standard.base_url
+    variable = table.api_key_env
+    if variable is None:
+        variable = "" if is_own else standard.api_key_env
+    if variable and not _VARIABLE.fullmatch(variable):
+        # Whoever writes a key here by mistake does not find it in an error.
+        raise _wrong(
+            f"{where}.api_key_env in {path} is not the name of an environment variable",
+            "name the variable that holds the key, such as OPENAI_API_KEY; the key itself never stands here",
+        )
+    if variable and urlsplit(base_url).scheme == "http" and not is_loopback(base_url):
+        raise _wrong(
+            f"{where}.base_url in {path} would send a key over plain http",
+            "use https beyond this machine, or a server that needs no key",
+        )
+    return Provider(name=name, kind=kind, base_url=base_url, api_key_env=variable, own_address=is_own)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address leads to this machine."""
+    return urlsplit(address).hostname in _LOOPBACK
+
+
+def _checked_address(text: str, where: str) -> str:
+    if not text:
+        return ""
+    hint = "give an address such as http://127.0.0.1:8080/v1; a key never stands in it"
+    try:
+        parts = urlsplit(text)
+        is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise _wrong(f"{where} is not an address", hint) from None
+    if not (is_plain and is_usable and text.isascii() and text.isprintable() and " " not in text):
+        raise _wrong(f"{where} is not an address", hint)
+    return text.rstrip("/")
+
+
+def _checked_default(text: str, where: str, providers: Mapping[str, Provider]) -> str:
+    if not text:
+        return ""
+    provider, colon, name = text.partition(":")
+    if not (colon and name) or len(text) > limits.MODEL_CHARS_MAX or not text.isprintable():
+        raise _wrong(
+            f"{where} is {text[:80]!r}, which names no model",
+            "write provider:name, such as openai:gpt-5-mini",
+        )
+    if provider not in providers:
+        raise _wrong(
+            f"{where} names the provider {provider[:80]!r}, which is not there",
+            f"there are: {', '.join(providers)}; add others as [models.providers.NAME] to config.toml",
+        )
+    return text
+
+
+def _with_key(provider: Provider, environment: Mapping[str, str]) -> Provider:
+    key = environment.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
+    is_key = len(key) <= _KEY_CHARS_MAX and key.isascii() and key.isprintable() and " " not in key
+    return Provider(
+        name=provider.name,
+        kind=provider.kind,
+        base_url=provider.base_url,
+        api_key_env=provider.api_key_env,
+        api_key=key if is_key else "",
+        own_address=provider.own_address,
+    )
+
+
+def _wrong(sentence: str, hint: str) -> Invalid:
+    return Invalid(sentence, code="settings.models", hint=hint)

@@ -1,0 +1,153 @@
+"""Candidates: what callers would have remembered, the lists of them, and their publication."""
+
+from collections.abc import Sequence
+
+from runlore.daemon.access import (
+    may_see,
+    narrowed,
+    readable_scopes,
+    require_visible,
+    require_writable,
+)
+from runlore.daemon.acts import Call
+from runlore.daemon.candidate_sources import candidate_provenance, checked_candidate
+from runlore.daemon.lookups import locked, storable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.requests import checked_limit, whole_milliseconds
+from runlore.daemon.scanning import batch_for, checked_words, holds, scanned_page
+from runlore.domain import limits
+from runlore.domain.admission import Draft, Edits
+from runlore.domain.audit import Act
+from runlore.domain.errors import NotFound
+from runlore.domain.publication import Terms
+from runlore.domain.record import LEARNING_KINDS, Kind, Record, RecordId, State
+from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
+from runlore.flow.publish.decide import confirm, expect_revision
+from runlore.flow.record.intake import propose
+from runlore.ports import operations as ops
+from runlore.ports.store import RecordFilter, Transaction
+
+_LISTED_KINDS = LEARNING_KINDS - {Kind.RUN_SUMMARY}
+
+
+class CandidateActs(Bound):
+    """Candidates, from their creation to their publication."""
+
+    @operation
+    def create_candidate(self, request: ops.NewCandidate) -> Record:
+        """A candidate; it waits for review."""
+        checked = checked_candidate(request)
+        with self.parts.store.snapshot() as snapshot:
+            # What is read behind this moment cannot have been behind these words.
+            provenance = candidate_provenance(snapshot, self.caller, self.parts.private_runs, checked)
+        draft = Draft(
+            kind=checked.kind,
+            summary=checked.content,
+            scope=checked.scope,
+            metadata=checked.metadata,
+            confidence=checked.confidence,
+            sensitivity=checked.sensitivity,
+            source=checked.source,
+            evidence_refs=checked.evidence_refs,
+            provenance=provenance,
+            expires_at=whole_milliseconds(checked.expires_at),
+        )
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            require_writable(tx, self.caller, checked.scope)
+            return propose(tx, self.intake(act), [draft])
+
+        call = Call(operation="create_candidate", request=request, key=request.idempotency_key)
+        return self.write(call, body)[0]
+
+    @operation
+    def list_candidates(self, request: ops.CandidateRequest) -> ops.Page:
+        """Candidates by filter, newest first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        words = checked_words(request.text)
+        with self.parts.store.snapshot() as snapshot:
+            readable = readable_scopes(snapshot, self.caller, request.session_id)
+            where = RecordFilter(
+                kinds=(request.kinds & LEARNING_KINDS) if request.kinds else _LISTED_KINDS,
+                states=request.states or frozenset({State.CONSTRAINED}),
+                scopes=narrowed(request.scopes, readable),
+                scope_kinds=request.scope_kinds or None,
+                decisions=request.decisions or None,
+                now=self.parts.clock.now(),
+            )
+            return scanned_page(
+                snapshot.records,
+                where,
+                lambda record: may_see(self.caller, record) and holds(record, words),
+                limit=limit,
+                cursor=request.cursor,
+                batch=batch_for(limit, words),
+            )
+
+    @operation
+    def get_candidate(self, record_id: RecordId, *, session_id: SessionId | None = None) -> Record:
+        """One candidate, also after it was decided on."""
+        with self.parts.store.snapshot() as snapshot:
+            readable = readable_scopes(snapshot, self.caller, session_id)
+            record = self.seen(snapshot.records.get(storable(record_id)), readable)
+        if record.kind not in LEARNING_KINDS:
+            raise NotFound(
+                f"record {record_id} is a {record.kind}, and was never a candidate",
+                code="candidate.not-found",
+                hint="`runlore memory inspect` shows records of every kind",
+            )
+        return record
+
+    @operation
+    def publish(self, publication: ops.Publication) -> Record:
+        """Publish a candidate, in a tier; the original answers for a duplicate."""
+        edits = Edits(
+            content=publication.content,
+            scope=publication.scope,
+            kind=publication.kind,
+            sensitivity=publication.sensitivity,
+            confidence=publication.confidence,
+            expires_at=whole_milliseconds(publication.expires_at),
+            revalidate_at=whole_milliseconds(publication.revalidate_at),
+        )
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            candidate = self.ours(tx, publication.record_id, publication.scope)
+            expect_revision(candidate, publication.expected_revision)
+            if publication.scope not in (None, candidate.scope):
+                require_writable(tx, self.caller, publication.scope)
+            return [
+                confirm(
+                    tx,
+                    candidate,
+                    act,
+                    terms=Terms(tier=publication.publish_tier),
+                    edits=edits,
+                    supersedes=self.replaceable(tx, publication.supersedes),
+                    accept_untrusted=publication.accept_untrusted,
+                )
+            ]
+
+        call = Call(
+            operation="publish",
+            request=publication,
+            key=publication.idempotency_key,
+            reason=publication.reason,
+        )
+        return self.write(call, body)[0]
+
+    def seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
+        """A record as the caller sees it; to others it does not exist."""
+        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
+
+    def ours(self, tx: Transaction, record_id: RecordId, other: Scope | None = None) -> Record:
+        """A record to act on, read again once its scope, and another one that it may go to, are ours."""
+        others = () if other is None else (other,)
+        return require_visible(locked(tx, record_id, *others), self.caller.scopes)
+
+    def replaceable(self, tx: Transaction, record_id: RecordId | None) -> RecordId | None:
+        """The id of a record that is to be replaced, of which the caller may know."""
+        if record_id is None:
+            return None
+        return require_visible(tx.records.get(storable(record_id)), self.caller.scopes).record_id

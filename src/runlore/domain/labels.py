@@ -1,0 +1,261 @@
+"""Labels: what a user says outright is to be remembered, as `Fact: ...`, read from a request without a model.
+
+A label opens a line or a sentence of a request; `In fact: no`, a word in a code span, in quotes or in a
+pasted block is none. It is the user's own word where it stands with its text before anything pasted; behind
+that nobody can tell who wrote it, for what is pasted may look as if it had ended. What follows a label is its
+text: to the next label, the end of its sentence or of its line. A sentence or a line that plainly goes on
+with it is part of it, for half a statement may say the opposite; the task that the user goes on with is not.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import regex
+
+from runlore.domain.inline_spans import Span, code_spans, masked, quotations
+from runlore.domain.pasted import pasted_in, without
+from runlore.domain.record import Kind
+
+LABELS_MAX = 64
+LABEL_CONFIDENCE = 98
+
+NAMES = {
+    Kind.FACT: ("fact", "fait", "fakt", "tatsache", "hecho", "dato", "fatto", "fato", "feit", "事实", "事実"),
+    Kind.PREFERENCE: (
+        *("preference", "préférence", "präferenz", "vorliebe", "preferencia", "preferenza", "preferência"),
+        *("voorkeur", "偏好", "好み"),
+    ),
+    Kind.DECISION: (
+        *(
+            "decision",
+            "décision",
+            "entscheidung",
+            "decisión",
+            "decisione",
+            "decisão",
+            "besluit",
+            "决定",
+            "決定",
+        ),
+    ),
+}
+"""The labels, in English and in some languages near it."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TASK_WORDS = _words(
+    "please now then next can could would will reply respond answer thanks thank bitte jetzt dann danke"
+    " antworte merci maintenant ensuite réponds ahora luego responde gracias"
+)
+"""What a line begins with that goes on with the task: it does not go on with what was labelled above it."""
+
+REFERRING = _words(
+    "but however only except unless otherwise although though yet still also and or because so since it its"
+    " this that these those they their he she there which both neither nor mais toutefois sauf il elle ils"
+    " elles cela ceci aber jedoch nur außer sonst es er sie dies diese pero salvo solo excepto esto eso"
+)
+REFERRING_SIGNS = tuple("但它这那其而除")
+"""What a sentence begins with that belongs to the one before: a condition, an exception, a reason."""
+
+ABBREVIATIONS = _words("etc vs mr mrs ms dr no nr approx ca bzw usw cf resp incl")
+
+DANGLING = _words(
+    "a an the to of and or but if not no is are was be must should shall will would can may always never only"
+    " i we you it that which who please just your our my der die das und oder nicht le la les et ou ne pas"
+)
+"""What a statement does not end with: a task that seems to follow one of these belongs to the statement."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labelled:
+    """One labelled statement. `is_pasted` where it may be somebody else's: it stands behind pasted text."""
+
+    kind: Kind
+    text: str
+    is_pasted: bool = False
+
+
+def labelled(request: str) -> tuple[Labelled, ...]:
+    """The labelled statements of a request, in order; blank ones are left out. Of a very long request its
+    beginning and its end are read."""
+    pasted = pasted_in(request)
+    outside = without(request, pasted.blocks)
+    inert = _inert(outside)
+    found: list[Labelled] = []
+    for window in _windows(outside):
+        marks = _marks(outside, inert, window)
+        ends = [*(mark.start() for mark in marks[1:]), window[1]]
+        for mark, end in zip(marks, ends, strict=False):
+            said = (mark.end(), end)
+            text = _statement(outside[slice(*said)])
+            if text:
+                is_pasted = not _is_own(outside, said, pasted.first)
+                found.append(Labelled(kind=_KINDS[mark["name"].casefold()], text=text, is_pasted=is_pasted))
+            if len(found) == LABELS_MAX:
+                return tuple(found)
+    return tuple(found)
+
+
+def _is_own(outside: str, said: Span, first: int) -> bool:
+    """Whether a statement stands before the first pasted text, and neither goes on in it nor behind it."""
+    start, end = said
+    if end <= first:
+        return True
+    if start > first:
+        return False
+    before = outside[start:first]
+    # Where something pasted opens in the midst of a line, that line says more than what is left of it.
+    cut = f"{before}{_CUT}" if before.rpartition("\n")[2].strip() else before
+    return _statement(cut) == _statement(outside[start:end])
+
+
+def _windows(text: str) -> list[Span]:
+    """What is read of a text: all of it, or of a long one its beginning and its end in whole lines."""
+    if len(text) <= _HEAD_CHARS + _TAIL_CHARS:
+        return [(0, len(text))]
+    head = max(text.rfind("\n", 0, _HEAD_CHARS), text.rfind(". ", 0, _HEAD_CHARS)) + 1
+    tail = text.find("\n", len(text) - _TAIL_CHARS) + 1
+    return [(0, head), (tail, len(text))] if tail else [(0, head)]
+
+
+_KINDS = {name.casefold(): kind for kind, names in NAMES.items() for name in names}
+# A line's beginning with what lists and headings put there, or the beginning of a sentence in it. Behind a
+# comma or a colon only a capital opens a label: "a fact: ..." explains, "Remember: Fact: ..." says.
+_OPENS = (
+    r"(?:^[ \t]*(?:(?:[-*+•·–—]|\d{1,3}[.)]|\#{1,6})[ \t]+(?:\[[ xX]?\][ \t]+)?)?"
+    r"|(?<=[.!?;…][\"')\]”’»]{0,2})[ \t]+"
+    r"|(?<=[。！？；][」』”’]?)[ \t]*"
+    r"|(?<=[,:，：])[ \t]*(?:(?:and|und|et|y)[ \t]+)?(?-i:(?=[*_]{0,3}\p{Lu})))"
+)
+_CLOSES = r"[*_]{0,3}[ \t\u00a0\u202f]?[:：][*_]{0,3}(?=\s|$|[^\x00-\x7f])"
+_SENTENCE = r"(?<=[.!?…][\"')\]”’»]{0,2})\s+|(?<=[。！？])\s*"
+_ENDED = r"[.!?…。！？][\"')\]”’»]*$"
+# "and reply exactly OK", "Reply exactly: stored": how the answer is to look is no part of a statement.
+_ANSWER = (
+    r"(?<![^\s,;.])(?:reply|respond|answer)[ \t]++"
+    r"(?:exactly|with[ \t]++exactly|only[ \t]++with|with[ \t]++only)\b"
+)
+_ANSWER_LEAD = r"(?:^|[\s,;.]++)(?:(?:and|then|please|und|et)[ \t]++)*+\Z"
+_GOES_ON = r"[\p{Ll}\d(\[\"'“«`$€]"
+_ITEM = r"(?:[-*+•·–—]|\d{1,3}[.)]|\#{1,6})\s"
+_WRAPPED_CHARS_MIN = 60
+_CUT = "\ufffc"
+_HEAD_CHARS = 64_000
+_TAIL_CHARS = 16_000
+# More than a record can say: what is longer is too long whatever is cut off its end.
+_STATEMENT_CHARS_MAX = 8_000
+_LEAD_CHARS = 80
+_WORD_CHARS = 80
+
+
+@cache
+def _pattern(text: str, flags: int = 0) -> "regex.Pattern[str]":
+    """Compiled when a request is first read: they are large, and most commands read none."""
+    return regex.compile(text, flags)
+
+
+def _inert(text: str) -> list[Span]:
+    """Spans inside a line in which no label opens: code, and what stands in quotes."""
+    code = code_spans(text)
+    return sorted([*code, *quotations(masked(text, code))[0]])
+
+
+def _marks(outside: str, inert: Sequence[Span], window: Span) -> Sequence["regex.Match[str]"]:
+    """Where labels stand, in order."""
+    names = "|".join(sorted(map(regex.escape, _KINDS), key=len, reverse=True))
+    label = _pattern(
+        rf"{_OPENS}[*_]{{0,3}}(?P<name>{names}){_CLOSES}", regex.IGNORECASE | regex.MULTILINE | regex.VERSION1
+    )
+    marks: list[regex.Match[str]] = []
+    passed = 0
+    for mark in label.finditer(outside, *window):
+        start = mark.start("name")
+        while passed < len(inert) and inert[passed][1] <= start:
+            passed += 1
+        if passed == len(inert) or inert[passed][0] > start:
+            marks.append(mark)
+    return marks
+
+
+def _statement(behind: str) -> str:
+    """What a label says, of all that stands between it and the next one."""
+    text = _without_task(" ".join(" ".join(_lines(behind[:_STATEMENT_CHARS_MAX])).split()))
+    return _unmarked(text.strip(" \t.;,")).strip(" \t.;,")
+
+
+def _lines(behind: str) -> Iterator[str]:
+    """The line of a label, and those behind it that go on with it."""
+    said = ""
+    for number, line in enumerate(behind.splitlines()):
+        if not line.strip():
+            # A label may stand alone on its line, directly above what it labels.
+            if number:
+                return
+            continue
+        if said and not _continues(said, line):
+            return
+        said = line
+        yield line
+
+
+def _continues(said: str, line: str) -> bool:
+    """Whether a line goes on with the one above it, as text does that was wrapped."""
+    above, here = said.rstrip(), line.strip()
+    if _pattern(_ENDED).search(above) or _pattern(_ITEM).match(here) or _is_task(here):
+        return False
+    if _last_word(above) in DANGLING or above.endswith((",", ":", "-", "–", "(")):
+        return True
+    return len(above) >= _WRAPPED_CHARS_MIN or _pattern(_GOES_ON).match(here) is not None
+
+
+def _without_task(text: str) -> str:
+    """The first sentence, those that belong to it, and of them no more than how an answer is to look."""
+    end = len(text)
+    for gap in _pattern(_SENTENCE, regex.VERSION1).finditer(text):
+        start, behind = gap.span()
+        word = _last_word(text[max(0, start - _WORD_CHARS) : start])
+        if not _is_abbreviation(word) and not _refers_back(text[behind : behind + _WORD_CHARS]):
+            end = start
+            break
+    answer = _pattern(_ANSWER, regex.IGNORECASE).search(text, 0, end)
+    if answer is not None:
+        # Looked for backwards from its verb, and not far: every word before it may be one that leads to it.
+        begun = max(0, answer.start() - _LEAD_CHARS)
+        lead = _pattern(_ANSWER_LEAD, regex.IGNORECASE).search(text[begun : answer.start()])
+        tail = begun + lead.start() if lead is not None else answer.start()
+        if _last_word(text[:tail]) not in DANGLING | {""}:
+            end = tail
+    return text[:end]
+
+
+def _is_abbreviation(word: str) -> bool:
+    """Whether a stop behind a word ends nothing."""
+    return word in ABBREVIATIONS or ("." in word and not any(sign.isdigit() for sign in word))
+
+
+def _refers_back(text: str) -> bool:
+    first = text.casefold().split(maxsplit=1)[:1]
+    return bool(first) and (first[0].strip(",.:;!") in REFERRING or text.startswith(REFERRING_SIGNS))
+
+
+def _is_task(line: str) -> bool:
+    first = line.casefold().split(maxsplit=1)[:1]
+    return bool(first) and first[0].strip(",.:;!") in TASK_WORDS
+
+
+def _last_word(text: str) -> str:
+    words = text.casefold().rsplit(maxsplit=1)
+    return words[-1].strip(",;:.\"'") if words else ""
+
+
+def _unmarked(text: str) -> str:
+    """Without the emphasis that encloses all of it."""
+    for mark in ("***", "**", "__", "*", "_"):
+        if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
+            inner = text[len(mark) : -len(mark)]
+            return inner if mark not in inner else text
+    return text

@@ -1,0 +1,423 @@
+"""Reads a script with tree-sitter's Bash grammar: every simple command in it, in the order they stand.
+
+It never fails: what cannot be parsed is read word by word, and `whole` says that something may be missing.
+The grammar's time grows with the square of some hostile texts, so that no text beyond a few thousand
+characters, and none that is dense with such signs, is given to it in one piece.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from runlore.domain.shell.command import HERE, Redirect, ShellCommand
+from runlore.domain.shell.lifting import lifted
+from runlore.domain.shell.wrappers import SHELLS, inner_of
+
+SCRIPT_CHARS_MAX = 262_144
+PARSED_CHARS_MAX = 4_096
+COMMANDS_MAX = 2_000
+NESTING_MAX = 6
+EXECUTED_MAX = 16
+EXECUTING = ("-exec", "-execdir", "-ok", "-okdir")
+# How often a sign may stand in one piece: the grammar's time grows with the square of these.
+_DENSE = (("|", 48), ("=(", 16), ("<", 48), (">", 48), ("()", 32), ("${", 64), ("&", 256))
+
+_LANGUAGE = Language(tree_sitter_bash.language())
+_BREAKS = re.compile(r"[;|&\n(){}`]+")
+_WORD = re.compile(r"[^\s<>]+")
+_ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ANSI_ESCAPED = re.compile(r"\\(?:[xuU]([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+_DECLARING = frozenset({"declaration_command", "unset_command"})
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """The commands of a script. `whole` says that all of it could be parsed.
+
+    `is_cut` says that there is more of it, or that it is nested deeper, than is read.
+    """
+
+    commands: tuple[ShellCommand, ...]
+    whole: bool = True
+    is_cut: bool = False
+
+
+def commands_of(text: str) -> tuple[ShellCommand, ...]:
+    """Every simple command of a script, in the order they stand, wrappers such as `sudo` seen through."""
+    return script_of(text).commands
+
+
+def script_of(text: str) -> Script:
+    """The same, and whether everything could be read."""
+    reading = _Reading()
+    commands = tuple(reading.script(text, depth=0))
+    return Script(commands=commands, whole=reading.whole, is_cut=reading.is_cut)
+
+
+def commands_of_words(words: Sequence[str]) -> tuple[ShellCommand, ...]:
+    """The commands of a call that comes as words (`["bash", "-lc", "make test"]`) and not as a script."""
+    return script_of_words(words).commands
+
+
+def script_of_words(words: Sequence[str]) -> Script:
+    """The same, and whether everything could be read."""
+    if not words:
+        return Script(commands=())
+    reading = _Reading()
+    command = ShellCommand(program=words[0], arguments=tuple(words[1:]), text=" ".join(words))
+    commands = tuple(reading.seen_through(command, depth=0))
+    return Script(commands=commands, whole=reading.whole, is_cut=reading.is_cut)
+
+
+class _Reading:
+    """One script and what is nested in it; counts, so that no script costs more than its bounds."""
+
+    def __init__(self) -> None:
+        self.whole = True
+        self.is_cut = False
+        self._left = COMMANDS_MAX
+        self._chars_left = SCRIPT_CHARS_MAX
+        self._pipelines = 0
+
+    def script(self, text: str, *, depth: int) -> Iterator[ShellCommand]:
+        text = self._bounded(text.replace("\0", " "))
+        is_long = len(text) > PARSED_CHARS_MAX or _is_dense(text)
+        texts: dict[str, str] = {}
+        inner: tuple[str, ...] = ()
+        if is_long or "<<" in text or "\\\n" in text:
+            taken = lifted(text, quotes=is_long)
+            text, texts, inner = taken.text, taken.texts, taken.inner
+        for piece in _pieces(text):
+            source = _Source(piece, texts)
+            found = source.words() if _is_dense(piece) else source.found()
+            yield from self._placed(found, source, depth=depth)
+            self.whole = self.whole and source.whole
+        self.is_cut = self.is_cut or (bool(inner) and depth >= NESTING_MAX)
+        for each in inner if depth < NESTING_MAX else ():
+            yield from self.script(each, depth=depth + 1)
+
+    def seen_through(self, command: ShellCommand, *, depth: int) -> Iterator[ShellCommand]:
+        """The command that a wrapper runs, or the commands of the script that a shell is given."""
+        name = _name(command.program)
+        inner = inner_of(name, command.arguments)
+        if inner is None and name in SHELLS and command.given:
+            inner_script: str | None = command.given
+        else:
+            inner_script = inner.script if inner else None
+        if depth >= NESTING_MAX or (inner is None and inner_script is None):
+            self.whole = self.whole and depth < NESTING_MAX
+            self.is_cut = self.is_cut or inner is not None or inner_script is not None
+            yield from self._with_executed(command, depth=depth)
+            return
+        wrappers = (*command.wrappers, name)
+        if inner_script is not None:
+            commands = [
+                replace(each, wrappers=(*wrappers, *each.wrappers))
+                for each in self.script(inner_script, depth=depth + 1)
+            ]
+            yield from commands or [command]
+            return
+        if inner:
+            words = [command.arguments[index] for index in inner.words]
+            inside = replace(
+                command,
+                program=words[0],
+                arguments=tuple(words[1:]),
+                assignments=(*command.assignments, *inner.assignments),
+                wrappers=wrappers,
+            )
+            yield from self.seen_through(inside, depth=depth + 1)
+
+    def _with_executed(self, command: ShellCommand, *, depth: int) -> Iterator[ShellCommand]:
+        """The command, and what `find -exec` runs for each file."""
+        yield command
+        if _name(command.program) != "find" or "find" in command.wrappers or depth >= NESTING_MAX:
+            return
+        words = command.arguments
+        starts = [index + 1 for index, word in enumerate(words) if word in EXECUTING]
+        self.is_cut = self.is_cut or len(starts) > EXECUTED_MAX
+        for start in starts[:EXECUTED_MAX]:
+            end = next((at for at in range(start, len(words)) if words[at] in (";", "+")), len(words))
+            if words[start:end]:
+                inside = ShellCommand(
+                    program=words[start],
+                    arguments=words[start + 1 : end],
+                    wrappers=(*command.wrappers, "find"),
+                    text=" ".join(words[start:end]),
+                    pipeline=command.pipeline,
+                    place=command.place,
+                )
+                yield from self.seen_through(inside, depth=depth + 1)
+
+    def _placed(self, found: Iterator["_Found"], source: "_Source", *, depth: int) -> Iterator[ShellCommand]:
+        """The commands with their places, each pipeline counted once."""
+        numbers: dict[int, int] = {}
+        before: ShellCommand | None = None
+        for each in found:
+            if self._left <= 0:
+                self.whole, self.is_cut = False, True
+                return
+            self._left -= 1
+            if each.pipeline not in numbers:
+                numbers[each.pipeline] = self._pipelines
+                self._pipelines += 1
+            placed = replace(each.command, pipeline=numbers[each.pipeline], place=each.place)
+            command = _fed(source.restored(placed), before)
+            before = command
+            yield from self.seen_through(command, depth=depth)
+
+    def _bounded(self, text: str) -> str:
+        if len(text) > self._chars_left:
+            cut = text.rfind("\n", 0, self._chars_left)
+            text = text[: cut if cut > 0 else self._chars_left]
+            self.whole, self.is_cut = False, True
+        self._chars_left -= len(text)
+        return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """A command, the pipeline that it was found in, and its place there."""
+
+    command: ShellCommand
+    pipeline: int
+    place: int = 0
+
+
+class _Source:
+    """One piece of a script."""
+
+    def __init__(self, text: str, texts: dict[str, str]) -> None:
+        self.whole = True
+        self._text = text
+        self._texts = texts
+        self._data = text.encode("utf-8", "replace")
+
+    def found(self) -> Iterator[_Found]:
+        """The commands of the piece. One that the grammar can make nothing of is read by its words."""
+        is_empty = True
+        for each in self.parsed():
+            is_empty = False
+            yield each
+        if is_empty and not self.whole:
+            yield from self.words()
+
+    def parsed(self) -> Iterator[_Found]:
+        """The commands that the grammar finds; what it cannot place is passed over."""
+        root = Parser(_LANGUAGE).parse(self._data).root_node
+        self.whole = not root.has_error
+        # A node, the pipeline it is in, its place there, and the redirects of the statement around it.
+        todo: list[tuple[Node, int, int, tuple[Redirect, ...]]] = [(root, -1, 0, ())]
+        while todo:
+            node, pipeline, place, redirects = todo.pop()
+            if node.type in ("command", "test_command") or node.type in _DECLARING:
+                if command := self._command(node, redirects):
+                    yield _Found(command=command, pipeline=node.id if pipeline < 0 else pipeline, place=place)
+                # Inside are substitutions only, and each is a pipeline of its own.
+                pipeline, place, redirects = -1, 0, ()
+            if node.type == "redirected_statement":
+                own = tuple(self._redirects(node))
+                redirects = (*redirects, *own)
+            steps = _steps(node)
+            for child in reversed(node.children):
+                if child.type == "comment" or not child.child_count:
+                    continue
+                if steps and child.id in steps:
+                    at, is_last = steps[child.id]
+                    todo.append((child, node.id, at, redirects if is_last else ()))
+                elif child.type in _REDIRECTS or node.type == "pipeline":
+                    todo.append((child, -1, 0, ()))
+                elif node.type in ("redirected_statement", "negated_command"):
+                    todo.append((child, pipeline, place, redirects))
+                else:
+                    todo.append((child, -1, 0, redirects if _is_body(node) else ()))
+
+    def words(self) -> Iterator[_Found]:
+        """The commands of a text that is not parsed: words up to the next separator."""
+        self.whole = False
+        for number, segment in enumerate(_BREAKS.split(self._text)):
+            words = [word for each in _WORD.findall(segment) if (word := _unquoted(each))]
+            while words and _assigned(words[0]):
+                del words[0]
+            if words:
+                command = ShellCommand(program=words[0], arguments=tuple(words[1:]), text=segment.strip())
+                yield _Found(command=command, pipeline=number)
+
+    def restored(self, command: ShellCommand) -> ShellCommand:
+        """The command with the long texts that were taken out."""
+        if not self._texts:
+            return command
+        back = self._back
+        return replace(
+            command,
+            program=back(command.program),
+            arguments=tuple(map(back, command.arguments)),
+            assignments=tuple((name, back(value)) for name, value in command.assignments),
+            redirects=tuple(
+                Redirect(
+                    "<<" if each.operator in HERE and each.target in self._texts else each.operator,
+                    back(each.target),
+                )
+                for each in command.redirects
+            ),
+        )
+
+    def _back(self, word: str) -> str:
+        if word in self._texts:
+            return self._texts[word]
+        if not any(name in word for name in self._texts):
+            return word
+        for name, text in self._texts.items():
+            word = word.replace(name, text)
+        return word
+
+    def _command(self, node: Node, redirects: tuple[Redirect, ...]) -> ShellCommand | None:
+        if node.type != "command":
+            return self._keyword(node, redirects)
+        program = ""
+        arguments: list[str] = []
+        assignments: list[tuple[str, str]] = []
+        own: list[Redirect] = []
+        for child in node.children:
+            if child.type == "variable_assignment" and not program:
+                name, _, value = self._resolved(child).partition("=")
+                assignments.append((name, value))
+            elif child.type in _REDIRECTS:
+                own.extend(self._redirect(child))
+            elif child.type == "command_name":
+                program = self._resolved(child.children[0] if child.children else child)
+            elif child.is_named or child.type not in ("(", ")"):
+                arguments.append(self._resolved(child))
+        if not program:
+            return None
+        return ShellCommand(
+            program=program,
+            arguments=tuple(arguments),
+            assignments=tuple(assignments),
+            redirects=(*own, *redirects),
+            text=self._slice(node),
+        )
+
+    def _keyword(self, node: Node, redirects: tuple[Redirect, ...]) -> ShellCommand | None:
+        words = self._slice(node).split()
+        if not words:
+            return None
+        arguments = [self._resolved(child) for child in node.children[1:] if child.is_named]
+        return ShellCommand(
+            program=words[0], arguments=tuple(arguments), redirects=redirects, text=self._slice(node)
+        )
+
+    def _redirects(self, statement: Node) -> Iterator[Redirect]:
+        for child in statement.children:
+            if child.type in _REDIRECTS:
+                yield from self._redirect(child)
+
+    def _redirect(self, node: Node) -> Iterator[Redirect]:
+        operator = ""
+        for child in node.children:
+            if child.type == "file_descriptor":
+                continue
+            if not child.is_named or (child.type == "ERROR" and not child.is_missing):
+                operator += self._slice(child).strip()
+            elif child.type in _REDIRECTS:
+                yield from self._redirect(child)
+            else:
+                yield Redirect(operator, self._resolved(child))
+
+    def _slice(self, node: Node) -> str:
+        return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _resolved(self, node: Node) -> str:
+        if node.type in ("concatenation", "variable_assignment"):
+            return "".join(self._resolved(child) for child in node.children)
+        text = self._slice(node)
+        if node.type == "word":
+            return _ESCAPED.sub(_escape, text) if "\\" in text else text
+        if node.type in ("string", "translated_string"):
+            inside = text.lstrip("$")[1:-1] if text.endswith('"') else text[1:]
+            return _ESCAPED_IN_QUOTES.sub(lambda found: found[1].strip("\n"), inside)
+        if node.type == "raw_string":
+            return text[1:-1]
+        if node.type == "ansi_c_string":
+            return _ANSI_ESCAPED.sub(_ansi_escape, text[2:-1])
+        return text
+
+
+def _fed(command: ShellCommand, before: ShellCommand | None) -> ShellCommand:
+    """A shell that is fed by a pipe runs what the command before it prints, where that can be told."""
+    is_fed = before is not None and command.pipeline == before.pipeline and command.place == before.place + 1
+    if before is None or not is_fed or _name(command.program) not in SHELLS or command.given:
+        return command
+    if before.program in ("echo", "printf"):
+        printed = " ".join(before.arguments)
+    else:
+        printed = before.given if before.program in ("cat", "tee") else ""
+    if not printed:
+        return command
+    return replace(command, redirects=(*command.redirects, Redirect("<<<", printed)))
+
+
+def _ansi_escape(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    if code:
+        number = int(code, 16 if found[1] else 8)
+        return chr(number) if 0 < number < 0xD800 else ""
+    return _ANSI.get(found[3], found[3])
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "" if found[1] == "\n" else found[1]
+
+
+def _steps(node: Node) -> dict[int, tuple[int, bool]]:
+    """The commands of a pipeline by their node: their place, and whether it is the last one's."""
+    if node.type != "pipeline":
+        return {}
+    steps = [child for child in node.children if child.is_named and child.type != "comment"]
+    return {child.id: (at, at == len(steps) - 1) for at, child in enumerate(steps)}
+
+
+def _is_body(node: Node) -> bool:
+    """Whether what is redirected around a group reaches the commands in it."""
+    return node.type in ("subshell", "compound_statement", "do_group", "list")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces of whole lines that are short enough to be parsed."""
+    if len(text) <= PARSED_CHARS_MAX:
+        if text.strip():
+            yield text
+        return
+    lines: list[str] = []
+    chars = 0
+    for line in text.split("\n"):
+        if lines and chars + len(line) > PARSED_CHARS_MAX:
+            yield "\n".join(lines)
+            lines, chars = [], 0
+        lines.append(line)
+        chars += len(line) + 1
+    yield "\n".join(lines)
+
+
+def _is_dense(text: str) -> bool:
+    """Whether a piece is too long, or has too many of the signs that cost the grammar most."""
+    return len(text) > PARSED_CHARS_MAX or any(text.count(sign) > most for sign, most in _DENSE)
+
+
+def _name(program: str) -> str:
+    return program.rstrip("/").rpartition("/")[2]
+
+
+def _assigned(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def _unquoted(word: str) -> str:
+    return word.replace('"', "").replace("'", "").replace("\\", "")

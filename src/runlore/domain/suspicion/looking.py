@@ -1,0 +1,54 @@
+"""Looks at one text: what it hides, and what it says to whom."""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Protocol, cast
+
+import re2
+
+from runlore.domain.safe_text import hidden_characters
+from runlore.domain.suspicion.rules import RULES, RULES_ELSEWHERE, Suspicion
+from runlore.domain.suspicion.views import decoded_views, views_of
+
+# Signs that reorder a line: marks, embeddings, overrides, isolates.
+BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def suspicions(text: str) -> tuple[str, ...]:
+    """Why a person should read a text before it is used, in words; nothing where all seems well."""
+    found = {*_hidden(text), *_said(views_of(text))}
+    if any(_said(decoded_views(text))):
+        found.add(Suspicion.ENCODED)
+    return tuple(reason.value for reason in Suspicion if reason in found)
+
+
+def _hidden(text: str) -> Iterator[Suspicion]:
+    hidden = hidden_characters(text)
+    if hidden & BIDIRECTIONAL:
+        yield Suspicion.BIDIRECTIONAL
+    if hidden - BIDIRECTIONAL:
+        yield Suspicion.HIDDEN
+
+
+def _said(views: Iterable[str]) -> set[Suspicion]:
+    found: set[Suspicion] = set()
+    for view in views:
+        data = view.encode("utf-8", "replace")
+        found.update(reason for reason in RULES if reason not in found and _has(reason, data))
+    return found
+
+
+def _has(reason: Suspicion, data: bytes) -> bool:
+    return any(pattern.search(data) for pattern in _compiled(reason))
+
+
+class _Pattern(Protocol):
+    def search(self, data: bytes, /) -> object | None: ...
+
+
+@cache
+def _compiled(reason: Suspicion) -> tuple[_Pattern, ...]:
+    options = re2.Options()
+    options.log_errors = False
+    written = (*RULES[reason], *(RULES_ELSEWHERE if reason is Suspicion.OVERRIDE else ()))
+    return tuple(cast("_Pattern", re2.compile(pattern.encode(), options)) for pattern in written)

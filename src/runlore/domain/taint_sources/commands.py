@@ -1,0 +1,288 @@
+"""What one shell command reads from outside: by its program, by what it runs in its turn, by its files."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from runlore.domain.shell import ShellCommand, parts_of, script_of, script_of_words
+from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
+from runlore.domain.taint_sources.addresses import is_address, is_own_machine
+from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
+from runlore.domain.taint_sources.paths import outside_of_path
+from runlore.domain.taint_sources.program_texts import INTERPRETERS, is_given_text, outside_of_text
+from runlore.domain.taint_sources.programs import (
+    BY_PROGRAM,
+    GIT_NAMING,
+    LEAVING_HOME,
+    LEAVING_HOME_LETTERS,
+    LEAVING_HOME_LETTERS_ELSEWHERE,
+    LEAVING_HOME_SETTINGS,
+    NAMING_ONLY,
+    NOT_PRINTING,
+    ProgramRow,
+)
+from runlore.domain.taint_sources.runners import RUNNERS, asks_elsewhere, runs_another
+
+UNTOLD = "a command that cannot be told"
+# How many words of a runner are taken for the beginning of another command, and how deep.
+STARTS_MAX = 8
+DEPTH_MAX = 2
+
+_VERSIONED = re.compile(r"^(python|pypy|pip|node|ruby|perl|php|lua|gcc|clang)[\d.-]*$")
+_EXPANDED = re.compile(r"[$`(){}*?\[\]!<>,]|^:::|^$")
+_KEYWORDS = frozenset({"[", "[[", "!", "{", "}"})
+# `$(command -v python3)` is python3.
+_LOOKED_UP = re.compile(r"^(?:\$\(|`)(?:which|command -v|type -[pP])\s+([\w./+-]+)[)`]$")
+_MODULE = re.compile(r"^(?:[^\W\d]\w*\.)*[^\W\d]\w*$")
+_REMOTE_MODULE = re.compile(r"^(?!\.)[\w-]+(?:\.[\w-]+)+/|@")
+_SED_RUNS = re.compile(r"(?:^|[;{}\d$/!,])\s*e\s+\S|[^\w\s][gpiIm\d]*e[gpiIm\d]*(?:;|$)")
+_NAMED_ADDRESS = Outside(
+    kind=OutsideKind.WEB_PAGE, brings=Brings.TEXT, why="the call names an address elsewhere"
+)
+_ENVIRONMENT = Outside(
+    kind=OutsideKind.SENSITIVE_FILE, brings=Brings.TEXT, why="prints the environment, passwords too"
+)
+_SERVER = Outside(kind=OutsideKind.REMOTE, brings=Brings.TEXT, why="prints what another machine answers")
+_UNTOLD = Outside(kind=OutsideKind.UNKNOWN_TOOL, brings=Brings.TEXT, why="nobody can tell what it runs")
+_RUN_PACKAGE = Outside(
+    kind=OutsideKind.PACKAGE, brings=Brings.CODE, why="fetches and runs code that others wrote"
+)
+
+
+def outside_of_command(
+    command: ShellCommand, budget: Budget | None = None, *, depth: int = 0
+) -> tuple[Reading, ...]:
+    """What one shell command reads from outside."""
+    return tuple(_of_command(command, budget or Budget.of_call(), depth=depth))
+
+
+def untold(name: str = "") -> Reading:
+    """The reading of a command of which nobody can tell what it runs."""
+    return (f"{UNTOLD}: {name}" if name else UNTOLD), _UNTOLD
+
+
+def named_address(address: str) -> Reading:
+    """The reading of a call that names an address."""
+    return address, _NAMED_ADDRESS
+
+
+def plain_name(program: str) -> str:
+    """A program's name without its folder and version: `/usr/bin/python3.11` is `python`."""
+    if found := _LOOKED_UP.match(program):
+        program = found[1]
+    name = program.rstrip("/").rpartition("/")[2].removesuffix(".exe").lower()
+    versioned = _VERSIONED.match(name)
+    return versioned[1] if versioned else name
+
+
+def is_untold(program: str) -> bool:
+    """Whether a program's name is made up only when the command runs."""
+    if program in _KEYWORDS or program.startswith("(("):
+        return False
+    return _EXPANDED.search(plain_name(program)) is not None
+
+
+def _of_command(command: ShellCommand, budget: Budget, *, depth: int) -> Iterator[Reading]:
+    if not budget.spend_command(len(command.arguments)):
+        yield MORE_THAN_IS_READ
+        return
+    if is_untold(command.program):
+        yield untold()
+    program = plain_name(command.program)
+    yield from _of_program(program, command)
+    yield from _of_server(program, command)
+    yield from _of_texts(program, command)
+    yield from _of_files(program, command)
+    yield from _of_inner(program, command, budget, depth=depth)
+
+
+def _of_program(program: str, command: ShellCommand) -> Iterator[Reading]:
+    addresses = [word for word in command.arguments if is_address(word)]
+    row = BY_PROGRAM.get(program)
+    if program == "env" and not command.arguments:
+        yield "env", _ENVIRONMENT
+    if program == "rsync" and any(":" in word.partition("/")[0] for word in command.arguments):
+        row = BY_PROGRAM["scp"]
+    behind = _behind(command.arguments, row) if row else ""
+    if row is None or (row.when and not behind and not _git_remote(program, command)):
+        yield from _of_addresses(program, command, addresses)
+        return
+    if command.arguments[:1] and command.arguments[0] in row.unless:
+        return
+    if row.quiet_at_home and _stays_home(program, command):
+        return
+    if addresses:
+        yield from ((each, row.outside) for each in addresses)
+    else:
+        yield f"{program} {behind or _first_plain(command.arguments)}".strip(), row.outside
+
+
+def _of_addresses(program: str, command: ShellCommand, addresses: Sequence[str]) -> Iterator[Reading]:
+    """Where no row speaks of a command, any address elsewhere that it is called with counts."""
+    words = command.arguments
+    if program in NAMING_ONLY or (program == "git" and not GIT_NAMING.isdisjoint(words[:4])):
+        return
+    options = (word.partition("=")[2] for word in words if word.startswith("-") and "://" in word)
+    yield from (named_address(each) for each in (*addresses, *options) if not is_own_machine(each))
+    if program == "go" and "run" in words[:1] and any(map(_REMOTE_MODULE.search, words[1:])):
+        yield "go run", _RUN_PACKAGE
+    if program == "uv" and any(word.startswith("--with") for word in words):
+        yield "uv run --with", _RUN_PACKAGE
+
+
+def _git_remote(program: str, command: ShellCommand) -> bool:
+    """`git remote update` and `git archive --remote` fetch too, under words that mostly do not."""
+    if program != "git":
+        return False
+    words = command.arguments
+    return ("remote" in words and "update" in words) or any(
+        word.startswith("--remote") and "archive" in words for word in words
+    )
+
+
+def _behind(arguments: Sequence[str], row: ProgramRow) -> str:
+    """The word of `when` that a command begins with: among the first two words that are no value for sure.
+
+    A word behind an option may be its value or a word of its own, and is taken for both.
+    """
+    sure = 0
+    for index, word in enumerate(arguments):
+        if word in row.when:
+            return word
+        if word.startswith("-"):
+            continue
+        sure += index == 0 or not arguments[index - 1].startswith("-") or "=" in arguments[index - 1]
+        if sure == 2:
+            break
+    return ""
+
+
+def _first_plain(arguments: Sequence[str]) -> str:
+    plain = next((word for word in arguments if not word.startswith("-")), "")
+    return plain if plain.replace("-", "").isalpha() else ""
+
+
+def _stays_home(program: str, command: ShellCommand) -> bool:
+    """Whether a request can only reach this machine: every address is its own, nothing leads elsewhere."""
+    letters = LEAVING_HOME_LETTERS.get(program, LEAVING_HOME_LETTERS_ELSEWHERE)
+    if any(_leaves_home(word, letters) for word in command.arguments):
+        return False
+    if any(is_address(word) and not is_own_machine(word) for word in command.arguments):
+        return False
+    if any(
+        name in LEAVING_HOME_SETTINGS or name.lower().endswith("_proxy") for name, _ in command.assignments
+    ):
+        return False
+    named = parts_of(command).plain
+    return bool(named) and all(is_own_machine(word if "://" in word else f"http://{word}") for word in named)
+
+
+def _leaves_home(word: str, letters: str) -> bool:
+    if word.startswith("--"):
+        # An option may be shortened as long as nothing else begins so.
+        name = word.partition("=")[0]
+        return any(each.startswith(name) for each in LEAVING_HOME)
+    # Single letters may stand together: `-sL`.
+    return word.startswith("-") and any(letter in word for letter in letters)
+
+
+def _of_server(program: str, command: ShellCommand) -> Iterator[Reading]:
+    if asks_elsewhere(program, command.arguments, [name for name, _ in command.assignments]):
+        yield f"{program} of another machine", _SERVER
+
+
+def _of_texts(program: str, command: ShellCommand) -> Iterator[Reading]:
+    """The program texts that a command runs."""
+    words = command.arguments
+    if is_given_text(program, words):
+        yield from outside_of_text(program, " \n".join(words))
+    if command.given and program in INTERPRETERS:
+        yield from outside_of_text(program, command.given)
+    if program == "sed" and any(map(_SED_RUNS.search, _sed_scripts(words))):
+        yield untold("sed")
+    if program == "tar" and any("-command" in word or "exec=" in word for word in words):
+        yield untold("tar")
+    runs_files = program in SHELLS or program in INTERPRETERS or program in ("source", ".")
+    if program in SHELLS and any(map(_EXPANDED.search, words[1:])) and "-c" in words:
+        # The script that it is given is made up only then: it has no command yet.
+        yield untold(program)
+    if runs_files and any(word.startswith(("<(", "/dev/stdin", "/dev/fd")) for word in words[:2]):
+        yield untold(program)
+
+
+def _sed_scripts(words: Sequence[str]) -> Sequence[str]:
+    return [word for word in words if not word.startswith("-") and ("e " in word or word.endswith("e"))]
+
+
+def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
+    paths = [*command.reads]
+    if program not in NOT_PRINTING:
+        paths += [
+            word.partition("=")[2] or word if word.startswith("--") else word for word in command.arguments
+        ]
+    for path in paths:
+        if outside := outside_of_path(path.removeprefix("@")):
+            yield path, outside
+    for target in command.writes:
+        # A connection is written to as a file; what is read from it comes through the same descriptor.
+        if target.startswith(("/dev/tcp/", "/dev/udp/")) and (outside := outside_of_path(target)):
+            yield target, outside
+
+
+def _of_inner(program: str, command: ShellCommand, budget: Budget, *, depth: int) -> Iterator[Reading]:
+    """What a command runs in its turn: behind `docker run`, behind `python -m`, in an alias of git's."""
+    words = command.arguments
+    if program == "git":
+        for word in words:
+            name, _, value = word.partition("=")
+            if name.startswith(("alias.", "core.", "filter.", "diff.", "credential.")) and "!" in value[:1]:
+                yield from _of_inner_script(value[1:], budget, depth=depth)
+            elif name.endswith(("sshcommand", "sshCommand", "pager", "editor", "textconv")) and value:
+                yield from _of_inner_script(value, budget, depth=depth)
+    starts: list[int] = []
+    if program in ("python", "pypy"):
+        starts += [
+            at + 1 for at, word in enumerate(words[:-1]) if word == "-m" and _MODULE.match(words[at + 1])
+        ][:1]
+        if joined := next((word[2:] for word in words if word.startswith("-m") and len(word) > 2), ""):
+            yield from _of_inner_words((joined, *words), budget, depth=depth)
+    if runs_another(program, words):
+        starts += [at for at, word in enumerate(words) if _begins_command(word)]
+        for word in words:
+            script = word.partition("=")[2] if program == "alias" else word
+            if (" " in script.strip() or program == "alias") and script:
+                yield from _of_inner_script(script, budget, depth=depth)
+    if len(starts) > STARTS_MAX:
+        yield untold(program)
+    for start in starts[:STARTS_MAX]:
+        yield from _of_inner_words(words[start:], budget, depth=depth)
+
+
+def _begins_command(word: str) -> bool:
+    name = plain_name(word)
+    return name in BY_PROGRAM or name in INTERPRETERS or name in SHELLS or name in WRAPPERS or name in RUNNERS
+
+
+def _of_inner_words(words: Sequence[str], budget: Budget, *, depth: int) -> Iterator[Reading]:
+    if depth >= DEPTH_MAX:
+        yield untold(words[0])
+        return
+    script = script_of_words(words)
+    for each in script.commands:
+        yield from _of_command(each, budget, depth=depth + 1)
+    if script.is_cut:
+        yield MORE_THAN_IS_READ
+
+
+def _of_inner_script(text: str, budget: Budget, *, depth: int) -> Iterator[Reading]:
+    if depth >= DEPTH_MAX:
+        yield untold()
+        return
+    if not budget.spend_chars(len(text)):
+        yield MORE_THAN_IS_READ
+        return
+    script = script_of(text)
+    for each in script.commands:
+        yield from _of_command(each, budget, depth=depth + 1)
+    if script.is_cut:
+        yield MORE_THAN_IS_READ

@@ -1,0 +1,43 @@
+"""The kinds of outside, and what a table's row says of one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OutsideKind(StrEnum):
+    """What something that was read from outside is."""
+
+    WEB_PAGE = "web page"
+    MCP_TOOL = "MCP tool"
+    DOWNLOAD = "download"
+    PACKAGE = "package"
+    REMOTE = "remote service"
+    SENSITIVE_FILE = "sensitive file"
+    OTHER_AGENT = "other agent"
+    PAST_RUN = "past run"
+    UNKNOWN_TOOL = "unknown tool"
+
+
+class Brings(StrEnum):
+    """Whether text enters the conversation at once, or code is put where it may be read or run later."""
+
+    TEXT = "text"
+    CODE = "code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """Why something counts: its kind, what it brings, and the reason in words."""
+
+    kind: OutsideKind
+    brings: Brings
+    why: str
+
+
+# A source, and the reason that it counts.
+Reading = tuple[str, Outside]
+
+
+def words(text: str) -> frozenset[str]:
+    """A table's words, written in one line."""
+    return frozenset(text.split())

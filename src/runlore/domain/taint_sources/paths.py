@@ -1,0 +1,122 @@
+"""Files whose text is not the workspace's own: credentials and other secrets, and what others wrote."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
+
+PATH_CHARS_MAX = 4_096
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathRow:
+    """Files by the shape of their path, in lower case with `/` between its parts, and why they count."""
+
+    shows: str
+    pattern: re.Pattern[str]
+    outside: Outside
+
+
+def _row(shows: str, pattern: str, why: str, *, kind: OutsideKind = OutsideKind.SENSITIVE_FILE) -> PathRow:
+    return PathRow(
+        shows=shows,
+        pattern=re.compile(pattern),
+        outside=Outside(kind=kind, brings=Brings.TEXT, why=why),
+    )
+
+
+PATHS: Sequence[PathRow] = (
+    _row(
+        ".env, .env.local, prod.env",
+        r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)\b)(?:\.[\w.-]+)?|[\w-]+\.env)$",
+        "holds the settings and passwords of a service",
+    ),
+    _row(".envrc", r"(?:^|/)\.envrc$", "holds what is exported to every shell, passwords too"),
+    _row(
+        "id_rsa, id_ed25519 and anything in .ssh",
+        r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.ssh/(?!known_hosts$).+|authorized_keys)$",
+        "holds private keys and who may log in",
+    ),
+    _row(
+        "*.pem, *.key, *.p12, *.pfx, *.jks, *.kdbx, *.ppk",
+        r"\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg)$",
+        "holds private keys or passwords",
+    ),
+    _row(
+        ".netrc, .pgpass, .npmrc, .pypirc, .git-credentials, .my.cnf",
+        r"(?:^|/)(?:\.netrc|_netrc|\.pgpass|\.npmrc|\.yarnrc\.yml|\.pypirc|\.git-credentials|\.my\.cnf"
+        r"|\.htpasswd"
+        r"|\.vault-token|\.s3cfg|\.boto|\.terraformrc|\.dockercfg)$",
+        "holds what a tool logs in with",
+    ),
+    _row(
+        "credentials, credentials.json, client_secret*.json, service-account*.json",
+        r"(?:^|/)(?:credentials?(?:\.(?:json|ya?ml|toml|ini|db|enc))?|client_secrets?[\w.-]*\.json"
+        r"|service[-_]?account[\w.-]*\.json|application_default_credentials\.json|token\.(?:json|pickle))$",
+        "holds what a service is called with",
+    ),
+    _row(
+        "secrets.yaml, secrets.toml, master.key, *.tfstate",
+        r"(?:^|/)(?:\.?secrets?(?:\.[\w-]+)*\.(?:ya?ml|json|toml|env|txt|ini)|master\.key|[\w.-]*\.tfstate"
+        r"(?:\.backup)?|vault[\w.-]*\.ya?ml)$",
+        "holds the secrets of a deployment",
+    ),
+    _row(
+        ".aws/*, .kube/config, .docker/config.json, .config/gcloud, .config/gh, .azure, .gnupg",
+        r"(?:^|/)(?:\.aws/.+|\.kube/config|\.docker/config\.json|\.config/(?:gcloud|gh|hub|op|rclone)(?:/.*)?"
+        r"|\.azure/.+|\.gnupg(?:/.*)?|\.password-store(?:/.*)?|\.claude\.json|\.codex/auth\.json)$",
+        "holds what a cloud or a service is called with",
+    ),
+    _row(
+        "/etc/shadow, /etc/sudoers, /etc/ssl/private",
+        r"^/(?:private/)?etc/(?:shadow-?|gshadow-?|sudoers(?:\.d/.*)?|ssl/private/.*|master\.passwd"
+        r"|krb5\.keytab)$",
+        "holds the passwords and rights of the machine",
+    ),
+    _row("/proc/*/environ", r"^/proc/[^/]+/environ$", "holds a process's environment, passwords too"),
+    _row(
+        "/run/secrets, /var/run/secrets",
+        r"^/(?:var/)?run/secrets/.+$",
+        "holds the secrets of a container",
+    ),
+    _row(
+        ".bash_history, .zsh_history, .psql_history",
+        r"(?:^|/)\.(?:bash|zsh|fish|python|psql|mysql|node_repl|sqlite)_history$",
+        "holds what was typed, passwords too",
+    ),
+    _row(
+        "cookies and logins of a browser, keychains, wallets",
+        r"(?:^|/)(?:cookies(?:\.sqlite)?|login data|logins\.json|key[34]\.db|wallet\.dat"
+        r"|[\w.-]+\.keychain(?:-db)?)$",
+        "holds what a person is logged in with",
+    ),
+    _row(
+        "anything in a person's Downloads folder",
+        r"^(?:~|\$home|\$\{home\}|/(?:home|users|mnt/c/users)/[^/]+|/root)/downloads/.+$",
+        "came from the web, whoever wrote it",
+        kind=OutsideKind.DOWNLOAD,
+    ),
+    _row(
+        "anything in node_modules, site-packages, .cargo/registry, go/pkg/mod",
+        r"(?:^|/)(?:node_modules|site-packages|dist-packages|\.cargo/(?:registry|git)|go/pkg/mod"
+        r"|\.m2/repository"
+        r"|\.gem|bower_components)/.+$",
+        "was written by the authors of a package",
+        kind=OutsideKind.PACKAGE,
+    ),
+    _row(
+        "/dev/tcp, /dev/udp",
+        r"^/dev/(?:tcp|udp)/.+$",
+        "is a connection to another machine",
+        kind=OutsideKind.REMOTE,
+    ),
+)
+
+
+def outside_of_path(path: str) -> Outside | None:
+    """Why a file's text is not the workspace's own; None where it is."""
+    if len(path) > PATH_CHARS_MAX:
+        return None
+    plain = path.strip().replace("\\", "/").lower().removeprefix("file://")
+    return next((row.outside for row in PATHS if row.pattern.search(plain)), None)

@@ -1,0 +1,309 @@
+"""What a run teaches: what is looked at for it, and which drafts come of that.
+
+`Sight` is everything that capture rests on, read in one snapshot. Nothing here writes, and no model is asked.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from runlore.domain import limits
+from runlore.domain.admission import Draft
+from runlore.domain.analysis import terms_of
+from runlore.domain.errors import Corrupt
+from runlore.domain.extraction import Statement
+from runlore.domain.injected import stripped
+from runlore.domain.learning_policy import LearningPolicy
+from runlore.domain.own_words import is_said, own_words
+from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Sensitivity, Source
+from runlore.domain.run import MemoryState, Run, RunId, RunStatus
+from runlore.domain.run_memory import Capture, CaptureState, RunMemory, RunText, remembered
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.subject import semantic_key
+from runlore.domain.suspicion import is_order
+from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint_sources import PASTED
+from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.ending import run_text
+from runlore.flow.capture.episodes import unless_secret
+from runlore.flow.capture.provenance import conversation_provenance, run_provenance
+from runlore.flow.capture.remember import oldest_kept
+from runlore.flow.capture.turns import Beat, unhurried
+from runlore.flow.capture.unlooked import unlooked
+from runlore.flow.policies import current_policy, learning_in_force, learning_then
+from runlore.ports.store import Collections
+
+# How many earlier runs of a session are looked at for what their prompts were given.
+_EARLIER_RUNS_MAX = 64
+_REMEMBERED = frozenset({MemoryState.STORED, MemoryState.PRUNED})
+UNREADABLE_JOURNAL = "the journal cannot be read"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The policies that a capture is done under. It is done again where one of them changes meanwhile."""
+
+    learning: LearningPolicy
+    learning_revision: int
+    run_memory: RunMemoryPolicy
+    run_memory_revision: int
+    captured: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """A run as capture sees it: `noted` is the receipt so far, None where nobody has looked at it yet.
+    `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing."""
+
+    run: Run
+    terms: Terms
+    noted: Capture | None
+    pointed: CaptureState | None
+    memory: RunMemory
+    text: RunText
+    own_provenance: Provenance
+    conversation: Provenance
+    was_owed: bool
+    unlooked: tuple[Capture, ...] = ()
+    injected: tuple[str, ...] = ()
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether a run summary is still to be proposed; the first look at a run decides that."""
+        return (
+            self.noted is None and self.terms.captured and self.terms.learning.capture.run_summary_candidates
+        )
+
+    @property
+    def wants_statements(self) -> bool:
+        """Whether statements are still to be taken from it. What was completed is never done again, and what
+        was skipped only where it was asked for since."""
+        return (
+            self.run.status is RunStatus.COMPLETED
+            and self.terms.captured
+            and self.terms.learning.capture.semantic_candidates.enabled
+            and (self.has_labels_written or self._is_owed)
+        )
+
+    @property
+    def has_labels_written(self) -> bool:
+        """Whether an earlier attempt wrote what needs no model."""
+        return self.noted is not None and self.noted.state is CaptureState.PENDING
+
+    @property
+    def _is_owed(self) -> bool:
+        if self.noted is not None and self.noted.state is CaptureState.COMPLETED:
+            return False
+        if self.noted is None and self.pointed is None:
+            # A memory that was pruned before anybody came to it has no pointer that could say what is owed.
+            return self.was_owed
+        return self.pointed is CaptureState.PENDING
+
+    @property
+    def scope(self) -> Scope:
+        """Where candidates of the run belong."""
+        return Scope(ScopeKind.SESSION, self.run.session_id)
+
+
+def terms_of_capture(collections: Collections, run: Run) -> Terms:
+    """The policies in force, and whether people let anything of the session be captured."""
+    learning, revision = learning_in_force(collections)
+    stored = current_policy(collections, PolicyName.RUN_MEMORY)
+    run_memory = run_memory_policy(stored.policy)
+    session = collections.sessions.get(run.session_id)
+    return Terms(
+        learning=learning,
+        learning_revision=revision,
+        run_memory=run_memory,
+        run_memory_revision=stored.revision,
+        captured=run_memory.enabled and is_captured(collections, session),
+    )
+
+
+def is_capturable(run: Run | None, policy: RunMemoryPolicy, now: datetime) -> bool:
+    """Whether a run may be captured: it has ended, is not forgotten, and memories of its age are kept."""
+    return (
+        run is not None
+        and run.is_terminal
+        and run.memory in _REMEMBERED
+        and run.finished_at is not None
+        and run.finished_at >= oldest_kept(policy, now)
+    )
+
+
+def pointed(collections: Collections, run_id: RunId) -> CaptureState | None:
+    """The receipt that a run's pointer tells; None where its memory is kept no longer."""
+    pointer = collections.pointers.get_many([run_id]).get(run_id)
+    return None if pointer is None else pointer.capture
+
+
+def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat = unhurried) -> Sight | None:
+    """A run with all that capture needs; None where there is nothing to capture, now or ever.
+
+    Long journals take their time: `beat` is told between their pages.
+    """
+    run = collections.runs.find(run_id)
+    if run is None:
+        return None
+    terms = terms_of_capture(collections, run)
+    if not is_capturable(run, terms.run_memory, now):
+        return None
+    noted = collections.captures.get(run_id)
+    text = run_text(collections, run)
+    is_semantic = terms.learning.capture.semantic_candidates.enabled
+    own = noted.provenance if noted is not None else _readable_provenance(collections, run, beat)
+    return Sight(
+        run=run,
+        terms=terms,
+        noted=noted,
+        pointed=pointed(collections, run_id),
+        memory=remembered(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
+        text=RunText(request=stripped(text.request), outcome=stripped(text.outcome)),
+        own_provenance=own,
+        conversation=inherited((own, _readable_conversation(collections, run, beat))),
+        unlooked=_readable_unlooked(collections, run, beat),
+        was_owed=is_semantic and _was_on(collections, run),
+        injected=_injected(collections, run) if is_semantic else (),
+    )
+
+
+def _was_on(collections: Collections, run: Run) -> bool:
+    """Whether semantic capture was on when a run ended."""
+    assert run.finished_at is not None, "a run that is captured has its end"
+    return learning_then(collections, run.finished_at).capture.semantic_candidates.enabled
+
+
+def summary_draft(sight: Sight) -> Draft:
+    """The candidate that sums a run up: review material, sensitive, gone after 30 days."""
+    run = sight.run
+    assert run.finished_at is not None, "a terminal run has its end"
+    return Draft(
+        kind=Kind.RUN_SUMMARY,
+        summary=unless_secret(sight.memory.summary) or f"The run ended as {run.status}.",
+        scope=sight.scope,
+        metadata={"status": run.status.value},
+        confidence=limits.CONFIDENCE_MAX,
+        sensitivity=Sensitivity.SENSITIVE,
+        source=_source(run),
+        evidence_refs=(_input_ref(run),),
+        provenance=sight.conversation,
+        expires_at=run.finished_at + timedelta(days=limits.RUN_SUMMARY_DAYS),
+    )
+
+
+def bare_summary_draft(sight: Sight) -> Draft:
+    """The same without any of the run's words, for a run whose words cannot be kept."""
+    told = f"The run ended as {sight.run.status}."
+    return replace(summary_draft(sight), summary=told, provenance=replace(sight.conversation, sources=()))
+
+
+def statement_draft(sight: Sight, statement: Statement) -> Draft:
+    """The candidate of a statement. What the user's own request says is trusted; all else is as the
+    conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
+    is_own = statement.is_label or is_said(own_words(sight.text.request), statement.text)
+    return Draft(
+        kind=statement.kind,
+        summary=statement.text,
+        scope=sight.scope,
+        confidence=statement.confidence,
+        source=_source(sight.run),
+        evidence_refs=(_input_ref(sight.run),) if is_own else _work_refs(sight),
+        provenance=_provenance(sight, statement, is_own=is_own),
+    )
+
+
+def _provenance(sight: Sight, statement: Statement, *, is_own: bool) -> Provenance:
+    comes_from = TRUSTED if is_own else sight.conversation
+    if statement.is_pasted and not is_own:
+        comes_from = inherited((_PASTED, comes_from))
+    if statement.is_label or not is_order(statement.text):
+        return comes_from
+    return inherited((comes_from, _ORDERED))
+
+
+def echoes(sight: Sight, statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Those of the statements that only repeat what Runlore itself put into a prompt of this conversation.
+
+    What the user's own request says is no echo, whoever else says it too.
+    """
+    own = own_words(sight.text.request)
+    keys = {semantic_key(text).text for text in sight.injected}
+    given = [set(terms_of(text)) for text in sight.injected]
+    return tuple(
+        statement
+        for statement in statements
+        if not statement.is_label
+        and (statement.key in keys or _is_within(statement.text, given))
+        and not is_said(own, statement.text)
+    )
+
+
+def _is_within(text: str, given: Sequence[set[str]]) -> bool:
+    terms = set(terms_of(text))
+    return bool(terms) and any(terms <= held for held in given)
+
+
+def _readable_provenance(collections: Collections, run: Run, beat: Beat) -> Provenance:
+    try:
+        return run_provenance(collections, run, beat)
+    except Corrupt:
+        return _DOUBTFUL
+
+
+def _readable_conversation(collections: Collections, run: Run, beat: Beat) -> Provenance:
+    try:
+        return conversation_provenance(collections, run, beat)
+    except Corrupt:
+        return _DOUBTFUL
+
+
+def _readable_unlooked(collections: Collections, run: Run, beat: Beat) -> tuple[Capture, ...]:
+    try:
+        return unlooked(collections, run, beat)
+    except Corrupt:
+        return ()
+
+
+def _injected(collections: Collections, run: Run) -> tuple[str, ...]:
+    """The texts that the prompts of a conversation were given, up to this run, the latest first."""
+    earlier = collections.runs.finished_before(run.session_id, run.opened_at, limit=_EARLIER_RUNS_MAX)
+    texts: dict[str, None] = {}
+    for each in (run, *earlier):
+        receipt = None
+        with suppress(Corrupt):
+            receipt = collections.runs.get_receipt(each.run_id)
+        if receipt is None:
+            continue
+        entries = [entry for section in receipt.sections for entry in section.entries]
+        records = collections.records.get_many(
+            [RecordId(entry.source_id) for entry in entries if entry.text is None]
+        )
+        told = (entry.text or _summary(records.get(RecordId(entry.source_id))) for entry in entries)
+        texts.update(dict.fromkeys(text for text in told if text))
+    return tuple(texts)
+
+
+def _summary(record: Record | None) -> str:
+    return "" if record is None else record.summary
+
+
+def _source(run: Run) -> Source:
+    return Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent)
+
+
+def _input_ref(run: Run) -> EvidenceRef:
+    return EvidenceRef(run_id=run.run_id, event_number=run.input_number)
+
+
+def _work_refs(sight: Sight) -> tuple[EvidenceRef, ...]:
+    """What a run left behind; where it left nothing, the run itself."""
+    run_id, kept = sight.run.run_id, sight.run.artifact_ids[: limits.EVIDENCE_REFS_MAX]
+    named = tuple(EvidenceRef(run_id=run_id, artifact_id=artifact_id) for artifact_id in kept)
+    return named or (EvidenceRef(run_id=run_id),)
+
+
+_ORDERED = Provenance(needs_review=True, sources=("content: an order and no statement",))
+_PASTED = Provenance(untrusted=True, needs_review=True, sources=(PASTED,))
+_DOUBTFUL = Provenance(untrusted=True, needs_review=True, sources=(UNREADABLE_JOURNAL,))

@@ -1,0 +1,335 @@
+"""Capturing a run: what it taught becomes candidates, behind its end and in nobody's way.
+
+What a job does is read in a snapshot, asked of a model outside any transaction, and written in one: the
+candidates, the receipt and the end of the job together, or nothing. Where a policy, the receipt or the run
+itself moved meanwhile it is done again. Whatever dies in between leaves the job, which another takes over.
+What needs no model never waits for one: labels are written at once, and the receipt stays pending.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from runlore.domain import limits
+from runlore.domain.admission import Draft, Stamp, admitted
+from runlore.domain.audit import Act, moved
+from runlore.domain.errors import Invalid, Refused
+from runlore.domain.excerpt import excerpt
+from runlore.domain.extraction import SCHEMA, Dropped, Sieve, Sieved, Statement, document
+from runlore.domain.job import Job, JobKind, retry_at
+from runlore.domain.labels import labelled
+from runlore.domain.learning_policy import Mode
+from runlore.domain.record import (
+    Layer,
+    Move,
+    Origin,
+    PublishTier,
+    Record,
+    RecordId,
+    State,
+    VerificationStatus,
+)
+from runlore.domain.redaction import redacted
+from runlore.domain.run import Run, RunId
+from runlore.domain.run_memory import Capture, CaptureState
+from runlore.domain.subject import SemanticKey
+from runlore.flow.asking import Asking, budget_renews_at
+from runlore.flow.capture.semantic import (
+    Sight,
+    bare_summary_draft,
+    echoes,
+    is_capturable,
+    look,
+    pointed,
+    statement_draft,
+    summary_draft,
+    terms_of_capture,
+)
+from runlore.flow.capture.turns import Beat, run_turn_if_any, unhurried
+from runlore.flow.capture.unlooked import note_unlooked
+from runlore.flow.policies import current_learning
+from runlore.flow.queueing import queue
+from runlore.flow.reactions import DAEMON
+from runlore.flow.record.intake import Intake, propose
+from runlore.ports.ids import Ids
+from runlore.ports.model import ModelFailure, Purpose, Question
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import RecordFilter, Store, Transaction
+
+REASON = "captured from a run"
+ASKED_LATER = "it waits for a daemon, or for `runlore jobs work`, to ask a model"
+_LATER = timedelta(seconds=1)
+_PAGE = limits.LIST_LIMIT_MAX
+
+# Without a model, or where it has no answer to this run, the labels are all there is. Anything else that
+# goes wrong with a model may be mended: the job tries again, and at last says among the dead what is wrong.
+_FINAL = frozenset({"model.none", "model.question", "model.refused", "model.answer"})
+_OVER_BUDGET = "model.budget"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wait:
+    """Why a model has to be asked once more. `is_failure` counts as an attempt, and comes again no earlier
+    than failing jobs do."""
+
+    reason: str
+    until: datetime
+    is_failure: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What a run says, and what has to be waited for before all of it is known."""
+
+    sieved: Sieved = field(default_factory=lambda: Sieved(dropped={}))
+    wait: _Wait | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ready:
+    """A draft, and the record that it would be."""
+
+    draft: Draft
+    record: Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capturing:
+    """What captures runs. With `may_ask` false no model is asked, and what needs one is left for later."""
+
+    store: Store
+    memories: RunMemories
+    asking: Asking
+    ids: Ids
+    may_ask: bool = True
+
+    def capture(self, job: Job, beat: Beat = unhurried) -> None:
+        """Do one job; Conflict (`job.lost`) where another has taken it over, and then nothing is written."""
+        run_id = RunId(job.subject)
+        noted = None
+        is_done = False
+        while not is_done:
+            beat()
+            is_done, noted = self._attempt(run_id, job, beat)
+        if noted is not None:
+            # A copy for readers: whoever dies before this line leaves a receipt that the next start copies.
+            self.memories.note_capture(run_id, noted)
+
+    def _attempt(self, run_id: RunId, job: Job, beat: Beat) -> tuple[bool, CaptureState | None]:
+        """Whether it is done, and the receipt that came of it; not done where something moved meanwhile."""
+        with self.store.snapshot() as snapshot:
+            sight = look(snapshot, run_id, self.asking.clock.now(), beat=beat)
+        if sight is None:
+            with self.store.transaction() as tx:
+                tx.jobs.finish(job)
+            return True, None
+        found = self._found(sight, job) if sight.wants_statements else _Found()
+        ready = _drafts(sight, found.sieved.statements, self.asking.clock.now())
+        with self.store.transaction() as tx:
+            # The session before the job: whoever forgets the run takes them in this order too.
+            run = run_turn_if_any(tx, run_id)
+            tx.jobs.check(job)
+            now = self.asking.clock.now()
+            if not _still(tx, run, sight, now):
+                return False, None
+            self._write(tx, ready, Act(actor=DAEMON, at=now, reason=REASON))
+            state = _state(sight, found)
+            _note(tx, sight, state)
+            _close(tx, job, found.wait, now)
+            _count(tx, found)
+        return True, state
+
+    def _found(self, sight: Sight, job: Job) -> _Found:
+        """Labels, and what a model adds to them; labels that were written before are not found again."""
+        policy = sight.terms.learning.capture.semantic_candidates
+        personal, cap = sight.terms.run_memory.redact_pii, policy.max_candidates_per_run
+        sieve = Sieve(cap=cap, personal=personal)
+        sieve.add_labels(labelled(sight.text.request))
+        labels = sieve.kept
+        if sight.has_labels_written:
+            sieve = Sieve(cap=max(0, cap - len(labels)), personal=personal, known=labels)
+        wait = None if sieve.is_full else self._add_asked(sight, sieve, labels, job)
+        sieve.drop(Dropped.ECHO, echoes(sight, sieve.kept))
+        return _Found(sieved=sieve.result(), wait=wait)
+
+    def _add_asked(self, sight: Sight, sieve: Sieve, labels: Sequence[Statement], job: Job) -> _Wait | None:
+        """Add what a model says. Its failing costs nothing of what is there; some of it is tried again."""
+        policy = sight.terms.learning.capture.semantic_candidates
+        is_set = bool(policy.model) or self.asking.models.is_configured
+        if not is_set or not (sight.text.request.strip() or sight.text.outcome.strip()):
+            return None
+        now = self.asking.clock.now()
+        if not self.may_ask:
+            return _Wait(reason=ASKED_LATER, until=now + _LATER)
+        question = Question(
+            purpose=Purpose.EXTRACTION,
+            document=document(
+                sight.text,
+                sight.memory,
+                labels,
+                cap=max(1, policy.max_candidates_per_run - len(labels)),
+                personal=sight.terms.run_memory.redact_pii,
+            ),
+            schema=SCHEMA,
+            model=policy.model,
+            timeout_s=policy.timeout_s,
+        )
+        self._hold(job, policy.timeout_s)
+        try:
+            reply = self.asking.ask(question, sight.terms.learning.model_budget)
+        except ModelFailure as failure:
+            if failure.code in _FINAL:
+                return None
+            return _waiting_for(failure, now)
+        sieve.add_answer(reply.output)
+        return None
+
+    def _hold(self, job: Job, timeout_s: float) -> None:
+        """Keep the job for as long as a model may take: two who ask the same cost twice as much."""
+        lasting = timedelta(seconds=timeout_s + limits.JOB_LEASE_S)
+        with self.store.transaction() as tx:
+            tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
+
+    def _write(self, tx: Transaction, ready: Sequence[_Ready], act: Act) -> None:
+        """Propose what is new; what a live record says already gets its evidence."""
+        intake = Intake(ids=self.ids, act=act, origin=Origin.DAEMON)
+        for each in ready:
+            if each.record.is_expired(act.at):
+                continue
+            known = said_already(tx, each.record, act.at)
+            if known is None:
+                propose(tx, intake, [each.draft])
+            else:
+                self._add_evidence(tx, known, each.record, act)
+
+    def _add_evidence(self, tx: Transaction, known: Record, new: Record, act: Act) -> None:
+        fresh = [ref for ref in new.evidence_refs if ref not in known.evidence_refs]
+        room = limits.EVIDENCE_REFS_MAX - len(known.evidence_refs)
+        if not fresh[:room]:
+            return
+        # What was read from outside raises nothing, whoever says the same; and only where automation is
+        # enabled does anybody look, so that elsewhere what was found before stands.
+        is_verified = (
+            known.publish_tier is PublishTier.PROVISIONAL
+            and not new.provenance.tainted
+            and current_learning(tx).mode is Mode.ENABLED
+        )
+        status = VerificationStatus.PENDING if is_verified else known.verification_status
+        refs = (*known.evidence_refs, *fresh[:room])
+        after = replace(known, evidence_refs=refs, verification_status=status)
+        tx.write([moved(known, Move.AMEND, replace(act, reason="a later run says the same"), after=after)])
+        if is_verified:
+            queue(tx, self.ids, JobKind.VERIFY, [known.record_id], at=act.at)
+
+
+def _waiting_for(failure: ModelFailure, now: datetime) -> _Wait:
+    reason = excerpt(redacted(failure.sentence).text, limits.REASON_CHARS_MAX)
+    if failure.code == _OVER_BUDGET:
+        return _Wait(reason=reason, until=budget_renews_at(now))
+    asked_s = min(failure.retry_after_s or 0, limits.JOB_BACKOFF_S_MAX)
+    return _Wait(reason=reason, until=now + timedelta(seconds=asked_s), is_failure=True)
+
+
+def _drafts(sight: Sight, statements: Sequence[Statement], now: datetime) -> list[_Ready]:
+    """What is to be proposed. A draft that cannot be a record is left out: it must not sink the others."""
+    summaries = [summary_draft(sight), bare_summary_draft(sight)] if sight.wants_summary else []
+    drafts = [statement_draft(sight, statement) for statement in statements]
+    return [*_ready(summaries, now)[:1], *_ready(drafts, now)]
+
+
+def _ready(drafts: Sequence[Draft], now: datetime) -> list[_Ready]:
+    stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=now)
+    found: list[_Ready] = []
+    for draft in drafts:
+        with suppress(Invalid, Refused):
+            found.append(_Ready(draft=draft, record=admitted(draft, stamp)))
+    return found
+
+
+def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
+    """A live record of the same scope, kind and key that is no more tainted than a new one; what is active
+    before what waits. No refuted one: another run that says it is for people to see. What waits is ours
+    alone: neither a caller's candidate nor an operator's proposal stands in for what a user said."""
+    if new.layer is Layer.EPISODIC:
+        return None
+    subject = SemanticKey.parse(new.semantic_key).subject
+    for record in (*tx.records.matching_subject(new.scope, new.kind, subject), *_waiting(tx, new, now)):
+        is_same = (
+            record.semantic_key == new.semantic_key and record.proposal is None and not _is_refuted(record)
+        )
+        if is_same and not record.is_expired(now) and record.provenance.tainted <= new.provenance.tainted:
+            return record
+    return None
+
+
+def _is_refuted(record: Record) -> bool:
+    return record.verification_status is VerificationStatus.FAILED
+
+
+def _waiting(tx: Transaction, new: Record, now: datetime) -> Iterator[Record]:
+    """What Runlore itself has waiting in a scope, of one kind; a bounded number of the newest."""
+    where = RecordFilter(
+        kinds=frozenset({new.kind}),
+        states=frozenset({State.CONSTRAINED}),
+        scopes=frozenset({new.scope}),
+        now=now,
+    )
+    before = None
+    for _ in range(0, limits.REVIEW_RIVALS_MAX, _PAGE):
+        page = tx.records.page(where, limit=_PAGE, before=before)
+        yield from (record for record in page if record.origin is Origin.DAEMON)
+        if len(page) < _PAGE:
+            return
+        before = (page[-1].created_at, page[-1].record_id)
+
+
+def _still(tx: Transaction, run: Run | None, sight: Sight, now: datetime) -> bool:
+    """Whether everything that was looked at is as it was: the run, its receipt, and what people allow."""
+    return (
+        run is not None
+        and run == sight.run
+        and terms_of_capture(tx, run) == sight.terms
+        and is_capturable(run, sight.terms.run_memory, now)
+        and tx.captures.get(run.run_id) == sight.noted
+        and pointed(tx, run.run_id) is sight.pointed
+    )
+
+
+def _state(sight: Sight, found: _Found) -> CaptureState:
+    """The receipt. Where statements were taken once, giving the rest up completes it."""
+    if found.wait is not None:
+        return CaptureState.PENDING
+    is_begun = sight.noted is not None and sight.noted.state is not CaptureState.SKIPPED
+    return CaptureState.COMPLETED if sight.wants_statements or is_begun else CaptureState.SKIPPED
+
+
+def _note(tx: Transaction, sight: Sight, state: CaptureState) -> None:
+    run = sight.run
+    tx.captures.put(
+        Capture(
+            run_id=run.run_id,
+            session_id=run.session_id,
+            opened_at=run.opened_at,
+            state=state,
+            provenance=sight.own_provenance,
+        )
+    )
+    note_unlooked(tx, sight.unlooked)
+    tx.pointers.set_capture(run.run_id, state)
+
+
+def _close(tx: Transaction, job: Job, wait: _Wait | None, now: datetime) -> None:
+    if wait is None:
+        tx.jobs.finish(job)
+    elif wait.is_failure:
+        again = retry_at(now, job.attempts)
+        tx.jobs.fail(job, error=wait.reason, retry_at=None if again is None else max(again, wait.until))
+    else:
+        tx.jobs.postpone(job, until=wait.until, reason=wait.reason)
+
+
+def _count(tx: Transaction, found: _Found) -> None:
+    """Count what was dropped, once: by whoever ends the capture."""
+    if found.wait is None and found.sieved.dropped:
+        tx.counters.add({f"capture.dropped_{why}_total": n for why, n in found.sieved.dropped.items()})

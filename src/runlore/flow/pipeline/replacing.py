@@ -1,0 +1,46 @@
+"""Superseding a learning: new content is proposed and published in its place, in one transaction."""
+
+from runlore.domain.admission import Edits, successor
+from runlore.domain.errors import Conflict
+from runlore.domain.publication import Terms
+from runlore.domain.record import Move, Record, transition
+from runlore.flow.publish.decide import confirm, refuse_expired
+from runlore.flow.record.intake import Intake, propose
+from runlore.ports.store import Transaction
+
+
+def supersede(
+    tx: Transaction,
+    intake: Intake,
+    old: Record,
+    edits: Edits,
+    *,
+    terms: Terms,
+    accept_untrusted: bool = False,
+) -> Record:
+    """Replace a live learning by new content of the same scope; it inherits taint, and no verification."""
+    refuse_expired(old, intake.act.at)
+    transition(old, Move.SUPERSEDE)
+    if edits.scope not in (None, old.scope):
+        raise Conflict(
+            f"record {old.record_id} is in {old.scope}, and is superseded there, not in {edits.scope}",
+            code="learning.scope",
+            hint="leave the scope out; for another scope create a candidate there",
+        )
+    draft = successor(old, edits, now=intake.act.at)
+    candidate = propose(tx, intake, [draft])[0]
+    published = confirm(
+        tx,
+        candidate,
+        intake.act,
+        terms=terms,
+        supersedes=old.record_id,
+        accept_untrusted=accept_untrusted,
+    )
+    if published.record_id != candidate.record_id:
+        raise Conflict(
+            f"record {published.record_id} says that already, in {published.scope}",
+            code="learning.duplicate",
+            hint=f"revoke {old.record_id}: what is to replace it is published",
+        )
+    return published

@@ -1,0 +1,234 @@
+"""Reviewing a candidate in the background: read, let go, ask the judge, then write what follows.
+
+What is written is checked again in its transaction: the job is still ours, the record and the policy are
+those that were read. Whoever dies before that has changed nothing, and whoever comes late changes nothing.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from runlore.domain import limits
+from runlore.domain.agents_word import rests_on_agents_word
+from runlore.domain.audit import Act, moved
+from runlore.domain.errors import Unavailable
+from runlore.domain.job import Job
+from runlore.domain.learning_policy import Action, Mode
+from runlore.domain.publication import Terms
+from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
+from runlore.domain.support import Support, support_of
+from runlore.domain.verdict import (
+    JudgeReview,
+    Review,
+    asks_the_judge,
+    baseline,
+    review_to_plain,
+)
+from runlore.flow.asking import Asking
+from runlore.flow.capture.provenance import conversation_provenance
+from runlore.flow.pipeline.capturing import ASKED_LATER
+from runlore.flow.publish.decide import confirm, end_as_duplicate, reject
+from runlore.flow.publish.raising import note_support
+from runlore.flow.reactions import DAEMON
+from runlore.flow.review import judging
+from runlore.flow.review.automatic import (
+    TIER_OF,
+    Case,
+    Opinion,
+    act_reason,
+    case_of,
+    repeated,
+    review,
+    ruling,
+)
+from runlore.flow.review.verification import Sources, evidence_for, witnesses
+from runlore.flow.surroundings import surroundings
+from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
+from runlore.ports.model import ModelFailure
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import Collections, Store, Transaction
+
+MODEL_BUDGET = "model.budget"
+# A policy that changes more often than this while one candidate is looked at lets the job wait.
+ROUNDS_MAX = 5
+_LATER = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviewing:
+    """Where candidates are, who judges them, and what they are verified against.
+
+    With `may_ask` false no judge is asked, and what needs one is left for later.
+    """
+
+    store: Store
+    memories: RunMemories
+    asking: Asking
+    clock: Clock
+    ids: Ids
+    may_ask: bool = True
+
+    def review(self, record_id: RecordId, job: Job) -> None:
+        """Review one candidate under the policy in force, and end the job with it."""
+        for _ in range(ROUNDS_MAX):
+            if self._round(record_id, job):
+                return
+        raise moving(record_id)
+
+    def _round(self, record_id: RecordId, job: Job) -> bool:
+        """One look and one attempt to write what follows; False where something moved in between."""
+        now = self.clock.now()
+        with self.store.snapshot() as snapshot:
+            case = case_of(snapshot, record_id, now)
+            seen = None if case is None else self._seen(snapshot, case, now)
+        opinion = seen
+        if case is not None and seen is not None and _is_for_the_judge(case, seen):
+            if not self.may_ask:
+                self._leave(job)
+                return True
+            self._hold(job, case.policy.judge.timeout_s)
+            opinion = replace(seen, judge=self._judgement(case, seen))
+        with self.store.transaction() as tx:
+            return self._written(tx, record_id, job, case=case, opinion=opinion)
+
+    def _seen(self, collections: Collections, case: Case, now: datetime) -> Opinion:
+        """What can be told without asking anybody."""
+        candidate = case.candidate
+        base = baseline(candidate, case.policy, now)
+        is_asked, is_bold = asks_the_judge(base.action, case.policy), base.action is Action.PUBLISH_ACTIVE
+        if is_asked and case.policy.mode is Mode.ENABLED:
+            around = surroundings(collections.records, candidate, now)
+            if repeated(base.action, candidate, around) is not None:
+                return Opinion(baseline=base, repeats=True)
+        if not (is_asked or is_bold):
+            return Opinion(baseline=base)
+        trusting = case.policy.publication.allow_api_origin_active_publication
+        vouched = trusting and not rests_on_agents_word(candidate)
+        texts = evidence_for(collections, evidence_sources(self.memories), candidate, vouched=vouched)
+        return Opinion(
+            baseline=base,
+            support=support_of(candidate.summary, texts) if is_bold else Support.NONE,
+            evidence=judging.shown(texts, redact_pii=case.redact_pii) if is_asked else (),
+            witnesses=witnesses(collections, candidate),
+        )
+
+    def _leave(self, job: Job) -> None:
+        with self.store.transaction() as tx:
+            tx.jobs.postpone(job, until=self.clock.now() + _LATER, reason=ASKED_LATER)
+
+    def _hold(self, job: Job, timeout_s: float) -> None:
+        """Keep the job for as long as the judge may take: two who ask the same cost twice as much."""
+        lasting = timedelta(seconds=timeout_s + limits.JOB_LEASE_S)
+        with self.store.transaction() as tx:
+            tx.jobs.heartbeat(job, lease_until=self.clock.now() + lasting)
+
+    def _judgement(self, case: Case, seen: Opinion) -> JudgeReview:
+        try:
+            reply = self.asking.ask(judging.question(case, seen), case.policy.model_budget)
+        except ModelFailure as failure:
+            if failure.code == MODEL_BUDGET:
+                raise
+            return judging.failed(case, failure, self.clock.now())
+        return judging.answered(seen.baseline, reply, self.clock.now())
+
+    def _written(
+        self,
+        tx: Transaction,
+        record_id: RecordId,
+        job: Job,
+        *,
+        case: Case | None,
+        opinion: Opinion | None,
+    ) -> bool:
+        if case is not None:
+            tx.lock({case.candidate.scope})
+        # Before the policy is read: whoever changes it queues its reviews behind this row.
+        tx.jobs.check(job)
+        now = self.clock.now()
+        present = case_of(tx, record_id, now)
+        if present is None:
+            tx.jobs.finish(job)
+            return True
+        if present != case or opinion is None or not self._applied(tx, present, opinion, now):
+            return False
+        tx.jobs.finish(job)
+        return True
+
+    def _applied(self, tx: Transaction, case: Case, opinion: Opinion, now: datetime) -> bool:
+        """Write what follows; False where what the candidate repeated is gone, so that it was not judged,
+        or where a run that spoke for it has been forgotten since."""
+        if opinion.witnesses is not None and opinion.witnesses != witnesses(tx, case.candidate):
+            return False
+        ruled = ruling(case, opinion, surroundings(tx.records, case.candidate, now), now)
+        if opinion.repeats and ruled.twin is None:
+            return False
+        reviewed = review(case, opinion, ruled, now)
+        if case.policy.mode is Mode.SHADOW:
+            _keep(tx, case.candidate, reviewed, decision=None)
+        elif ruled.twin is not None:
+            self._end_as_twin(tx, case.candidate, ruled.twin, reviewed)
+        else:
+            _move(tx, case.candidate, ruled.action, reviewed, expires_at=opinion.baseline.expires_at)
+        return True
+
+    def _end_as_twin(self, tx: Transaction, candidate: Record, twin: Record, reviewed: Review) -> None:
+        act = _act(reviewed, done=f"it repeats {twin.record_id}")
+        end_as_duplicate(tx, candidate, twin, act, terms=_terms(reviewed))
+        if not candidate.provenance.tainted:
+            note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.evidence_refs)
+
+
+def evidence_sources(memories: RunMemories) -> Sources:
+    """Where evidence is looked for. Runs that capture has not come to yet are read for where their words are
+    from: it may be off, and what was never looked at could else not speak."""
+    return Sources(memories=memories, conversation=conversation_provenance)
+
+
+def moving(record_id: RecordId) -> Unavailable:
+    """The error of whoever finds something changed each time that it wants to write."""
+    return Unavailable(
+        f"record {record_id} or the policy keeps changing while it is looked at",
+        code="review.moving",
+        hint="it is looked at again later",
+    )
+
+
+def _is_for_the_judge(case: Case, seen: Opinion) -> bool:
+    return not seen.repeats and asks_the_judge(seen.baseline.action, case.policy)
+
+
+def _move(
+    tx: Transaction, candidate: Record, action: Action, reviewed: Review, *, expires_at: datetime | None
+) -> None:
+    if action is Action.MANUAL_REVIEW:
+        _keep(tx, candidate, reviewed, decision=PolicyDecision.ESCALATED)
+    elif action is Action.REJECT:
+        reject(tx, candidate, _act(reviewed), terms=_terms(reviewed))
+    else:
+        is_active = action is Action.PUBLISH_ACTIVE
+        terms = replace(
+            _terms(reviewed),
+            tier=TIER_OF[action],
+            verification=VerificationStatus.VERIFIED if is_active else VerificationStatus.UNVERIFIED,
+            expires_at=expires_at,
+        )
+        confirm(tx, candidate, _act(reviewed), terms=terms)
+
+
+def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: PolicyDecision | None) -> None:
+    """Keep the review with a candidate that goes on waiting."""
+    after = replace(
+        candidate,
+        policy_decision=decision,
+        policy_actor=None if decision is None else DAEMON,
+        automation_review=review_to_plain(reviewed),
+    )
+    tx.write([moved(candidate, Move.AMEND, _act(reviewed), after=after)])
+
+
+def _act(reviewed: Review, *, done: str = "") -> Act:
+    return Act(actor=DAEMON, at=reviewed.reviewed_at, reason=act_reason(reviewed, done=done))
+
+
+def _terms(reviewed: Review) -> Terms:
+    return Terms(decision=PolicyDecision.AUTOMATIC, actor=DAEMON, review=review_to_plain(reviewed))

@@ -1,0 +1,176 @@
+"""Looking again at a provisional learning when new support appears: it is raised, refuted, or stays (LRN-10).
+
+The worker raises only what the policy in force would publish actively, by its rules and by what the judge
+once said of it: new support verifies, it does not widen what automation may do.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runlore.domain.agents_word import rests_on_agents_word
+from runlore.domain.audit import Act
+from runlore.domain.job import Job
+from runlore.domain.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
+from runlore.domain.rivals import contradicting, twin_of
+from runlore.domain.support import Support
+from runlore.domain.verdict import baseline, review_of
+from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
+from runlore.flow.policies import learning_in_force
+from runlore.flow.publish.raising import amended, is_raisable, raised
+from runlore.flow.reactions import DAEMON
+from runlore.flow.review.verification import support_for, witnesses
+from runlore.flow.surroundings import surroundings
+from runlore.ports.clock import Clock
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import Collections, Store, Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """A provisional learning, and the policy that it is looked at under."""
+
+    record: Record
+    policy: LearningPolicy
+    revision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verifying:
+    """Where learnings are, and what they are verified against."""
+
+    store: Store
+    memories: RunMemories
+    clock: Clock
+
+    def verify(self, record_id: RecordId, job: Job) -> None:
+        """Look for support for one learning, and end the job with what was found."""
+        for _ in range(ROUNDS_MAX):
+            if self._round(record_id, job):
+                return
+        raise moving(record_id)
+
+    def _round(self, record_id: RecordId, job: Job) -> bool:
+        now = self.clock.now()
+        with self.store.snapshot() as snapshot:
+            learning = _provisional(snapshot, record_id, now)
+            support = Support.NONE if learning is None else self._support(snapshot, learning)
+            heard = None if learning is None else witnesses(snapshot, learning.record)
+        with self.store.transaction() as tx:
+            if learning is not None:
+                tx.lock({learning.record.scope})
+            tx.jobs.check(job)
+            now = self.clock.now()
+            present = _provisional(tx, record_id, now)
+            if present is not None:
+                if present != learning or witnesses(tx, present.record) != heard:
+                    return False
+                _write(tx, present, support, now)
+            tx.jobs.finish(job)
+            return True
+
+    def _support(self, collections: Collections, learning: Learning) -> Support:
+        if not _is_ours(learning):
+            return Support.NONE
+        # A policy may trust callers; yet the runs that an agent names are its own, no witness of its word.
+        trusting = learning.policy.publication.allow_api_origin_active_publication
+        vouched = trusting and not rests_on_agents_word(learning.record)
+        sources = evidence_sources(self.memories)
+        return support_for(collections, sources, learning.record, vouched=vouched)
+
+
+def _provisional(collections: Collections, record_id: RecordId, now: datetime) -> Learning | None:
+    record = collections.records.get_many([record_id]).get(record_id)
+    policy, revision = learning_in_force(collections)
+    if record is None or not is_raisable(record, now):
+        return None
+    return Learning(record=record, policy=policy, revision=revision)
+
+
+def _is_ours(learning: Learning) -> bool:
+    """Whether automation may look at it at all: never procedures, tainted ones, nor API callers' unasked."""
+    record, policy = learning.record, learning.policy
+    trusted = record.origin is Origin.DAEMON or policy.publication.allow_api_origin_active_publication
+    return (
+        policy.mode is Mode.ENABLED
+        and record.kind in PROMPT_KINDS
+        and not record.provenance.tainted
+        and trusted
+    )
+
+
+def _write(tx: Transaction, learning: Learning, support: Support, now: datetime) -> None:
+    record = learning.record
+    told = f"policy revision {learning.revision}: "
+    if not _is_ours(learning):
+        _give_back(tx, record, _act(told + "automation does not look at it", now))
+        return
+    if support is not Support.SUPPORTED:
+        status, said = _FOUND[support]
+        if status is record.verification_status:
+            return
+        amended(tx, record, replace(record, verification_status=status), _act(told + said, now))
+        return
+    against = _against(tx, learning, now)
+    if against and record.verification_status is VerificationStatus.VERIFIED:
+        return
+    if against:
+        verified = replace(record, verification_status=VerificationStatus.VERIFIED)
+        amended(tx, record, verified, _act(f"{told}supported, but {against}", now))
+        return
+    raised(
+        tx,
+        record,
+        _act(f"{told}supported, and raised", now),
+        verification=VerificationStatus.VERIFIED,
+        decision=PolicyDecision.AUTOMATIC,
+    )
+
+
+def _give_back(tx: Transaction, record: Record, act: Act) -> None:
+    """Let a learning that waits have the status that it had before: nobody has looked."""
+    if record.verification_status is not VerificationStatus.PENDING:
+        return
+    told = (
+        event.changes.get("verification_status") for event in reversed(tx.records.events(record.record_id))
+    )
+    earlier = next(
+        (VerificationStatus(str(status)) for status in told if status not in _NOTHING_SAID), _UNVERIFIED
+    )
+    amended(tx, record, replace(record, verification_status=earlier), act)
+
+
+def _against(tx: Transaction, learning: Learning, now: datetime) -> str:
+    """Why a supported learning stays provisional; empty where nothing keeps it there."""
+    record = learning.record
+    if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
+        return "the policy does not publish it actively"
+    if not _is_judged_active(learning):
+        return "the judge has not said that it may be active"
+    around = surroundings(tx.records, record, now)
+    twin = twin_of(record, around)
+    if twin is not None:
+        return f"it repeats {twin.record_id}"
+    taken = [other for other in around.same_profile_key if other.record_id != record.record_id]
+    others = (*taken, *contradicting(record, around))
+    return f"it contradicts {others[0].record_id}" if others else ""
+
+
+def _is_judged_active(learning: Learning) -> bool:
+    reviewed = review_of(learning.record)
+    judge = None if reviewed is None else reviewed.judge
+    if judge is None:
+        return not learning.policy.judge.enabled
+    return judge.action is Action.PUBLISH_ACTIVE and not judge.failure
+
+
+def _act(reason: str, at: datetime) -> Act:
+    return Act(actor=DAEMON, at=at, reason=reason)
+
+
+_UNVERIFIED = VerificationStatus.UNVERIFIED
+_NOTHING_SAID = (None, VerificationStatus.PENDING.value)
+_FOUND = {
+    Support.NONE: (VerificationStatus.UNVERIFIED, "no support was found"),
+    Support.CONTRADICTED: (VerificationStatus.FAILED, "its runs say the opposite"),
+}

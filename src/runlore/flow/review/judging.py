@@ -1,0 +1,110 @@
+"""Putting a candidate before the judge: what it is told, and what is kept of its answer.
+
+The candidate is data for the question, never part of its instructions. Whatever the answer is, it can only
+narrow what the rules allow.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.excerpt import excerpt
+from runlore.domain.injected import stripped
+from runlore.domain.learning_policy import Action
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.redaction import redacted, redacted_beginning
+from runlore.domain.safe_text import escaped
+from runlore.domain.storable import made_storable
+from runlore.domain.verdict import Baseline, JudgeReview, allowed_actions, clamped
+from runlore.flow.review.automatic import Case, Opinion
+from runlore.ports.model import ModelFailure, Purpose, Question, Reply
+
+_EVIDENCE_MAX = 4
+_EVIDENCE_CHARS_MAX = 480
+NO_REASON = "no reason was given"
+# All four, also where fewer are allowed: a bolder word is narrowed and kept, not taken for a broken answer.
+ANSWER: JsonObject = {
+    "type": "object",
+    "properties": {
+        "action": {"type": "string", "enum": [action.value for action in Action]},
+        "reason": {"type": "string"},
+    },
+    "required": ["action", "reason"],
+    "additionalProperties": False,
+}
+
+
+def shown(texts: Sequence[str], *, redact_pii: bool) -> tuple[str, ...]:
+    """What the judge is shown of the evidence: little, without what Runlore put there, and redacted."""
+    clean = (
+        redacted_beginning(stripped(text).strip(), personal=redact_pii).text for text in texts[:_EVIDENCE_MAX]
+    )
+    return tuple(excerpt(text, _EVIDENCE_CHARS_MAX) for text in clean if text)
+
+
+def question(case: Case, seen: Opinion) -> Question:
+    """What the judge is asked."""
+    judge = case.policy.judge
+    return Question(
+        purpose=Purpose.JUDGE,
+        document=_document(case, seen),
+        schema=ANSWER,
+        model=judge.model,
+        timeout_s=float(judge.timeout_s),
+    )
+
+
+def answered(base: Baseline, reply: Reply, now: datetime) -> JudgeReview:
+    """The judge's word, clamped to what the rules allow."""
+    said = Action(str(reply.output["action"]))
+    return JudgeReview(
+        action=clamped(base.action, said),
+        reason=_kept(str(reply.output["reason"])),
+        judged_at=now,
+        model=reply.model,
+        prompt=reply.prompt,
+    )
+
+
+def failed(case: Case, failure: ModelFailure, now: datetime) -> JudgeReview:
+    """A judge that could not be asked, or gave no answer."""
+    return JudgeReview(
+        action=Action.MANUAL_REVIEW,
+        reason=_kept(failure.sentence),
+        judged_at=now,
+        model=case.policy.judge.model,
+        failure=failure.code,
+    )
+
+
+def _document(case: Case, seen: Opinion) -> JsonObject:
+    base = seen.baseline
+    allowed = allowed_actions(base.action)
+    return {
+        "candidate": _candidate(case),
+        "baseline": {"action": base.action.value, "rule": base.rule, "reason": base.reason},
+        "allowed_actions": [action.value for action in Action if action in allowed],
+        "evidence": list(seen.evidence),
+        "evidence_check": seen.support.value,
+    }
+
+
+def _candidate(case: Case) -> dict[str, JsonValue]:
+    record = case.candidate
+    return {
+        "kind": record.kind.value,
+        "content": redacted(record.summary, personal=case.redact_pii).text,
+        "scope": str(record.scope),
+        "confidence": record.confidence,
+        "sensitivity": record.sensitivity.value,
+        "origin": record.origin.value,
+        "created_by": record.created_by,
+        "has_source_run": record.source.run_id is not None,
+        "evidence_count": len(record.evidence_refs),
+    }
+
+
+def _kept(reason: str) -> str:
+    """A stranger's reason as it is kept: one line, bounded, without secrets, with nothing hidden in it."""
+    clean = redacted(" ".join(made_storable(reason).split())).text
+    return excerpt(escaped(clean), limits.REVIEW_REASON_CHARS_MAX) or NO_REASON

@@ -1,0 +1,132 @@
+"""Whether what Runlore has kept of runs supports what a record says (POL-9).
+
+A run's memory is asked first; its previews are short, so what the journal holds of the same run, redacted and
+stripped as it is, counts with it. What a caller of the API names as evidence counts only where somebody
+answers for that: an operator, or a policy that trusts callers.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from runlore.domain import limits
+from runlore.domain.errors import Corrupt, NotFound
+from runlore.domain.excerpt import ELLIPSIS
+from runlore.domain.journal import EventType, text_of
+from runlore.domain.own_words import unpasted
+from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
+from runlore.domain.run import ArtifactId, MemoryState, Run, RunId
+from runlore.domain.run_memory import RunMemory
+from runlore.domain.support import Support, support_of
+from runlore.domain.taint import Provenance
+from runlore.ports.run_memories import RunMemories
+from runlore.ports.store import Collections
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where evidence is looked for: the memories of runs, and what tells where a conversation's words are
+    from."""
+
+    memories: RunMemories
+    conversation: Callable[[Collections, Run], Provenance]
+
+
+def support_for(
+    collections: Collections, sources: Sources, record: Record, *, vouched: bool = False
+) -> Support:
+    """What the runs behind a record say of it. `vouched` lets evidence count that a caller has named."""
+    return support_of(record.summary, evidence_for(collections, sources, record, vouched=vouched))
+
+
+def evidence_for(
+    collections: Collections, sources: Sources, record: Record, *, vouched: bool = False
+) -> tuple[str, ...]:
+    """Each text that may support a record, apart; only kinds that prompts get are verified at all."""
+    believed = vouched or record.origin is Origin.DAEMON
+    if record.kind not in PROMPT_KINDS or not believed:
+        return ()
+    return tuple(dict.fromkeys(_texts(collections, sources, record)))
+
+
+def witnesses(collections: Collections, record: Record) -> frozenset[RunId]:
+    """The runs behind a record that have not been forgotten: only they can speak for it."""
+    runs = collections.runs.get_many(_named(record))
+    return frozenset(run_id for run_id, run in runs.items() if run.memory is not MemoryState.FORGOTTEN)
+
+
+def _named(record: Record) -> tuple[RunId, ...]:
+    named = (record.source.run_id, *(reference.run_id for reference in record.evidence_refs))
+    return tuple(dict.fromkeys(RunId(run_id) for run_id in named if run_id))
+
+
+def _texts(collections: Collections, sources: Sources, record: Record) -> Iterator[str]:
+    """Memories first, then journals, then the artifacts that the evidence names."""
+    runs = collections.runs.get_many(_named(record))
+    clean = {run_id for run_id, run in runs.items() if _is_clean(collections, sources, run)}
+    remembered = sources.memories.get_many(tuple(runs))
+    for run_id in runs:
+        memory = remembered.get(run_id)
+        if isinstance(memory, RunMemory):
+            yield from _told_by(memory, is_clean=run_id in clean)
+    for run_id, run in runs.items():
+        yield from _journalled(collections, run, record, is_clean=run_id in clean)
+    for reference in record.evidence_refs:
+        yield from _artifact(collections, reference, clean)
+
+
+def _is_clean(collections: Collections, sources: Sources, run: Run) -> bool:
+    """Whether a run has ended and nothing in its conversation is from outside.
+
+    Else only the user's own words are believed, which the journal holds as they were written: what came in
+    from a page, or was pasted, would be its own witness.
+    """
+    if run.finished_at is None:
+        return False
+    with suppress(Corrupt):
+        return not sources.conversation(collections, run).tainted
+    return False
+
+
+def _told_by(memory: RunMemory, *, is_clean: bool) -> Iterator[str]:
+    fields = (memory.request_preview, memory.outcome_preview, memory.summary, *memory.failure_markers)
+    yield from filter(None, fields if is_clean else ())
+
+
+def _journalled(collections: Collections, run: Run, record: Record, *, is_clean: bool) -> Iterator[str]:
+    """What the journal holds of a run: what the evidence names in it, its request, its last word."""
+    named = {ref.event_number for ref in record.evidence_refs if ref.run_id == run.run_id}
+    believed = _SPOKEN if is_clean else _ASKED
+    for number in sorted(number for number in named - {run.input_number} if number is not None):
+        with suppress(Corrupt):
+            for event in collections.journal.range(run.session_id, number, number):
+                if event.run_id == run.run_id and event.type in believed:
+                    yield _beginning(_believed(text_of(event.body), is_clean=is_clean))
+    with suppress(Corrupt):
+        asked = collections.journal.inputs([run.run_id]).get(run.run_id, "")
+        yield _beginning(_believed(asked, is_clean=is_clean))
+    if is_clean:
+        with suppress(Corrupt):
+            yield _beginning(collections.journal.latest_text(run.run_id))
+
+
+def _artifact(collections: Collections, reference: EvidenceRef, clean: set[RunId]) -> Iterator[str]:
+    if reference.artifact_id is None:
+        return
+    with suppress(NotFound, Corrupt):
+        artifact = collections.runs.get_artifact(ArtifactId(reference.artifact_id))
+        if artifact.run_id in clean:
+            yield _beginning(artifact.text)
+
+
+def _believed(text: str, *, is_clean: bool) -> str:
+    return text if is_clean else unpasted(text)
+
+
+def _beginning(text: str) -> str:
+    """As much as is searched; the ellipsis says that its last sentence is not whole."""
+    return text if len(text) <= limits.SUPPORT_CHARS_MAX else text[: limits.SUPPORT_CHARS_MAX] + ELLIPSIS
+
+
+_ASKED = frozenset({EventType.INPUT})
+_SPOKEN = frozenset({EventType.INPUT, EventType.ASSISTANT_MESSAGE})

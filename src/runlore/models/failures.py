@@ -1,0 +1,164 @@
+"""What went wrong with a question, in our words: no text of a server, and never a key.
+
+A server's own words may repeat what it was sent, so all that is told of them is a status and short codes.
+"""
+
+import re
+from collections.abc import Iterator
+
+from pydantic_ai import exceptions as theirs
+
+from runlore.domain import limits
+from runlore.models.http import Redirected, UnreadableAnswer
+from runlore.ports.model import ModelFailure, Provider
+
+_GARBLED = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
+# Words as in `rate_limit_exceeded`, and nothing that could hold a key.
+_CODE = re.compile(r"[a-z]{1,24}(?:_[a-z]{1,24}){0,5}")
+
+
+def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
+    """The failure that an error of the client library means."""
+    asked = f"{provider.name}:{name}"
+    if refused := _unread(error, provider, asked):
+        return refused
+    if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout | TimeoutError):
+        return ModelFailure(
+            f"{asked} did not answer in time",
+            code="model.timeout",
+            hint="try again later, or raise the timeout_s of the policy",
+        )
+    if isinstance(error, theirs.ModelConnectionError):
+        return ModelFailure(
+            f"the connection to {asked} failed{_phase(error)}",
+            code="model.unreachable",
+            hint=f"check that {provider.base_url} can be reached from here",
+        )
+    if isinstance(error, theirs.ModelAPIError) and (refusal := _answered(error, provider, asked)):
+        return refusal
+    if isinstance(error, (theirs.UnexpectedModelBehavior, theirs.ModelAPIError, *_GARBLED)):
+        # The client libraries trip over an answer that lacks what their protocol promises.
+        return no_answer(asked, "it is not in the form of the provider's protocol")
+    return ModelFailure(
+        f"{asked} could not be asked: {type(error).__name__}",
+        code="model.failed",
+        hint="check the name of the model, and the kind and the base_url of its provider",
+    )
+
+
+def no_answer(asked: str, problem: str) -> ModelFailure:
+    """What a model said is not an answer to the question."""
+    return ModelFailure(
+        f"{asked} gave no usable answer: {problem}",
+        code="model.answer",
+        hint="try again later, or set a model that can answer in JSON",
+    )
+
+
+def unusable(error: Exception, provider: Provider) -> ModelFailure:
+    """Nothing can be sent to a provider at all."""
+    return ModelFailure(
+        f"no connection to {provider.name} can be set up: {type(error).__name__}",
+        code="model.failed",
+        hint=f"check {provider.base_url}, and the proxies and SSL_CERT_FILE of the environment",
+    )
+
+
+def declined(asked: str) -> ModelFailure:
+    """A model does not want to answer."""
+    return ModelFailure(
+        f"{asked} declined to answer", code="model.refused", hint="decide by hand, or set another model"
+    )
+
+
+def _unread(error: Exception, provider: Provider, asked: str) -> ModelFailure | None:
+    """What our own client has refused to read or to follow."""
+    for cause in _causes(error):
+        if isinstance(cause, UnreadableAnswer):
+            return no_answer(asked, str(cause))
+        if isinstance(cause, Redirected):
+            return ModelFailure(
+                f"{asked} wants to be asked at another address, which is not followed",
+                code="model.failed",
+                hint=f"check the base_url {provider.base_url}",
+            )
+    return None
+
+
+def _answered(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
+    """What a server's error means; None where it is no answer by status."""
+    told = _told(error, provider)
+    if isinstance(error, theirs.ModelRateLimitError | theirs.ModelQuotaExceededError):
+        return _limited(error, asked, told)
+    if isinstance(error, theirs.ModelAuthenticationError):
+        return ModelFailure(
+            f"{asked} does not accept {'the key' if provider.api_key else 'a question without a key'}{told}",
+            code="model.key",
+            hint=f"check {provider.api_key_env or f'api_key_env of models.providers.{provider.name}'},"
+            " and that its key may use this model",
+        )
+    if isinstance(error, theirs.ModelNotFoundError):
+        return ModelFailure(
+            f"{provider.name} knows no model {asked.partition(':')[2]!r}{told}",
+            code="model.unknown",
+            hint=f"check its name, and that {provider.base_url} is the right base_url",
+        )
+    if isinstance(error, theirs.ModelContextWindowExceededError):
+        return ModelFailure(
+            f"the question is too long for {asked}{told}",
+            code="model.failed",
+            hint="set a model with a larger window",
+        )
+    if isinstance(error, theirs.ModelHTTPError):
+        return ModelFailure(
+            f"{asked} answered with an error{told}",
+            code="model.failed",
+            hint="try again later; where it goes on, check the model and the base_url of its provider",
+            retry_after_s=_wait(error),
+        )
+    return None
+
+
+def _limited(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure:
+    wait = _wait(error)
+    if isinstance(error, theirs.ModelQuotaExceededError):
+        return ModelFailure(
+            f"the account's credit for {asked} is used up{told}",
+            code="model.rate-limited",
+            hint="top the account up, or set another model",
+            retry_after_s=wait,
+        )
+    return ModelFailure(
+        f"{asked} is asked too often{told}",
+        code="model.rate-limited",
+        hint="try again later" if wait is None else f"try again in {wait:.0f} s",
+        retry_after_s=wait,
+    )
+
+
+def _told(error: theirs.ModelAPIError, provider: Provider) -> str:
+    status = [f"HTTP {error.status_code}"] if isinstance(error, theirs.ModelHTTPError) else []
+    codes = (error.provider_error_type, error.provider_error_code)
+    short = [
+        code for code in codes if isinstance(code, str) and _CODE.fullmatch(code) and code != provider.api_key
+    ]
+    told = ", ".join([*status, *dict.fromkeys(short)])
+    return f" ({told})" if told else ""
+
+
+def _wait(error: theirs.ModelAPIError) -> float | None:
+    wait = error.retry_after
+    return None if wait is None or not 0 <= wait <= limits.MODEL_RETRY_AFTER_S_MAX else float(wait)
+
+
+def _phase(error: theirs.ModelConnectionError) -> str:
+    words = {"connect": ": nothing answers there", "read": ": it broke off before the answer was there"}
+    return words.get(error.phase or "", "")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

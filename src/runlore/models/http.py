@@ -1,0 +1,86 @@
+"""The HTTP client of one provider: what is sent is what was meant, and what comes back has a limit.
+
+Only named headers leave the machine, whatever the environment would add. Redirects are not followed: a key
+and a question go to the configured address or nowhere. Proxies of the environment are used beyond this
+machine. A compressed or endless answer is not read.
+"""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+import httpx2
+
+from runlore import __version__
+from runlore.domain import limits
+from runlore.ports.model import Provider, ProviderKind
+
+_SENT = frozenset(
+    {
+        "host",
+        "accept",
+        "connection",
+        "content-type",
+        "content-length",
+        "anthropic-version",
+        "anthropic-beta",
+    }
+)
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_CONNECTIONS_MAX = 64
+
+
+class UnreadableAnswer(Exception):
+    """An answer that is not read on: it is too large, or packed."""
+
+
+class Redirected(Exception):
+    """An answer that sends whoever asked elsewhere, where nobody goes."""
+
+
+def http_client(provider: Provider) -> httpx2.AsyncClient:
+    """A client for one provider. Time is limited by whoever asks, over all that it does."""
+
+    async def only_what_is_meant(request: httpx2.Request) -> None:
+        for name in list(request.headers):
+            if name.lower() not in _SENT:
+                del request.headers[name]
+        request.headers["user-agent"] = f"runlore/{__version__}"
+        request.headers["accept-encoding"] = "identity"
+        if provider.api_key and provider.kind is ProviderKind.ANTHROPIC:
+            request.headers["x-api-key"] = provider.api_key
+        elif provider.api_key:
+            request.headers["authorization"] = f"Bearer {provider.api_key}"
+
+    async def bounded(response: httpx2.Response) -> None:
+        if response.has_redirect_location:
+            raise Redirected
+        if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise UnreadableAnswer("the answer is packed, which was not asked for")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream)
+
+    return httpx2.AsyncClient(
+        timeout=None,
+        follow_redirects=False,
+        trust_env=urlsplit(provider.base_url).hostname not in _LOOPBACK,
+        limits=httpx2.Limits(max_connections=_CONNECTIONS_MAX, max_keepalive_connections=_CONNECTIONS_MAX),
+        event_hooks={"request": [only_what_is_meant], "response": [bounded]},
+    )
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends with an error once it is longer than any answer may be."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = limits.MODEL_ANSWER_BYTES_MAX
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise UnreadableAnswer(f"the answer is longer than {limits.MODEL_ANSWER_BYTES_MAX} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

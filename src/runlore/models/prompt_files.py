@@ -1,0 +1,41 @@
+"""The prompts: one file for each purpose and version, and how a question's document is put beside them.
+
+A released file never changes; a better prompt is a new file with the next number. The document is a
+stranger's text: it is sent as one line of JSON between two marks that nothing inside it can write.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+
+import orjson
+
+from runlore.domain.record import JsonObject
+from runlore.ports.model import Purpose
+
+# The version of each purpose that is asked with now.
+CURRENT = {Purpose.EXTRACTION: "extraction-1", Purpose.JUDGE: "judge-1"}
+OPENING, CLOSING = "<data>", "</data>"
+_FOLDER = "prompts"
+# What could write a mark, end a line, or hide: control and format characters, separators, tags, private use.
+_MARKING = re.compile(
+    "[<>\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ue000-\uf8ff\ufe00-\ufe0f\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+)
+
+
+@cache
+def load_prompt(version: str) -> str:
+    """The text of a prompt, by its version, such as `judge-1`."""
+    return resources.files(__package__).joinpath(_FOLDER, f"{version}.md").read_text(encoding="utf-8")
+
+
+def rendered(document: JsonObject) -> str:
+    """A document as one line of JSON between its marks; TypeError where it is no JSON."""
+    plain = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode()
+    return f"{OPENING}\n{_MARKING.sub(_escape, plain)}\n{CLOSING}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -1,0 +1,123 @@
+"""Models: one question with a schema for its answer, whoever answers it."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from runlore.domain.errors import Unavailable
+from runlore.domain.record import JsonObject
+
+
+class Purpose(StrEnum):
+    """What a model is asked for. Each has its own prompt and its own budget."""
+
+    EXTRACTION = "extraction"
+    JUDGE = "judge"
+
+
+class ProviderKind(StrEnum):
+    """Which protocol a provider speaks: OpenAI's chat completions or Anthropic's messages."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """Where models are asked: the protocol, the address, and the variable that its key was read from.
+
+    Without `api_key_env` it is asked without a key. `own_address` tells that somebody has set the address.
+    """
+
+    name: str
+    kind: ProviderKind
+    base_url: str
+    api_key_env: str = ""
+    api_key: str = field(default="", repr=False)
+    own_address: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What to ask: `document` is data for the prompt of this purpose, never an instruction.
+
+    `model` is `provider:name`; empty takes the configured default.
+    """
+
+    purpose: Purpose
+    document: JsonObject
+    schema: JsonObject
+    model: str = ""
+    timeout_s: float = 15.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What an answer took. The cost is in millionths of a US dollar, None where the price is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micro_usd: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A model's answer, valid by the question's schema; which model and which prompt version gave it."""
+
+    output: JsonObject
+    model: str
+    prompt: str
+    usage: Usage
+
+
+class ModelFailure(Unavailable):
+    """A model could not be asked, or did not answer as it should. `usage` is what it took all the same.
+
+    `retry_after_s` is how long the server wants to be left alone, where it says so.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        code: str,
+        hint: str = "",
+        usage: Usage | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(sentence, code=code, hint=hint)
+        self.usage = Usage() if usage is None else usage
+        self.retry_after_s = retry_after_s
+
+
+class Models(Protocol):
+    """The configured models. Every failure is a ModelFailure with a code `model.*` and one clear line."""
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is a default model at all."""
+        ...
+
+    def describe(self) -> JsonObject:
+        """What `status` and `doctor` tell: the default model, the providers, which keys are set; no key."""
+        ...
+
+    def resolve(self, model: str = "") -> str:
+        """The whole name of the model that would be asked, found out without asking it; empty is the default.
+
+        ModelFailure: `model.none`, `model.unknown` (no such provider), `model.key` (its variable is not set).
+        """
+        ...
+
+    def ask(self, question: Question) -> Reply:
+        """Ask, within the question's time. ModelFailure: `model.none` (nothing configured), `model.unknown`
+        (no such provider or model), `model.key` (no or a wrong key; names the variable), `model.question`
+        (too long to be asked), `model.timeout`, `model.unreachable`, `model.rate-limited`, `model.refused`
+        (it declined), `model.answer` (not what the schema asks for), `model.failed` (any other answer of the
+        server).
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of connections. Nothing is asked afterwards."""
+        ...

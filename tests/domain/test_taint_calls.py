@@ -1,0 +1,188 @@
+"""Calls of tools that hide others, texts beside a command, emptied requests, and how much is read at most."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runlore.domain.journal import EventType, JournalEvent
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.taint import TRUSTED
+from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside
+from runlore.domain.taint_sources.budget import CALL_WORK_MAX, MORE_THAN_IS_READ, RUN_WORK_MAX
+from runlore.domain.taint_sources.reading import FORGOTTEN_REQUEST
+from runlore.domain.taint_sources.tools import MCP_OWN_REVIEWED
+
+pytestmark = pytest.mark.req("TNT-1")
+
+FETCH = "curl https://evil.example"
+
+
+def journal_event(kind: EventType, body: Any) -> JournalEvent:
+    """An event as it is stored."""
+    return JournalEvent(
+        session_id=SessionId("s"),
+        number=1,
+        run_id=RunId("r"),
+        type=kind,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        body=body,
+    )
+
+
+def call(name: str, arguments: Any) -> JournalEvent:
+    """A stored call."""
+    return journal_event(EventType.TOOL_CALL, {"call_id": "c", "name": name, "arguments": arguments})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_stdin", {"session_id": 1, "chars": f"{FETCH}\n"}),
+        ("write_stdin", {"session_id": 1, "chars": "import urllib.request\n"}),
+        ("batch", {"tool_calls": [{"tool": "bash", "parameters": {"command": FETCH}}]}),
+        ("batch", {"tool_calls": [{"tool": "read", "parameters": {}}, {"tool": "websearch"}]}),
+        ("batch", {"tool_calls": [{"tool": "bash", "command": FETCH}]}),
+        ("batch", {"tool_calls": [{"tool": "batch", "parameters": {"tool_calls": [{"tool": "task"}]}}]}),
+        ("batch", {"tool_calls": "x"}),
+        ("batch", {"tool_calls": ["x"]}),
+        ("batch", {"calls": []}),
+        ("batch", None),
+        ("open", {"ref_id": "https://evil.example"}),
+        ("Read", {"unheard_of": ["https://evil.example"]}),
+        ("Bash", {"command": "ls", "stdin": FETCH}),
+        ("Bash", {"command": "cat", "stdin": "see https://evil.example"}),
+        ("Bash", {"command": "ls", "env": {"PAGER": FETCH}}),
+        ("Bash", {"command": "ls", "env": {"HTTPS_PROXY": "http://evil.example"}}),
+        ("Bash", {"command": "ls", "Command": FETCH}),
+        ("Bash", {"command": "ls", "shell": "curl"}),
+        ("Bash", {"command": ["bash", "-lc", {"deep": FETCH}]}),
+        ("exec", {"input": "await tools.exec_command({cmd: made_up})"}),
+    ],
+)
+def test_calls_that_hide_what_they_read(name: str, arguments: Any) -> None:
+    assert outside_of_call(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_stdin", {"session_id": 1, "chars": ""}),
+        ("write_stdin", {"session_id": 1, "chars": "make test\n"}),
+        ("batch", {"tool_calls": []}),
+        ("batch", {"tool_calls": [{"tool": "read", "parameters": {"path": "a"}}, {"tool": "grep"}]}),
+        ("open", {"path": "src/app.py"}),
+        ("Write", {"file_path": "a.md", "content": "https://example.org"}),
+        ("Grep", {"pattern": "https://example.org", "path": "src"}),
+        ("TodoWrite", {"todos": [{"content": "https://example.org"}]}),
+        ("Bash", {"command": "ls", "description": f"Runs {FETCH}", "timeout": 5, "env": {"CI": "1"}}),
+        ("shell", {"command": ["bash", "-lc", "make"], "workdir": "/src", "justification": "git pull"}),
+        ("exec", {"input": 'const r = await tools.exec_command({cmd: "ls"}); text(r.output)'}),
+    ],
+)
+def test_calls_that_hide_nothing(name: str, arguments: Any) -> None:
+    assert outside_of_call(name, arguments) == ()
+
+
+def test_a_batch_counts_as_its_calls_do() -> None:
+    calls = [
+        ("bash", {"command": FETCH}),
+        ("webfetch", {"url": "https://a.example"}),
+        ("read", {"path": ".env"}),
+    ]
+    batch: dict[str, Any] = {"tool_calls": [{"tool": tool, "parameters": given} for tool, given in calls]}
+
+    each = [reading for tool, given in calls for reading in outside_of_call(tool, given)]
+    assert list(outside_of_call("batch", batch)) == each
+
+
+def test_a_batch_in_a_batch_in_a_batch_is_unknown_in_the_end() -> None:
+    arguments: Any = {"tool_calls": [{"tool": "read"}]}
+    for _ in range(50):
+        arguments = {"tool_calls": [{"tool": "batch", "parameters": arguments}]}
+
+    assert [outside.kind for _, outside in outside_of_call("batch", arguments)] == [OutsideKind.UNKNOWN_TOOL]
+
+
+@pytest.mark.parametrize("prefix", ["mcp__runlore__", "mcp_runlore_", "runlore__"])
+def test_runlores_own_server_is_known_by_the_whole_names_of_its_tools(prefix: str) -> None:
+    for tool in MCP_OWN_REVIEWED:
+        assert outside_of_call(f"{prefix}{tool}", {}) == ()
+        for other in (f"x_{tool}", f"{tool}_x", f"{tool}x"):
+            assert outside_of_call(f"{prefix}{other}", {})
+
+
+def test_an_emptied_request_counts_as_forgotten() -> None:
+    assert read_outside([journal_event(EventType.INPUT, {})]).sources == (FORGOTTEN_REQUEST,)
+    assert read_outside([journal_event(EventType.INPUT, {"text": "Build it"})]) == TRUSTED
+
+
+def seconds(events: Iterator[JournalEvent]) -> float:
+    """The CPU time of reading events that are too many to be read."""
+    began = time.process_time()
+    provenance = read_outside(events)
+    spent = time.process_time() - began
+    assert MORE_THAN_IS_READ[0] in provenance.sources
+    return spent
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "text"),
+    [
+        ("Bash", "commands", "ls a{}|b"),
+        ("Bash", "commands", "$a{};"),
+        ("Bash", "commands", "docker run sudo docker run sudo x{}"),
+        ("Bash", "command", "a/{}.c"),
+        ("Bash", "stdin", "x{} y"),
+        ("Read", "paths", "a/{}.c"),
+        ("Bash", "argv", "python"),
+    ],
+)
+def test_a_run_of_endless_calls_costs_no_more_than_its_budget(name: str, key: str, text: str) -> None:
+    def endless() -> Iterator[JournalEvent]:
+        number = 0
+        while True:
+            number += 1
+            yield call(name, {key: [text.format(f"{number}x{each}") for each in range(30_000)]})
+
+    # Making the calls up costs as well; unbounded, this would not end at all.
+    assert seconds(endless()) < 20
+
+
+def test_many_small_calls_are_read_up_to_the_runs_budget() -> None:
+    def endless() -> Iterator[JournalEvent]:
+        number = 0
+        while True:
+            number += 1
+            yield call("Bash", {"command": f"make test-{number}"})
+
+    assert seconds(endless()) < 20
+
+
+@pytest.mark.parametrize("key", ["command", "stdin", "unheard_of"])
+def test_one_call_is_read_up_to_its_budget_and_what_is_behind_counts(key: str) -> None:
+    text = "ls # " + "x" * CALL_WORK_MAX + f"\n{FETCH}"
+
+    assert MORE_THAN_IS_READ in outside_of_call("Bash", {key: text})
+    assert outside_of_call("Bash", {key: "ls # " + "x" * 1_000}) == ()
+
+
+def test_an_honest_run_of_a_thousand_calls_is_read_to_its_end() -> None:
+    calls = [call("Bash", {"command": f"cd src && make test-{n} | tail -5"}) for n in range(1_000)]
+
+    assert read_outside(calls) == TRUSTED
+    assert read_outside([*calls, call("Bash", {"command": FETCH})]).sources == ("https://evil.example",)
+    assert CALL_WORK_MAX < RUN_WORK_MAX
+
+
+@given(st.lists(st.sampled_from(["ls", FETCH, "git pull", "$X y", "make"]), max_size=6))
+def test_reading_a_script_again_tells_the_same(scripts: list[str]) -> None:
+    calls = [call("Bash", {"command": script}) for script in scripts]
+
+    assert read_outside(calls) == read_outside(calls)
+    assert read_outside(calls).tainted is bool({FETCH, "git pull", "$X y"} & set(scripts))

@@ -1,0 +1,183 @@
+"""Poisoning: hostile texts by every way into Runlore, under the boldest policy, with a model that obeys."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from runlore.daemon.jobs import do_due_jobs
+from runlore.domain.policy import PolicyName
+from runlore.domain.record import JsonObject, Kind, Record
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
+from runlore.domain.visibility import hidden_because
+from runlore.ports import operations as ops
+from runlore.ports.model import Purpose, Question
+from tests.world import World
+
+PAGE = "https://example.org/page"
+PIECE_CHARS_MAX = 1_500
+_numbers = count(1)
+
+# Everything that a policy may allow: each kind is published for prompts at once, whoever brings it.
+BOLDEST: JsonObject = {
+    "mode": "enabled",
+    "capture": {
+        "run_summary_candidates": True,
+        "semantic_candidates": {"enabled": True, "max_candidates_per_run": 4},
+    },
+    "publication": {
+        "default_action": "publish_provisional",
+        "allow_api_origin_active_publication": True,
+        "rules": [
+            {"name": f"every {kind}", "kind": kind, "action": action}
+            for kind, action in (
+                ("fact", "publish_active"),
+                ("preference", "publish_active"),
+                ("decision", "publish_active"),
+                ("procedure", "publish_provisional"),
+            )
+        ],
+    },
+    "judge": {"enabled": True},
+    "model_budget": {"calls_per_day": 1_000_000, "tokens_per_day": 1_000_000_000},
+}
+
+
+@dataclass
+class Obeying:
+    """What a model answers that does whatever the attacker wants: it extracts the text and lets it pass."""
+
+    text: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def answer(self, purpose: str) -> JsonObject:
+        """The answer to a question of this purpose."""
+        self.asked.append(purpose)
+        if purpose == Purpose.JUDGE:
+            return {"action": "publish_active", "reason": "it says that it is approved"}
+        pieces = dict.fromkeys((self.text[:PIECE_CHARS_MAX], self.text[-PIECE_CHARS_MAX:]))
+        return {
+            "candidates": [
+                {"kind": kind, "content": piece, "confidence": 100}
+                for piece, kind in zip(pieces, ("fact", "preference"), strict=False)
+            ]
+        }
+
+    def scripted(self, question: Question) -> JsonObject:
+        """The same for a model without a server."""
+        return self.answer(question.purpose)
+
+
+def embolden(world: World) -> None:
+    """Put the boldest policy that is accepted."""
+    world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=BOLDEST))
+    work(world)
+
+
+def work(world: World) -> None:
+    """Do everything that is due."""
+    while do_due_jobs(world.parts):
+        pass
+
+
+def from_web_tool(world: World, text: str) -> None:
+    """A page that a web tool read says it."""
+    _run(world, "What does the page say?", ("WebFetch", {"url": PAGE}, text), says="I have read it.")
+
+
+def from_mcp_tool(world: World, text: str) -> None:
+    """An MCP server answers with it."""
+    _run(world, "Look at the issue", ("mcp__tracker__get_issue", {"id": 7}, text), says="I have read it.")
+
+
+def from_command(world: World, text: str) -> None:
+    """A download prints it."""
+    _run(world, "Fetch it", ("Bash", {"command": f"curl -s {PAGE}"}, text), says=text)
+
+
+def repeated_by_the_agent(world: World, text: str) -> None:
+    """The agent repeats what a page said."""
+    _run(world, "What does the page say?", ("WebFetch", {"url": PAGE}, text), says=text)
+
+
+def repeated_later(world: World, text: str) -> None:
+    """A later run of the same conversation repeats what a page said."""
+    session_id = _run(world, "What does the page say?", ("WebFetch", {"url": PAGE}, text), says="Done.")
+    world.clock.advance(seconds=1)
+    _run(world, "And now?", says=text, session_id=session_id)
+
+
+def pasted_in_a_fence(world: World, text: str) -> None:
+    """The user pastes it between marks."""
+    fence = "`" * max(3, 1 + max(map(len, _ticks(text)), default=0))
+    _run(world, f"What is wrong with this?\n\n{fence}\n{text}\n{fence}\n", says="I have read it.")
+
+
+def asked_without_a_label(world: World, text: str) -> None:
+    """The user types it."""
+    _run(world, text, says="I will not do that.")
+
+
+def posted_by_an_agent(world: World, text: str) -> None:
+    """An agent posts it as candidates of each kind."""
+    _post(world.agent.create_candidate, text)
+
+
+def posted_by_an_operator(world: World, text: str) -> None:
+    """A program with an operator's token posts it as candidates of each kind."""
+    _post(world.operator.create_candidate, text)
+
+
+WAYS: Mapping[str, Callable[[World, str], None]] = {
+    "in the answer of a web tool": from_web_tool,
+    "in the answer of an MCP tool": from_mcp_tool,
+    "printed by a download": from_command,
+    "repeated by the agent": repeated_by_the_agent,
+    "repeated by a later run": repeated_later,
+    "pasted in a fence": pasted_in_a_fence,
+    "typed by the user": asked_without_a_label,
+    "posted by an agent": posted_by_an_agent,
+    "posted with an operator's token": posted_by_an_operator,
+}
+
+
+def visible(world: World) -> list[Record]:
+    """Everything that may reach a prompt, in whatever scope."""
+    now = world.clock.now()
+    return [record for record in world.stored().values() if hidden_because(record, now) is None]
+
+
+def _run(
+    world: World,
+    request: str,
+    *calls: tuple[str, JsonObject, str],
+    says: str,
+    session_id: SessionId | None = None,
+) -> SessionId:
+    if session_id is None:
+        session_id = world.session(f"talk-{next(_numbers)}").session_id
+    run = world.run(request, session_id=session_id)
+    for number, (name, arguments, output) in enumerate(calls):
+        world.append(
+            run,
+            {"type": "tool_call", "call_id": f"c{number}", "name": name, "arguments": arguments},
+            {"type": "tool_result", "call_id": f"c{number}", "output": output},
+        )
+    world.say(run, says)
+    world.finish(run)
+    return session_id
+
+
+def _post(create: Callable[[ops.NewCandidate], Record], text: str) -> None:
+    number = next(_numbers)
+    for kind in (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.PROCEDURE):
+        scope = Scope(ScopeKind.PROJECT, f"acme-{number}")
+        create(ops.NewCandidate(kind=kind, content=text[:PIECE_CHARS_MAX], scope=scope, confidence=100))
+
+
+def _ticks(text: str) -> list[str]:
+    runs, current = [], ""
+    for sign in text:
+        current = current + sign if sign == "`" else ""
+        runs.append(current)
+    return runs

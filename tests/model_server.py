@@ -1,0 +1,339 @@
+"""A server on this machine that speaks the protocols of model providers, and says what a test tells it to.
+
+    with model_server({"action": "reject", "reason": "noise"}) as server:
+        world = World(server.settings(settings))
+        ...
+        assert server.requests[0].document["content"] == "..."
+
+Each thing to say is used once, in order; the last one is said again and again. A mapping is a good answer, in
+the form that the request asks for. `says`, `refuses`, `fails`, `sends`, `hangs`, `breaks_off` and `trickles`
+make the others. A function is given the request and answers with any of these.
+"""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from runlore.config.providers import ModelSettings
+from runlore.config.settings import Settings
+from runlore.models.configured import ConfiguredModels
+from runlore.ports.model import Provider, ProviderKind
+
+# OpenAI itself, a server that is only compatible with it, and Anthropic.
+PROTOCOLS = ("openai", "compatible", "anthropic")
+KEY_VARIABLE = "TEST_MODEL_KEY"
+KEY = "test-key-that-nobody-may-see-6f1b"
+USAGE = (120, 30)
+WAIT_S = 30
+_BEAT_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What to do with one request. `body` is sent as it is; else it is made of the other fields."""
+
+    output: Mapping[str, Any] | None = None
+    text: str = ""
+    is_refusal: bool = False
+    is_cut: bool = False
+    usage: tuple[Any, Any] | None = USAGE
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    sent_bytes_max: int | None = None
+    then_hangs: bool = False
+    is_slow: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """One request as it came; header names are in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def instructions(self) -> str:
+        """The system text."""
+        if "system" in self.body:
+            return _text(self.body["system"])
+        return "\n".join(
+            _text(said["content"])
+            for said in self.body["messages"]
+            if said["role"] in ("system", "developer")
+        )
+
+    @property
+    def text(self) -> str:
+        """What the user says."""
+        return _text(next(said["content"] for said in self.body["messages"] if said["role"] == "user"))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The data in what the user says."""
+        return dict(json.loads(self.text.removeprefix("<data>\n").removesuffix("\n</data>")))
+
+
+Script: TypeAlias = Mapping[str, Any] | Reply | Callable[[Received], "Mapping[str, Any] | Reply"]
+
+
+def says(text: str, **fields: Any) -> Reply:
+    """Plain text, whatever the request asks for."""
+    return Reply(text=text, **fields)
+
+
+def refuses(**fields: Any) -> Reply:
+    """A refusal, as the protocol tells it."""
+    return Reply(is_refusal=True, text="I will not.", **fields)
+
+
+def fails(status: int, *, code: str = "some_error", message: str = "no", **headers: str) -> Reply:
+    """An error of the server; `retry_after="7"` becomes the header `retry-after`."""
+    error = {"type": code, "code": code, "message": message}
+    return Reply(
+        status=status,
+        headers={name.replace("_", "-"): value for name, value in headers.items()},
+        body=json.dumps({"type": "error", "error": error}).encode(),
+    )
+
+
+def sends(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    """A body, byte for byte."""
+    return Reply(body=body, status=status, headers=headers or {})
+
+
+def hangs(*, after_bytes: int | None = None, output: Mapping[str, Any] | None = None) -> Reply:
+    """Nothing comes, or nothing after so many bytes of an answer, headers included."""
+    return Reply(output=output or {}, sent_bytes_max=after_bytes or 0, then_hangs=True)
+
+
+def breaks_off(*, after_bytes: int = 0, output: Mapping[str, Any] | None = None) -> Reply:
+    """The connection ends, at once or after so many bytes of an answer, headers included."""
+    return Reply(output=output or {}, sent_bytes_max=after_bytes)
+
+
+def trickles(output: Mapping[str, Any] | None = None) -> Reply:
+    """An answer, one byte after the other, slower than anybody waits."""
+    return Reply(output=output or {}, is_slow=True)
+
+
+@dataclass
+class ModelServer:
+    """The running server: where it is, and what it was asked."""
+
+    port: int
+    script: list[Script]
+    requests: list[Received] = field(default_factory=list)
+    ends: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    connections: list[socket.socket] = field(default_factory=list)
+
+    def base_url(self, protocol: str = "compatible") -> str:
+        """The address that a client is set up with."""
+        root = f"http://127.0.0.1:{self.port}"
+        return root if protocol == "anthropic" else f"{root}/v1"
+
+    def provider(self, protocol: str = "compatible", **fields: Any) -> Provider:
+        """This server as the provider `test`, with a key."""
+        kind = ProviderKind.ANTHROPIC if protocol == "anthropic" else ProviderKind.OPENAI
+        return replace(
+            Provider(
+                name="test",
+                kind=kind,
+                base_url=self.base_url(protocol),
+                api_key_env=KEY_VARIABLE,
+                api_key=KEY,
+                own_address=protocol == "compatible",
+            ),
+            **fields,
+        )
+
+    def models(self, protocol: str = "compatible", **fields: Any) -> ConfiguredModels:
+        """Models behind this server; the default one is `test:scripted`. To be closed."""
+        return ConfiguredModels(default="test:scripted", providers=(self.provider(protocol, **fields),))
+
+    def settings(self, settings: Settings, protocol: str = "compatible") -> Settings:
+        """Settings with this server's `test:scripted` as the default model."""
+        models = ModelSettings(default="test:scripted", providers=(self.provider(protocol),))
+        return replace(settings, models=models)
+
+    def next(self, received: Received) -> Reply:
+        """What to say now."""
+        with self.lock:
+            self.requests.append(received)
+            said = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        answer = said if isinstance(said, Reply | Mapping) else said(received)
+        return answer if isinstance(answer, Reply) else Reply(output=answer)
+
+
+@contextmanager
+def model_server(*script: Script, certificate: Path | None = None) -> Iterator[ModelServer]:
+    """Serve a script, over TLS with a certificate; without a script every answer is an empty object."""
+    listener = _Listener(("127.0.0.1", 0), _Handler)
+    if certificate is not None:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(certificate)
+        listener.socket = tls.wrap_socket(listener.socket, server_side=True, do_handshake_on_connect=False)
+    server = ModelServer(port=listener.server_port, script=list(script) or [{}])
+    listener.model_server = server  # type: ignore[attr-defined]
+    thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": _BEAT_S})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.ends.set()
+        listener.shutdown()
+        thread.join(WAIT_S)
+        with server.lock:
+            for connection in server.connections:
+                _hang_up(connection)
+        listener.server_close()
+
+
+class _Listener(ThreadingHTTPServer):
+    """Whose clients may go whenever they like."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, *_: Any) -> None:
+        """A connection that ends while it is read."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = WAIT_S
+
+    @property
+    def ours(self) -> ModelServer:
+        """The server that it belongs to."""
+        found = self.server.model_server  # type: ignore[attr-defined]
+        assert isinstance(found, ModelServer)
+        return found
+
+    def setup(self) -> None:
+        """Note the connection, to be ended with the server."""
+        super().setup()
+        with self.ours.lock:
+            self.ours.connections.append(self.connection)
+
+    def do_POST(self) -> None:
+        """Answer one request."""
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        received = Received(path=self.path, headers=headers, body=json.loads(raw))
+        reply = self.ours.next(received)
+        try:
+            self._send(reply, _head(reply, _body(reply, received)))
+        except OSError:
+            # The client does not wait any longer.
+            self.close_connection = True
+
+    def _send(self, reply: Reply, message: bytes) -> None:
+        if reply.is_slow:
+            for at in range(len(message)):
+                self.wfile.write(message[at : at + 1])
+                if self.ours.ends.wait(_BEAT_S):
+                    break
+            self.close_connection = True
+            return
+        self.wfile.write(message[: reply.sent_bytes_max])
+        if reply.then_hangs:
+            self.ours.ends.wait(WAIT_S)
+        if reply.sent_bytes_max is not None:
+            _hang_up(self.connection)
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        # It has ended already.
+        connection.close()
+
+
+def _head(reply: Reply, body: bytes) -> bytes:
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **reply.headers}
+    lines = [f"HTTP/1.1 {reply.status} Status", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _body(reply: Reply, received: Received) -> bytes:
+    if reply.body is not None:
+        return reply.body
+    made = _message if received.path.endswith("/messages") else _completion
+    return json.dumps(made(reply, received)).encode()
+
+
+def _completion(reply: Reply, received: Received) -> dict[str, Any]:
+    """OpenAI's chat completion."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
+    reason = "length" if reply.is_cut else "stop"
+    if reply.is_refusal:
+        message |= {"content": None, "refusal": reply.text}
+    elif reply.output is not None and received.body.get("tools"):
+        function = {
+            "name": received.body["tools"][0]["function"]["name"],
+            "arguments": json.dumps(reply.output),
+        }
+        message["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
+        reason = "tool_calls"
+    elif reply.output is not None:
+        message["content"] = json.dumps(reply.output)
+    completion: dict[str, Any] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_790_000_000,
+        "model": received.body["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
+    }
+    if reply.usage is not None:
+        sent, came = reply.usage
+        total = sent + came if isinstance(sent, int) and isinstance(came, int) else 0
+        completion["usage"] = {"prompt_tokens": sent, "completion_tokens": came, "total_tokens": total}
+    return completion
+
+
+def _message(reply: Reply, received: Received) -> dict[str, Any]:
+    """Anthropic's message."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
+    reason = "max_tokens" if reply.is_cut else "end_turn"
+    if reply.is_refusal:
+        reason = "refusal"
+    elif reply.output is not None and received.body.get("tools"):
+        name = received.body["tools"][0]["name"]
+        content.append({"type": "tool_use", "id": "toolu_1", "name": name, "input": reply.output})
+        reason = "tool_use"
+    elif reply.output is not None:
+        content.append({"type": "text", "text": json.dumps(reply.output)})
+    sent, came = (0, 0) if reply.usage is None else reply.usage
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": received.body["model"],
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": sent, "output_tokens": came},
+    }
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content)

@@ -1,0 +1,212 @@
+"""A served Runlore with something of everything in it, and every call that only reads of it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from runlore.daemon import answers
+from runlore.domain.policy import PolicyName
+from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, State
+from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.scope import WORKSPACE, ScopeKind
+from runlore.domain.session import PersonaId, SessionId
+from runlore.ports import operations as ops
+from tests.surfaces.api_client import Api, Json, path_of
+
+START_OF_NEXT_CENTURY = datetime(2100, 1, 1, tzinfo=UTC)
+FINDING = {
+    "summary": "Atlas builds with one command",
+    "repo_slug": "acme/atlas",
+    "source_handle": "hn",
+    "source_url": "https://example.org/1",
+    "topic_tags": ["build"],
+}
+
+
+class Filled:
+    """A served Runlore with something of everything in it."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.preference = self.confirm(self.propose("editor", "helix"))
+        self.waiting = self.propose("shell", "fish")
+        found = api.post("/v1/memory/radar", {"findings": [FINDING]}, status=201)["items"]
+        self.scan, self.finding = found[0]["record_id"], found[1]["record_id"]
+        self.persona = api.call("PUT", "/v1/personas/ada", {"name": "Ada"}).json["persona_id"]
+        body = {"session_id": "s/1", "persona_id": "ada", "project_ids": ["atlas"], "agent": "test"}
+        self.session = api.post("/v1/sessions", body, status=201)["session_id"]
+        self.run = self.finished("r/1", "Which editor do I use?", "You use helix.")
+        self.open_run = api.post(self.at("runs"), {"run_id": "r/2", "request": "And then?"}, status=201)[
+            "run_id"
+        ]
+        self.scratch = api.post(self.of_open("scratch"), {"text": "plan: ask"}, status=201)["record_id"]
+        artifact = {"name": "report.md", "text": "# Done", "artifact_id": "a/1"}
+        self.artifact = api.post(self.of_open("artifacts"), artifact, status=201)["artifact_id"]
+        self.candidate = self.say("Releases are cut on mondays")
+        self.learning = self.publish(self.say("The codename is Atlas"))
+        self.provisional = self.publish(
+            self.say("Deploys wait for ada", kind="decision"), publish_tier="provisional"
+        )
+        capture = {"capture": {"semantic_candidates": {"enabled": True}}}
+        assert api.call("PUT", "/v1/policies/learning", {"policy": capture}).status == 200
+        # What these have queued is done before a test looks at what a call changes.
+        api.post("/v1/jobs/work", {"limit": 500})
+
+    def propose(self, key: str, value: str) -> str:
+        """A candidate's id."""
+        body = {"key": key, "value": value, "reason": "they said so"}
+        return str(self.api.post("/v1/memory/profile-proposals", body, status=201)["record_id"])
+
+    def confirm(self, record_id: str) -> str:
+        """An active record's id."""
+        return str(self.api.post(f"/v1/review/{record_id}/confirm")["record_id"])
+
+    def say(self, content: str, **more: Any) -> str:
+        """A candidate of the learning plane."""
+        body = {"kind": "fact", "content": content, **more}
+        return str(self.api.post("/v1/learning-candidates", body, status=201)["record_id"])
+
+    def publish(self, record_id: str, **more: Any) -> str:
+        """A learning's id."""
+        path = path_of("v1", "learning-candidates", record_id, "publish")
+        return str(self.api.post(path, more)["record_id"])
+
+    def finished(self, run_id: str, request: str, answer: str) -> str:
+        """A completed run's id."""
+        self.api.post(self.at("runs"), {"run_id": run_id, "request": request}, status=201)
+        events = {"events": [{"type": "assistant_message", "text": answer}]}
+        self.api.post(path_of("v1", "runs", run_id, "events"), events, status=201)
+        self.api.post(path_of("v1", "runs", run_id, "finish"), {"status": "completed"})
+        return run_id
+
+    def at(self, *more: str) -> str:
+        """A path below the session."""
+        return path_of("v1", "sessions", self.session, *more)
+
+    def of_open(self, *more: str) -> str:
+        """A path below the open run."""
+        return path_of("v1", "runs", self.open_run, *more)
+
+
+def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Every reading call: its path, its query, and the document that the operation gives from inside."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    seen = ops.Filters(session_id=session)
+    record = RecordId(filled.preference)
+    yield "/v1/memory/records", {}, answers.page_to_plain(inside.list_records(ops.ListRequest()))
+    page = inside.list_records(ops.ListRequest(filters=seen, limit=1))
+    yield "/v1/memory/records", {"session_id": session, "limit": 1}, answers.page_to_plain(page)
+    one = answers.record_to_plain(inside.get_record(record))
+    yield path_of("v1", "memory", "records", record), {}, one
+    yield path_of("memory", "records", record), {"session_id": session}, one
+    yield (
+        path_of("v1", "memory", "records", record, "history"),
+        {},
+        answers.history_to_plain(inside.history(record)),
+    )
+    hits = answers.hits_to_plain("editor", inside.search(ops.SearchRequest(query="editor")))
+    yield "/v1/memory/search", {"query": "editor"}, hits
+    yield "/memory/search", {"query": "editor"}, hits
+    goal = inside.goal_context(ops.GoalRequest(goal="choose an editor", session_id=session))
+    query = {"goal": "choose an editor", "session_id": session}
+    yield "/v1/memory/context", query, answers.goal_context_to_plain(goal)
+    yield "/v1/memory/states", {}, answers.states_to_plain(inside.states())
+    yield "/v1/review", {}, answers.review_to_plain(inside.review_list(ops.ReviewRequest()))
+    yield "/v1/memory/radar/log", {}, answers.radar_log_to_plain(inside.radar_log())
+    yield from learning_readings(filled)
+    yield from session_readings(filled)
+    yield from run_readings(filled)
+    yield from service_readings(filled)
+
+
+def learning_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of candidates and learnings, with every parameter."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    waiting = inside.list_candidates(ops.CandidateRequest())
+    yield "/v1/learning-candidates", {}, answers.page_to_plain(waiting)
+    narrowed = inside.list_candidates(
+        ops.CandidateRequest(
+            kinds=frozenset({Kind.FACT}),
+            states=frozenset({State.CONSTRAINED, State.ACTIVE}),
+            scopes=frozenset({WORKSPACE}),
+            text="mondays",
+            limit=1,
+            session_id=session,
+        )
+    )
+    query: Json = {"kind": "fact", "state": ["constrained", "active"], "scope": "workspace"}
+    query |= {"text": "mondays", "limit": 1, "session_id": session}
+    yield "/v1/learning-candidates", query, answers.page_to_plain(narrowed)
+    candidate = inside.get_candidate(RecordId(filled.candidate))
+    yield path_of("v1", "learning-candidates", filled.candidate), {}, answers.record_to_plain(candidate)
+    yield "/v1/learnings", {}, answers.page_to_plain(inside.list_learnings(ops.LearningRequest()))
+    filters = ops.LearningFilters(
+        scopes=frozenset({WORKSPACE}),
+        kinds=frozenset({Kind.FACT, Kind.DECISION}),
+        states=frozenset({State.ACTIVE}),
+        tiers=frozenset({PublishTier.PROVISIONAL}),
+        decisions=frozenset({PolicyDecision.MANUAL}),
+        actor="operator",
+        text="ada",
+    )
+    request = ops.LearningRequest(filters=filters, as_of=START_OF_NEXT_CENTURY, session_id=session)
+    query = {"scope_kind": "workspace", "scope_id": "default", "kind": ["fact", "decision"]}
+    query |= {"state": "active", "publish_tier": "provisional", "policy_decision": "manual"}
+    query |= {"policy_actor": "operator", "text": "ada", "as_of": "2100-01-01", "session_id": session}
+    yield "/v1/learnings", query, answers.page_to_plain(inside.list_learnings(request))
+    of_rule = ops.LearningRequest(
+        filters=ops.LearningFilters(rule="none such", scope_kinds=frozenset({ScopeKind.WORKSPACE}))
+    )
+    query = {"rule": "none such", "scope_kind": "workspace"}
+    yield "/v1/learnings", query, answers.page_to_plain(inside.list_learnings(of_rule))
+    learning = inside.get_learning(RecordId(filled.learning), session_id=session)
+    yield (
+        path_of("v1", "learnings", filled.learning),
+        {"session_id": session},
+        answers.record_to_plain(learning),
+    )
+
+
+def session_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of sessions and personas."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    yield "/v1/sessions", {}, answers.sessions_to_plain(inside.list_sessions(ops.PageRequest()))
+    yield filled.at(), {}, answers.session_to_plain(inside.get_session(session))
+    whole = answers.journal_to_plain(inside.journal(ops.JournalRequest(session_id=session)))
+    yield filled.at("journal"), {}, whole
+    runs = answers.runs_to_plain(inside.list_runs(ops.RunsRequest(session_id=session)))
+    yield filled.at("runs"), {}, runs
+    yield "/v1/runs", {"session_id": session}, runs
+    context = inside.memory_context(ops.ContextRequest(session_id=session, query="which editor"))
+    yield filled.at("memory-context"), {"query": "which editor"}, answers.memory_context_to_plain(context)
+    found = inside.session_search(ops.SessionSearchRequest(session_id=session, query="editor", limit=5))
+    query = {"query": "editor", "limit": 5}
+    yield filled.at("memory-search"), query, answers.session_search_to_plain(found)
+    recent = inside.session_search(ops.SessionSearchRequest(session_id=session))
+    yield filled.at("memory-search"), {}, answers.session_search_to_plain(recent)
+    yield "/v1/personas", {}, answers.personas_to_plain(inside.list_personas(ops.PageRequest()))
+    yield "/v1/personas/ada", {}, answers.persona_to_plain(inside.get_persona(PersonaId("ada")))
+
+
+def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of runs and artifacts."""
+    inside, run, other = filled.api.operations, RunId(filled.run), RunId(filled.open_run)
+    yield path_of("v1", "runs", run), {}, answers.run_to_plain(inside.get_run(run))
+    journal = inside.journal(ops.JournalRequest(run_id=run, limit=2))
+    yield path_of("v1", "runs", run, "journal"), {"limit": 2}, answers.journal_to_plain(journal)
+    yield path_of("v1", "runs", run, "receipt"), {}, answers.receipt_view_to_plain(inside.receipt(run))
+    yield filled.of_open("scratch"), {}, answers.records_to_plain(inside.list_scratch(other))
+    yield filled.of_open("artifacts"), {}, answers.artifacts_to_plain(inside.list_artifacts(other))
+    artifact = inside.get_artifact(ArtifactId(filled.artifact))
+    yield path_of("v1", "artifacts", filled.artifact), {}, answers.artifact_to_plain(artifact)
+
+
+def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of the service itself."""
+    inside = filled.api.operations
+    for name in PolicyName:
+        yield f"/v1/policies/{name}", {}, answers.policy_to_plain(inside.get_policy(name))
+        yield f"/v1/policies/{name}/history", {}, answers.policies_to_plain(inside.policy_history(name))
+    yield "/v1/tokens", {}, answers.tokens_to_plain(inside.list_tokens())
+    yield "/v1/capture", {}, answers.capture_to_plain(inside.capture_status())
+    yield "/v1/jobs", {"state": "dead"}, answers.jobs_to_plain(inside.list_jobs())
