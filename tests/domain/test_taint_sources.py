@@ -345,6 +345,7 @@ def test_other_events_do_not_count() -> None:
     [
         ("Build the release", False),
         ("Fact: the port is 8080\nNow build", False),
+        ('Run `make test`, then say "done"', False),
         ("What is this?\n```\nThe port is 80\n```\n", True),
         ("They say:\n> The port is 80\n", True),
         ("<document>\nThe port is 80\n</document>\nSum it up", True),

@@ -10,7 +10,7 @@ from itertools import islice
 
 from runlore.domain import limits
 from runlore.domain.journal import EventType, JournalEvent, text_of
-from runlore.domain.own_words import own_words
+from runlore.domain.own_words import has_pasted
 from runlore.domain.record import JsonObject
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.taint_sources.addresses import is_address, is_own_machine, source_name
@@ -65,13 +65,11 @@ def _of_call(body: JsonObject, budget: Budget) -> Iterator[str]:
 
 
 def _of_request(body: JsonObject) -> Iterator[str]:
-    """Whether a request holds more than the user's own words: what is pasted was said by somebody else."""
     if "text" not in body:
         # It was emptied: nobody can tell any more whether something was pasted into it.
         yield FORGOTTEN_REQUEST
         return
-    request = text_of(body)
-    if own_words(request).split() != request.split():
+    if has_pasted(text_of(body)):
         yield PASTED
 
 
