@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel, Field
 
 from runlore.api import bounds
+from runlore.api.learning_bodies import RevokeMatchingBody
 from runlore.api.queries import PageQuery, SessionQuery, moment, scopes
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -67,25 +68,31 @@ class LearningsQuery(_Where, SessionQuery, PageQuery):
 
     def request(self) -> ops.LearningRequest:
         """The parameters as the operations take them."""
-        named, kinds = where(scopes(self.scope), self.scope_kind, self.scope_id)
-        filters = ops.LearningFilters(
-            scopes=named,
-            scope_kinds=kinds,
-            kinds=frozenset(self.kind),
-            states=frozenset(self.state),
-            tiers=frozenset(self.publish_tier),
-            decisions=frozenset(self.policy_decision),
-            actor=self.policy_actor,
-            rule=self.rule,
-            text=self.text,
-        )
         return ops.LearningRequest(
-            filters=filters,
+            filters=learning_filters(self, scopes(self.scope)),
             as_of=moment(self.as_of),
             limit=self.limit,
             cursor=self.cursor,
             session_id=self.session(),
         )
+
+
+def learning_filters(
+    asked: LearningsQuery | RevokeMatchingBody, named: frozenset[Scope]
+) -> ops.LearningFilters:
+    """The filters of learnings, wherever they were asked for; `named` are the scopes among them."""
+    scopes_asked, kinds = where(named, asked.scope_kind, asked.scope_id)
+    return ops.LearningFilters(
+        scopes=scopes_asked,
+        scope_kinds=kinds,
+        kinds=frozenset(asked.kind),
+        states=frozenset(asked.state),
+        tiers=frozenset(asked.publish_tier),
+        decisions=frozenset(asked.policy_decision),
+        actor=asked.policy_actor,
+        rule=asked.rule,
+        text=asked.text,
+    )
 
 
 def where(

@@ -9,7 +9,7 @@ from runlore.api import bodies, queries
 from runlore.api import learning_bodies as learning
 from runlore.api.answering import document, place
 from runlore.api.calls import Acting, Changing, Reading, area
-from runlore.api.learning_queries import CandidatesQuery, LearningsQuery, where
+from runlore.api.learning_queries import CandidatesQuery, LearningsQuery, learning_filters
 from runlore.api.routes.review import acted_on, decision_of
 from runlore.api.telling import answers as told
 from runlore.api.telling import creates
@@ -149,19 +149,8 @@ def feedback(call: Acting, record_id: str, body: learning.FeedbackBody) -> Respo
 @router.post("/v1/learnings/revoke-matching", **told("Revoked"))
 def revoke_matching(call: Acting, body: learning.RevokeMatchingBody) -> Response:
     """Take back every active learning that passes the filters, of which at least one is given."""
-    named, kinds = where(frozenset(map(bodies.scope_of, body.scope)), body.scope_kind, body.scope_id)
     request = ops.MatchingRevocation(
-        filters=ops.LearningFilters(
-            scopes=named,
-            scope_kinds=kinds,
-            kinds=frozenset(body.kind),
-            states=frozenset(body.state),
-            tiers=frozenset(body.publish_tier),
-            decisions=frozenset(body.policy_decision),
-            actor=body.policy_actor,
-            rule=body.rule,
-            text=body.text,
-        ),
+        filters=learning_filters(body, frozenset(map(bodies.scope_of, body.scope))),
         reason=body.reason,
         dry_run=body.dry_run,
         idempotency_key=call.idempotency_key,
