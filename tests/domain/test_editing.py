@@ -265,3 +265,13 @@ def test_a_successor_is_checked_like_a_new_record() -> None:
         with pytest.raises((Refused, Invalid)) as refusal:
             successor(published(fact()), change, now=START)
         assert refusal.value.code == code
+
+
+@pytest.mark.req("LRN-12")
+def test_what_leaves_its_session_keeps_where_it_is_from() -> None:
+    session = Scope(kind=ScopeKind.SESSION, id="ses_1")
+    for source, from_where in ((Source(), "ses_1"), (Source(session_id="ses_2"), "ses_2")):
+        candidate = fact("The editor is vim", scope=session, source=source)
+        moved = edited(candidate, Edits(scope=WORKSPACE), now=START)
+        assert moved.source.session_id == from_where
+        assert edited(candidate, Edits(content="The editor is emacs"), now=START).source == source

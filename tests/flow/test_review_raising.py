@@ -1,5 +1,6 @@
 """A provisional learning that gets new support: pending, then raised, refuted, or as it was (LRN-10)."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from runlore.daemon.jobs import do_one_job
 from runlore.domain import limits
 from runlore.domain.audit import Act
+from runlore.domain.errors import Unavailable
 from runlore.domain.job import JobKind
 from runlore.domain.record import (
     EvidenceRef,
@@ -18,6 +20,7 @@ from runlore.domain.record import (
     PolicyDecision,
     PublishTier,
     Record,
+    RecordId,
     State,
     VerificationStatus,
 )
@@ -384,3 +387,39 @@ class TestJobs:
             tx.write([changed(present, Move.AMEND, evidence_refs=many)])
 
         assert supported(world, record).evidence_refs == many
+
+
+@pytest.mark.req("POL-5")
+@pytest.mark.parametrize("kind", [JobKind.REVIEW, JobKind.VERIFY])
+def test_whoever_reads_long_journals_says_meanwhile_that_it_is_at_work(world: World, kind: JobKind) -> None:
+    put_policy(world)
+    if kind is JobKind.VERIFY:
+        supported(world, provisional(world))
+    else:
+        taught(world)
+    beats: list[JobKind] = []
+
+    assert do_one_job(world.parts, lambda: beats.append(kind), kinds=frozenset({kind}))
+
+    assert beats
+
+
+@pytest.mark.req("LRN-12")
+def test_a_run_that_is_forgotten_while_it_is_read_speaks_for_nothing(world: World) -> None:
+    put_policy(world)
+    record = provisional(world)
+    run = world.finished(SAYS_IT)
+    noted(world, record, run)
+    forgotten: list[Run] = []
+
+    def forget() -> None:
+        if not forgotten:
+            forgotten.append(run)
+            # It is erased; only its copy in SQLite's log has to wait until this reader is gone.
+            with suppress(Unavailable):
+                world.forget(RecordId(run.run_id))
+
+    assert do_one_job(world.parts, forget, kinds=VERIFY)
+
+    assert forgotten
+    assert standing(world, record) == STAYS

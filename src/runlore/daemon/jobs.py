@@ -158,9 +158,11 @@ def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
         case JobKind.CAPTURE:
             _capturing(parts, may_ask=may_ask).capture(job, Heartbeat(parts, job, stopping))
         case JobKind.REVIEW:
-            _reviewing(parts, may_ask=may_ask).review(RecordId(job.subject), job)
+            _reviewing(parts, may_ask=may_ask).review(
+                RecordId(job.subject), job, Heartbeat(parts, job, stopping)
+            )
         case JobKind.VERIFY:
-            _verifying(parts).verify(RecordId(job.subject), job)
+            _verifying(parts).verify(RecordId(job.subject), job, Heartbeat(parts, job, stopping))
         case JobKind.MAINTAIN:
             _maintain(parts, job, Heartbeat(parts, job, stopping))
 

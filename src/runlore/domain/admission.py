@@ -35,7 +35,7 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
 from runlore.domain.suspicion import flagged
 from runlore.domain.taint import TRUSTED, Provenance
@@ -130,6 +130,10 @@ def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
         expires_at=edits.expires_at or record.expires_at,
         revalidate_at=edits.revalidate_at or record.revalidate_at,
     )
+    if result.scope != record.scope and record.scope.kind is ScopeKind.SESSION:
+        # The session that it is from is not told by its scope any more, and forgetting it has to find it.
+        source = replace(record.source, session_id=record.source.session_id or record.scope.id)
+        result = replace(result, source=source)
     if _place(result) != _place(record):
         # What it was to replace stands where it stood.
         result = replace(result, supersedes=None)

@@ -6,6 +6,7 @@ those that were read. Whoever dies before that has changed nothing, and whoever 
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from runlore.domain import limits
 from runlore.domain.agents_word import rests_on_agents_word
@@ -25,6 +26,7 @@ from runlore.domain.verdict import (
 )
 from runlore.flow.asking import Asking
 from runlore.flow.capture.provenance import conversation_provenance
+from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import ASKED_LATER
 from runlore.flow.publish.decide import confirm, end_as_duplicate, reject
 from runlore.flow.publish.raising import note_support
@@ -68,19 +70,19 @@ class Reviewing:
     ids: Ids
     may_ask: bool = True
 
-    def review(self, record_id: RecordId, job: Job) -> None:
+    def review(self, record_id: RecordId, job: Job, beat: Beat = unhurried) -> None:
         """Review one candidate under the policy in force, and end the job with it."""
         for _ in range(ROUNDS_MAX):
-            if self._round(record_id, job):
+            if self._round(record_id, job, beat):
                 return
         raise moving(record_id)
 
-    def _round(self, record_id: RecordId, job: Job) -> bool:
+    def _round(self, record_id: RecordId, job: Job, beat: Beat) -> bool:
         """One look and one attempt to write what follows; False where something moved in between."""
         now = self.clock.now()
         with self.store.snapshot() as snapshot:
             case = case_of(snapshot, record_id, now)
-            seen = None if case is None else self._seen(snapshot, case, now)
+            seen = None if case is None else self._seen(snapshot, case, now, beat)
         opinion = seen
         if case is not None and seen is not None and _is_for_the_judge(case, seen):
             if not self.may_ask:
@@ -91,7 +93,7 @@ class Reviewing:
         with self.store.transaction() as tx:
             return self._written(tx, record_id, job, case=case, opinion=opinion)
 
-    def _seen(self, collections: Collections, case: Case, now: datetime) -> Opinion:
+    def _seen(self, collections: Collections, case: Case, now: datetime, beat: Beat) -> Opinion:
         """What can be told without asking anybody."""
         candidate = case.candidate
         base = baseline(candidate, case.policy, now)
@@ -104,7 +106,7 @@ class Reviewing:
             return Opinion(baseline=base)
         trusting = case.policy.publication.allow_api_origin_active_publication
         vouched = trusting and not rests_on_agents_word(candidate)
-        texts = evidence_for(collections, evidence_sources(self.memories), candidate, vouched=vouched)
+        texts = evidence_for(collections, evidence_sources(self.memories, beat), candidate, vouched=vouched)
         return Opinion(
             baseline=base,
             support=support_of(candidate.summary, texts) if is_bold else Support.NONE,
@@ -178,10 +180,10 @@ class Reviewing:
             note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.evidence_refs)
 
 
-def evidence_sources(memories: RunMemories) -> Sources:
+def evidence_sources(memories: RunMemories, beat: Beat = unhurried) -> Sources:
     """Where evidence is looked for. Runs that capture has not come to yet are read for where their words are
-    from: it may be off, and what was never looked at could else not speak."""
-    return Sources(memories=memories, conversation=conversation_provenance)
+    from: it may be off, and what was never looked at could else not speak. Their journals may be long."""
+    return Sources(memories=memories, conversation=partial(conversation_provenance, beat=beat))
 
 
 def moving(record_id: RecordId) -> Unavailable:

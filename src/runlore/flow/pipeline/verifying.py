@@ -15,6 +15,7 @@ from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, 
 from runlore.domain.rivals import contradicting, twin_of
 from runlore.domain.support import Support
 from runlore.domain.verdict import baseline, review_of
+from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
 from runlore.flow.policies import learning_in_force
 from runlore.flow.publish.raising import amended, is_raisable, raised
@@ -43,18 +44,18 @@ class Verifying:
     memories: RunMemories
     clock: Clock
 
-    def verify(self, record_id: RecordId, job: Job) -> None:
+    def verify(self, record_id: RecordId, job: Job, beat: Beat = unhurried) -> None:
         """Look for support for one learning, and end the job with what was found."""
         for _ in range(ROUNDS_MAX):
-            if self._round(record_id, job):
+            if self._round(record_id, job, beat):
                 return
         raise moving(record_id)
 
-    def _round(self, record_id: RecordId, job: Job) -> bool:
+    def _round(self, record_id: RecordId, job: Job, beat: Beat) -> bool:
         now = self.clock.now()
         with self.store.snapshot() as snapshot:
             learning = _provisional(snapshot, record_id, now)
-            support = Support.NONE if learning is None else self._support(snapshot, learning)
+            support = Support.NONE if learning is None else self._support(snapshot, learning, beat)
             heard = None if learning is None else witnesses(snapshot, learning.record)
         with self.store.transaction() as tx:
             if learning is not None:
@@ -69,13 +70,13 @@ class Verifying:
             tx.jobs.finish(job)
             return True
 
-    def _support(self, collections: Collections, learning: Learning) -> Support:
+    def _support(self, collections: Collections, learning: Learning, beat: Beat) -> Support:
         if not _is_ours(learning):
             return Support.NONE
         # A policy may trust callers; yet the runs that an agent names are its own, no witness of its word.
         trusting = learning.policy.publication.allow_api_origin_active_publication
         vouched = trusting and not rests_on_agents_word(learning.record)
-        sources = evidence_sources(self.memories)
+        sources = evidence_sources(self.memories, beat)
         return support_for(collections, sources, learning.record, vouched=vouched)
 
 
