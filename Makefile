@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh Debian or Ubuntu machine with Python 3.11 or later:
 #
 #   make up      set up .venv and start Runlore with its embedded store
-#   make test    set up everything, a PostgreSQL server included, and run every test
+#   make test    set up everything, a PostgreSQL server and a browser included, and run every test
 #
 # The others, for those who change it, are described in CONTRIBUTING.md.
 

@@ -34,6 +34,7 @@ from runlore.domain.contracts import contract_fields
 from runlore.domain.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
 from scripts.api_page import api_page
+from scripts.detectors_page import detectors_page
 from scripts.pipeline_page import pipeline_page
 from scripts.policy_page import policy_page
 from scripts.taint_page import taint_page
@@ -62,6 +63,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "api.md": api_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "taint.md": taint_page(GENERATED),
+        ROOT / "docs" / "detectors.md": detectors_page(GENERATED),
         REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
         ROOT / "docs" / "policy.md": policy_page(),
         ROOT / "docs" / "pipeline.md": pipeline_page(),

@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh run     .venv with what Runlore needs to run
 #   scripts/setup.sh dev     .venv with what its tests and tools need too
-#   scripts/setup.sh test    the same, and a PostgreSQL server for the tests to start
+#   scripts/setup.sh test    the same, and a PostgreSQL server and a browser for the tests to start
 #
 # What only root can install is installed when we are root; else the line to run is printed and we stop.
 # PYTHON=/path/to/python chooses the interpreter.
@@ -23,6 +23,7 @@ main() {
         test)
             install dev
             need_postgres
+            need_browser
             ;;
         *) stop "usage: scripts/setup.sh run|dev|test" ;;
     esac
@@ -112,11 +113,17 @@ venv_package() {
     fi
 }
 
-# The tests know where servers live; asking them keeps that knowledge in one place.
+# The tests know where servers and browsers live; asking them keeps that knowledge in one place.
 need_postgres() {
     if "$venv/bin/python" -m tests.postgres_server >/dev/null 2>&1; then return; fi
     install_package postgresql
     "$venv/bin/python" -m tests.postgres_server >/dev/null
+}
+
+need_browser() {
+    if "$venv/bin/python" -m tests.browser >/dev/null 2>&1; then return; fi
+    install_package chromium
+    "$venv/bin/python" -m tests.browser >/dev/null
 }
 
 install_package() {

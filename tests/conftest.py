@@ -29,7 +29,7 @@ CLEARED_VARIABLES = (
 # noisy, so a slow example is no failure. Many more of them are for the long ring.
 settings.register_profile(
     "default",
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     print_blob=True,

@@ -22,6 +22,7 @@ case "$*" in
     *base_prefix*) cat "$machine/identity" ;;
     *ensurepip*) [ -e "$machine/no-venv" ] && exit 1; exit 0 ;;
     *tests.postgres_server*) [ -e "$machine/no-postgres" ] && exit 1; exit 0 ;;
+    *tests.browser*) [ -e "$machine/no-browser" ] && exit 1; exit 0 ;;
     *d-venv*) echo python3.12-venv ;;
     "-m venv "*) echo venv >>"$machine/calls"
         mkdir -p "$3/bin"
@@ -36,7 +37,7 @@ esac
 APT_GET = """\
 #!/bin/sh
 echo "apt-get $*" | sed 's/--quiet .*Timeout=300 //' >>{machine}/calls
-rm -f {machine}/no-venv {machine}/no-postgres
+rm -f {machine}/no-venv {machine}/no-postgres {machine}/no-browser
 """
 INSTALLED = [
     "pip install --no-deps --requirement",
@@ -122,7 +123,11 @@ def test_a_python_that_is_too_old_is_refused_by_name(machine: "Machine") -> None
 
 @pytest.mark.parametrize(
     ("missing", "goal", "package"),
-    [("no-venv", "run", "python3.12-venv"), ("no-postgres", "test", "postgresql")],
+    [
+        ("no-venv", "run", "python3.12-venv"),
+        ("no-postgres", "test", "postgresql"),
+        ("no-browser", "test", "chromium"),
+    ],
 )
 def test_root_gets_what_only_root_can_install(
     machine: "Machine", missing: str, goal: str, package: str
@@ -139,7 +144,11 @@ def test_root_gets_what_only_root_can_install(
 
 @pytest.mark.parametrize(
     ("missing", "goal", "package"),
-    [("no-venv", "run", "python3.12-venv"), ("no-postgres", "test", "postgresql")],
+    [
+        ("no-venv", "run", "python3.12-venv"),
+        ("no-postgres", "test", "postgresql"),
+        ("no-browser", "test", "chromium"),
+    ],
 )
 def test_others_are_told_the_line_to_run(machine: "Machine", missing: str, goal: str, package: str) -> None:
     (machine.folder / missing).touch()
@@ -152,8 +161,9 @@ def test_others_are_told_the_line_to_run(machine: "Machine", missing: str, goal:
     assert not any(call.startswith("apt-get") for call in machine.calls())
 
 
-def test_running_needs_no_postgres(machine: "Machine") -> None:
-    (machine.folder / "no-postgres").touch()
+@pytest.mark.parametrize("missing", ["no-postgres", "no-browser"])
+def test_running_needs_no_server_and_no_browser(machine: "Machine", missing: str) -> None:
+    (machine.folder / missing).touch()
     machine.command("id", "echo 1000")
 
     assert machine.setup("run").returncode == 0

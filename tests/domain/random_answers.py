@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from runlore.domain.access import AccessToken
 from runlore.domain.capability import CapabilityScope
 from runlore.domain.record import JsonValue, Layer, Record, State
+from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
+from runlore.domain.suggestion import Score, ScorePart, Suggestion, SuggestionEvidence
 from runlore.ports import operations as ops
 from tests.domain.random_records import json_objects, json_values, moments, names, records, scopes, texts
 
@@ -78,6 +81,34 @@ def _tokens() -> st.SearchStrategy[AccessToken]:
     return st.builds(AccessToken, **{**fields, "digest": st.just("")})
 
 
+def _suggestions() -> st.SearchStrategy[Suggestion]:
+    """Suggestions, whose numbers are counts and points."""
+    hints = typing.get_type_hints(Suggestion)
+    counts = st.integers(1, 100)
+    bounded: dict[str, st.SearchStrategy[Any]] = {
+        "times": counts,
+        "sessions": counts,
+        "score": st.builds(
+            Score,
+            points=counts,
+            parts=st.lists(st.builds(ScorePart, reason=texts, points=counts), max_size=2).map(tuple),
+        ),
+        "evidence": st.lists(
+            st.builds(
+                SuggestionEvidence,
+                session_id=texts.map(SessionId),
+                run_id=texts.map(RunId),
+                event_numbers=st.lists(counts, max_size=3).map(tuple),
+                at=moments,
+                project=texts,
+            ),
+            max_size=2,
+        ).map(tuple),
+    }
+    others = {name: of_type(hint) for name, hint in hints.items() if name not in bounded}
+    return st.builds(Suggestion, **others, **bounded)
+
+
 _LEAVES: dict[Any, st.SearchStrategy[Any]] = {
     type(None): st.none(),
     str: texts,
@@ -93,3 +124,4 @@ _LEAVES: dict[Any, st.SearchStrategy[Any]] = {
     ops.Status: statuses(),
 }
 _LEAVES[AccessToken] = _tokens()
+_LEAVES[Suggestion] = _suggestions()

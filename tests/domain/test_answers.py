@@ -22,6 +22,8 @@ from runlore.domain.record import JsonValue, Record, Transition
 from runlore.domain.run import Artifact
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.session import Persona, Session, SessionId
+from runlore.domain.suggestion import StoredSuggestion
+from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
 from tests.domain.random_answers import of_type
 from tests.domain.random_records import json_values
@@ -77,6 +79,11 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     ops.CaptureStatus: (answers.capture_to_plain, answers.capture_from_plain),
     Job: (answers.job_to_plain, answers.job_from_plain),
     tuple[Job, ...]: (answers.jobs_to_plain, answers.jobs_from_plain),
+    StoredSuggestion: (answers.stored_suggestion_to_plain, answers.stored_suggestion_from_plain),
+    ops.SuggestionPage: (answers.suggestions_to_plain, answers.suggestions_from_plain),
+    ops.SuggestAnswer: (answers.detected_to_plain, answers.detected_from_plain),
+    ops.ImportedRuns: (answers.imported_runs_to_plain, answers.imported_runs_from_plain),
+    dict[str, Position]: (answers.positions_to_plain, answers.positions_from_plain),
     ops.ExportAnswer: (answers.export_to_plain, answers.export_from_plain),
     ops.ImportAnswer: (answers.import_to_plain, answers.import_from_plain),
     ops.BackupAnswer: (answers.backup_to_plain, answers.backup_from_plain),

@@ -13,6 +13,7 @@ from runlore.domain.policy import (
     RetentionPolicy,
     RunMemoryPolicy,
     SearchVisibility,
+    SkillsPolicy,
     checked_policy,
     policy_to_plain,
     retention_policy,
@@ -37,6 +38,7 @@ FLAT = [name for name in PolicyName if name is not PolicyName.LEARNING]
 BY_NAME = {
     PolicyName.RUN_MEMORY: policy_to_plain(RunMemoryPolicy()),
     PolicyName.RETENTION: policy_to_plain(RetentionPolicy()),
+    PolicyName.SKILLS: policy_to_plain(SkillsPolicy()),
 }
 FIELDS = [(name, field) for name, plain in BY_NAME.items() for field in plain]
 NUMBERS = [(name, field) for name, field in FIELDS if type(BY_NAME[name][field]) is int]

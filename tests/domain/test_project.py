@@ -15,6 +15,7 @@ from runlore.domain.project import (
     normalise_remote,
     parse_project_file,
     project_id,
+    project_name,
 )
 from runlore.domain.scope import Scope, ScopeKind
 
@@ -219,3 +220,37 @@ def test_a_wrong_project_file_is_refused_by_name(text: str, code: str, named: st
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(Invalid):
         assert isinstance(parse_project_file(text), ProjectFile)
+
+
+HASHED = project_id(remote=None, repository_root=None, folder="/srv/shop")
+HOME = "/home/ann"
+
+
+@pytest.mark.req("SKL-4")
+@pytest.mark.parametrize(
+    ("project", "folder", "name"),
+    [
+        ("github.com/acme/web", "/srv/anything", "github.com/acme/web"),
+        ("Shop", "/srv/anything", "Shop"),
+        ("", "/srv/shop", ""),
+        (HASHED, "/srv/shop", "shop"),
+        (HASHED, "/srv/shop/", "shop"),
+        (HASHED, "/srv/shop/2", "shop/2"),
+        (HASHED, "/2", "2"),
+        (HASHED, f"{HOME}/2", "2"),
+        (HASHED, f"{HOME}/shop/2", "shop/2"),
+        (HASHED, HOME, ""),
+        (HASHED, HOME.replace("home", "Users") + "/", ""),
+        (HASHED, r"C:\Users\ann", ""),
+        (HASHED, r"C:\Users\ann\shop", "shop"),
+        (HASHED, "C:\\", ""),
+        (HASHED, "/root", ""),
+        (HASHED, "/", ""),
+        (HASHED, "", ""),
+        (HASHED, "/srv/a\x1b[31m\u202eb", "a [31m b"),
+        (HASHED, "/srv/ghp_" + "0123456789abcdefABCDEF0123456789abcd", "<redacted:github-token>"),
+        (HASHED, "/srv/" + "x" * 500, "x" * 59 + "\N{HORIZONTAL ELLIPSIS}"),
+    ],
+)
+def test_a_project_is_called_by_its_id_or_by_its_folder(project: str, folder: str, name: str) -> None:
+    assert project_name(project, folder) == name

@@ -1,6 +1,7 @@
 """The normal form of a command: the same for commands that differ in values alone."""
 
 import string
+import time
 
 import pytest
 from hypothesis import given
@@ -153,3 +154,10 @@ def test_no_flag_of_a_table_is_misspelt() -> None:
         flags = known.values.union(known.modules, *known.values_of.values())
         assert all(flag[0] in "-+" and " " not in flag for flag in flags), program
         assert not any(word.startswith("-") for word in known.nested | known.runs), program
+
+
+def test_a_command_of_many_words_takes_time_in_proportion_to_them() -> None:
+    command = ShellCommand(program="make", arguments=("a",) * 150_000)
+    began = time.process_time()
+    assert normal_form(command) == "make a"
+    assert time.process_time() - began < 2

@@ -12,6 +12,7 @@ from runlore.domain import limits
 from runlore.domain.guard import first_secret
 from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.journal_entry import entered
+from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.shell import commands_of
@@ -26,6 +27,7 @@ from runlore.domain.taint_sources import (
 from runlore.domain.taint_sources.addresses import SOURCE_CHARS_MAX, is_own_machine, source_name
 from runlore.domain.taint_sources.paths import PATHS
 from runlore.domain.taint_sources.programs import PROGRAMS
+from runlore.domain.taint_sources.reading import outside_reads
 from runlore.domain.taint_sources.tools import OUTSIDE_TOOLS, OWN_TOOLS, SHELL_TOOLS
 
 pytestmark = pytest.mark.req("TNT-1")
@@ -425,3 +427,17 @@ def test_any_arguments_are_read(arguments: Any, name: str) -> None:
 
 def test_every_row_of_files_says_why() -> None:
     assert all(row.outside.why and row.shows for row in PATHS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl https://u:hunter2-K9zz@example.com/x?token=ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+        "bash -c 'curl https://u:hunter2-K9zz@example.com/x?token=ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'",
+        "curl https://example.com/x?token=ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    ],
+)
+@pytest.mark.parametrize("is_redacted", [True, False])
+def test_an_address_with_secrets_in_it_is_told_by_its_host(command: str, is_redacted: bool) -> None:
+    told = redacted(command).text if is_redacted else command
+    assert [source for _, source in outside_reads([call("Bash", command=told)])] == ["https://example.com/x"]

@@ -186,3 +186,13 @@ def test_a_no_that_comes_after_the_session_was_made_is_heard_by_its_next_run(
     assert "xylophone" not in repr(world.tables())
     (folder / ".runlore.toml").unlink()
     assert world.operator.open_run(asked).stored
+
+
+@pytest.mark.req("SKL-4")
+def test_a_project_without_a_name_is_called_as_its_repository_else_as_its_folder(folder: Path) -> None:
+    inside = folder / "deep" / "down"
+    inside.mkdir(parents=True)
+    assert working_folder(str(inside)).name == "down"
+    git(folder, "init", "-q")
+    assert working_folder(str(inside)).name == "work"
+    assert working_folder("/srv/nobody/has/this").name == "this"

@@ -14,9 +14,11 @@ from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from runlore.ports.operations import Operations, Role
 from tests.flow.dead_letters import dead_job
+from tests.flow.telling import suggested, told
 from tests.world import World, decision, found
 
 SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
@@ -83,6 +85,7 @@ def _calls(world: World, caller: Application) -> Calls:
         **_record_calls(world, caller),
         **_session_calls(world, caller),
         **_learning_calls(world, caller),
+        **_skill_calls(world, caller),
         **_service_calls(world, caller),
     }
 
@@ -119,6 +122,22 @@ def _learning_calls(world: World, caller: Application) -> Calls:
         "test_policy": lambda: caller.test_policy(trial),
         "backfill_capture": lambda: caller.backfill_capture(ops.BackfillRequest()),
         "work_jobs": caller.work_jobs,
+    }
+
+
+def _skill_calls(world: World, caller: Application) -> Calls:
+    """The operations on transcripts and suggestions."""
+    waiting = suggested(world, "release-it").suggestion_id
+    skipped = suggested(world, "reset-it", state=SuggestionState.SKIPPED).suggestion_id
+    runs = ops.RunsToImport(source="here", runs=(told("Build it"),))
+    return {
+        "import_runs": lambda: caller.import_runs(runs),
+        "transcript_positions": lambda: caller.transcript_positions(["here"]),
+        "suggest": lambda: caller.suggest(ops.SuggestRequest()),
+        "list_suggestions": lambda: caller.list_suggestions(ops.SuggestionsRequest()),
+        "get_suggestion": lambda: caller.get_suggestion("release-it"),
+        "skip_suggestion": lambda: caller.skip_suggestion(waiting),
+        "reset_suggestion": lambda: caller.reset_suggestion(skipped),
     }
 
 

@@ -17,10 +17,11 @@ from runlore.models.prompt_files import CLOSING, CURRENT, OPENING, load_prompt, 
 from runlore.ports.model import Purpose
 from tests.architecture.source_tree import ROOT
 
-pytestmark = pytest.mark.req("POL-8", "CAP-4")
+pytestmark = pytest.mark.req("POL-8", "CAP-4", "SKL-5")
 
 # A released prompt never changes: its version is kept with what was decided by it. A new text is a new file.
 RELEASED = {
+    "enhancement-1": "4b25ecd016775073cdde81fd8af411eafda76c93b2ada0b619cc2cf820bb7dcf",
     "extraction-1": "49650bf25978e72d611839b7c5013d41e0d7917a0676cd121322a67f67ef0389",
     "judge-1": "fa8be22e336062de4aaa9d39f4a0db64a06061e56c848e5b9931519802f96046",
 }
@@ -53,6 +54,8 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
     assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.JUDGE]) for name in ("action", "reason"))
     fields = ("candidates", "kind", "content", "confidence", "fact", "preference", "decision")
     assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.EXTRACTION]) for name in fields)
+    reworded = ("name", "description", "topic", "actions", "body", "name_is_fixed")
+    assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.ENHANCEMENT]) for name in reworded)
 
 
 @given(document=DOCUMENTS)

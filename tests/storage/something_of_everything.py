@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Request, Step, StepCommand
 from runlore.domain.job import Job, JobId, JobKind
 from runlore.domain.journal import Entry, EventType
 from runlore.domain.policy import PolicyName, PolicyRevision
@@ -13,7 +15,18 @@ from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, pointer_to
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.domain.suggestion import (
+    Parameter,
+    Score,
+    ScorePart,
+    StoredSuggestion,
+    Suggestion,
+    SuggestionEvidence,
+    SuggestionId,
+    Trigger,
+)
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.transcript import Position
 from runlore.ports.service_store import Switch
 from runlore.ports.store import Answer, Store, Transaction
 from tests.builders import appended, changed, confirmed, episode, fact, preference, proposed
@@ -87,6 +100,55 @@ def capture(number: int = 1) -> Capture:
     )
 
 
+def mined(number: int = 1) -> MinedRun:
+    """What was mined of it: one command that worked."""
+    run_id = RunId(f"run_{number}")
+    command = StepCommand(text=f"make {ODD_TEXT}", form="make", topic="make", values=(ODD_TEXT,))
+    return MinedRun(
+        session_id=SESSION,
+        run_id=run_id,
+        agent="claude-code",
+        project="acme",
+        at=START,
+        request=Request(run_id=run_id, number=number * 2 - 1, at=START, text=ODD_TEXT, own=ODD_TEXT),
+        steps=(
+            Step(
+                run_id=run_id,
+                number=number * 2,
+                at=START,
+                text=f"make {ODD_TEXT}",
+                outcome=Outcome.SUCCEEDED,
+                exit_code=0,
+                commands=(command,),
+            ),
+        ),
+        outside=(OutsideRead(number=number * 2, source="web_fetch"),),
+    )
+
+
+def suggestion(number: int = 1) -> StoredSuggestion:
+    """A skill that its runs suggest."""
+    seen = SuggestionEvidence(
+        session_id=SESSION, run_id=RunId(f"run_{number}"), event_numbers=(number * 2,), at=START
+    )
+    found = Suggestion(
+        name=f"procedure-{number}",
+        description=ODD_TEXT,
+        heuristic=Heuristic.MULTI_STEP,
+        pattern=f"make {number}",
+        commands=(f"make {ODD_TEXT}",),
+        trigger=Trigger(topic="make", actions=("build",)),
+        body=ODD_TEXT * 3,
+        evidence=(seen,),
+        provenance=Provenance(untrusted=True, needs_review=True, sources=("web_fetch",)),
+        score=Score(points=70, parts=(ScorePart(reason="it worked", points=70),)),
+        parameters=(Parameter(name="target", examples=(ODD_TEXT,)),),
+    )
+    return StoredSuggestion(
+        suggestion_id=SuggestionId(f"sug_{number}"), suggestion=found, created_at=START, updated_at=START
+    )
+
+
 def fill(store: Store, *, runs: int = 2) -> None:
     """Something in every table but `run_memories`, which is whoever's who keeps them."""
     with store.transaction() as tx:
@@ -147,6 +209,8 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.pointers.put([pointer_to(memory(number))])
         tx.runs.put_receipt(_receipt(number))
         tx.captures.put(capture(number))
+        tx.mined_runs.put(mined(number))
+        tx.suggestions.insert(suggestion(number))
         tx.runs.put_artifact(
             Artifact(
                 artifact_id=ArtifactId(f"art_{number}"),
@@ -186,6 +250,9 @@ def _fill_service(tx: Transaction) -> None:
             name=PolicyName.RETENTION, revision=1, policy={"artifact_days": 7}, updated_at=START, actor="x"
         )
     )
+    carried: dict[str, str | int] = {"session": ODD_TEXT, "runs": 3}
+    position = Position(offset=7, line=3, fingerprint="f", carried=carried)
+    tx.transcript_positions.put("digest", position, START, session_ids=[SESSION])
     tx.model_use.begin("judge", "2026-01-01", calls_max=1, tokens_max=1)
     tx.counters.add({"big": 2**62, "small": -(2**62)})
     tx.counters.set_switch(Switch(name="capture.paused", on=True, at=START, actor="ada"))

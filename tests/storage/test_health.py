@@ -10,6 +10,7 @@ from runlore.domain.audit import erased, forgotten
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import RecordId
 from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Store
 from runlore.storage.sql import health, journal_rows, owned_texts
 from runlore.storage.sql.rows import (
@@ -29,7 +30,7 @@ from tests.storage.something_of_everything import SESSION, fill
 pytestmark = pytest.mark.req("OPS-2")
 
 LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
-NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted")
+NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "score")
 # What is changed: the table, one row of it, its columns, and how the thing is called.
 ROWS = (
     ("records", "record_id = 'rec_first'", LOOKED_UP, "rec_first"),
@@ -53,6 +54,18 @@ ROWS = (
     ("artifacts", "artifact_id = 'art_1'", ("run_id", "text_revision"), "1"),
     ("receipts", "run_id = 'run_1'", ("run_id", "text_revision"), "run_1"),
     ("run_captures", "run_id = 'run_1'", ("run_id", "state", "is_untrusted", "text_revision"), "run_1"),
+    ("texts", "owner = 'mined run:run_1'", owned_texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'suggestion:sug_1'", owned_texts.COLUMNS, "sug_1"),
+    ("texts", "owner = 'transcript:digest'", owned_texts.COLUMNS, "digest"),
+    ("mined_runs", "run_id = 'run_1'", ("run_id", "session_id", "number", "text_revision"), "run_1"),
+    (
+        "suggestions",
+        "suggestion_id = 'sug_1'",
+        ("suggestion_id", "name", "pattern", "heuristic", "state", "score", "text_revision"),
+        "sug_1",
+    ),
+    ("suggestion_runs", "suggestion_id = 'sug_1'", ("run_id", "suggestion_id"), "sug_1"),
+    ("transcript_positions", "1 = 1", ("source", "text_revision"), "digest"),
     ("personas", "1 = 1", ("body",), "ada"),
     ("policies", "1 = 1", ("name", "body"), "retention"),
     ("tokens", "1 = 1", ("role", "scopes"), "tok_1"),
@@ -99,6 +112,10 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
         tx.runs.delete_artifacts([ArtifactId("art_1")])
         tx.runs.delete_receipts([RunId("run_1")])
         tx.captures.delete([RunId("run_1"), RunId("run_2")])
+        tx.mined_runs.delete([RunId("run_1")])
+        tx.suggestions.delete([SuggestionId("sug_1")])
+        tx.suggestions.forget_runs([RunId("run_1")])
+        tx.transcript_positions.delete_of_sessions([SESSION])
         session = tx.sessions.get(SESSION)
         gone = replace(session, title="", forgotten_at=START, revision=session.revision + 1)
         tx.sessions.update(gone, expected_revision=session.revision)
@@ -146,6 +163,11 @@ def test_any_changed_column_is_found_and_its_owner_is_named(
         ("texts", "owner = 'artifact:art_2'", "artifact art_2"),
         ("texts", "owner = 'receipt:run_2'", "receipt run_2"),
         ("receipts", "run_id = 'run_2'", "run_2"),
+        ("texts", "owner = 'mined run:run_2'", "mined run run_2"),
+        ("texts", "owner = 'suggestion:sug_2'", "suggestion sug_2"),
+        ("texts", "owner = 'transcript:digest'", "transcript digest"),
+        ("suggestions", "suggestion_id = 'sug_2'", "sug_2"),
+        ("suggestion_runs", "suggestion_id = 'sug_2'", "sug_2"),
     ],
 )
 def test_a_missing_row_is_found(place: Place, table: str, where: str, name: str) -> None:
@@ -246,3 +268,15 @@ def test_a_damaged_page_is_told_and_the_rest_is_still_looked_at(sqlite_place: Sq
 
     assert any(str(sqlite_place.file) in sentence for sentence in found)
     assert any("run run_1" in sentence for sentence in found)
+
+
+@pytest.mark.req("SKL-4")
+def test_a_suggestion_that_was_seen_in_no_run_is_told(place: Place) -> None:
+    store = place.open()
+    fill(store)
+    assert store.problems() == ()
+    behind(place, "INSERT INTO suggestion_runs (run_id, suggestion_id) VALUES ('run_nobody', 'sug_1')")
+
+    [problem] = store.problems()
+
+    assert problem == "suggestion sug_1 was seen in run run_nobody, which is not there"

@@ -79,6 +79,29 @@ def test_any_events_are_told_again_in_order_by_session_by_run_and_by_range(held:
     holds()
 
 
+@pytest.mark.req("INT-1")
+def test_each_event_has_a_time_of_its_own_and_the_session_the_latest(held: Store) -> None:
+    told: list[datetime] = []
+
+    @many
+    @given(times=st.lists(moments, max_size=5), once=moments)
+    def holds(times: list[datetime], once: datetime) -> None:
+        with held.transaction() as tx:
+            tx.journal.append(ONE.session_id, None, [said("x") for _ in times], times)
+            tx.journal.append(ONE.session_id, None, [said("y")], once)
+        told.extend((*times, once))
+        with held.snapshot() as snapshot:
+            events = snapshot.journal.range(ONE.session_id, 1, len(told) + 1)
+            assert [event.at for event in events] == told
+            assert snapshot.sessions.get(ONE.session_id).active_at == max(*told, ONE.active_at)
+
+    holds()
+    with pytest.raises(ValueError, match="zip"), held.transaction() as tx:
+        tx.journal.append(ONE.session_id, None, [said("x")], [])
+    assert append(held, ONE.session_id, None, said("x")) == len(told) + 1
+    assert held.problems() == ()
+
+
 def test_a_session_that_is_not_there_takes_no_events(held: Store) -> None:
     for name in ("nobody", ""):
         with pytest.raises(NotFound) as caught:

@@ -13,9 +13,11 @@ from runlore.domain.run import ArtifactId, MemoryState, Run, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import Session
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.transcript import Position
 from runlore.ports.store import Store, Transaction
 from tests.storage.places import PostgresPlace, SqlitePlace
 from tests.storage.run_values import BUDGET, artifact, at, changed, keep, run, said, session
+from tests.storage.skill_values import mined_of, moved, stored, suggested
 
 pytestmark = pytest.mark.req("LRN-12", "JRN-1")
 
@@ -56,6 +58,7 @@ def _live(store: Store, choices: random.Random, everything: list[Told]) -> None:
                 tx.runs.put_receipt(_receipt(told, text))
                 tx.captures.put(_capture(told, text if choices.random() < 0.7 else ""))
                 _rename(tx, told, choices, text)
+                _learn(tx, told, text)
     for told in choices.sample(everything, len(everything)):
         with store.transaction() as tx:
             going = tx.runs.get(told.run.run_id)
@@ -73,12 +76,31 @@ def _rename(tx: Transaction, told: Told, choices: random.Random, text: str) -> N
     tx.runs.update(explained, expected_revision=going.revision)
 
 
+def _learn(tx: Transaction, told: Told, text: str) -> None:
+    tx.mined_runs.put(mined_of(told.run, agent=text, project=told.word))
+    name = f"{told.word}-{len(text)}"
+    skill = suggested(name, told.run.run_id, body=text, pattern=text + told.word)
+    if not (known := tx.suggestions.of_runs([told.run.run_id])):
+        tx.suggestions.insert(stored(told.number, skill))
+    else:
+        again = moved(known[0], suggestion=skill)
+        tx.suggestions.update(again, expected_revision=known[0].revision)
+    position = Position(line=len(text), fingerprint=told.word, carried={"folder": text})
+    tx.transcript_positions.put(
+        f"source {told.number}", position, at(1), session_ids=[told.session.session_id]
+    )
+
+
 def _forget(store: Store, told: Told) -> None:
     with store.transaction() as tx:
         tx.journal.erase_session(told.session.session_id)
         tx.runs.delete_artifacts(tx.runs.artifact_names(told.run.run_id))
         tx.runs.delete_receipts([told.run.run_id])
         tx.captures.delete([told.run.run_id])
+        tx.mined_runs.delete([told.run.run_id])
+        seen = tx.suggestions.of_runs([told.run.run_id])
+        tx.suggestions.delete([each.suggestion_id for each in seen])
+        tx.transcript_positions.delete_of_sessions([told.session.session_id])
         ended = tx.runs.get(told.run.run_id)
         silent = changed(ended, error="", reason="", memory=MemoryState.FORGOTTEN)
         tx.runs.update(silent, expected_revision=ended.revision)
@@ -148,6 +170,11 @@ def test_on_postgres_no_row_holds_the_text_any_more(postgres_place: PostgresPlac
         "receipts",
         "receipt_sources",
         "run_captures",
+        "mined_runs",
+        "suggestions",
+        "suggestion_runs",
+        "transcript_positions",
+        "transcript_sessions",
     )
     rows = str([postgres_place.sql(f"SELECT * FROM {table}") for table in tables])
 

@@ -1,17 +1,21 @@
 """A served Runlore with something of everything in it, and every call that only reads of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from runlore.daemon import answers
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, State
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.scope import WORKSPACE, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from tests.surfaces.api_client import Api, Json, path_of
+from tests.surfaces.skill_runs import import_body, told_run
 
 START_OF_NEXT_CENTURY = datetime(2100, 1, 1, tzinfo=UTC)
 FINDING = {
@@ -49,6 +53,11 @@ class Filled:
         )
         capture = {"capture": {"semantic_candidates": {"enabled": True}}}
         assert api.call("PUT", "/v1/policies/learning", {"policy": capture}).status == 200
+        api.post("/v1/transcripts/runs", import_body(told_run(1), told_run(2)))
+        self.suggestions = [
+            str(found["suggestion_id"]) for found in api.post("/v1/skill-suggestions/detect")["new"]
+        ]
+        api.post(path_of("v1", "skill-suggestions", self.suggestions[1], "skip"))
         # What these have queued is done before a test looks at what a call changes.
         api.post("/v1/jobs/work", {"limit": 500})
 
@@ -116,6 +125,7 @@ def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield from learning_readings(filled)
     yield from session_readings(filled)
     yield from run_readings(filled)
+    yield from skill_readings(filled)
     yield from service_readings(filled)
 
 
@@ -199,6 +209,26 @@ def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield filled.of_open("artifacts"), {}, answers.artifacts_to_plain(inside.list_artifacts(other))
     artifact = inside.get_artifact(ArtifactId(filled.artifact))
     yield path_of("v1", "artifacts", filled.artifact), {}, answers.artifact_to_plain(artifact)
+
+
+def skill_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of suggested skills."""
+    inside, path = filled.api.operations, "/v1/skill-suggestions"
+    yield path, {}, answers.suggestions_to_plain(inside.list_suggestions(ops.SuggestionsRequest()))
+    every = ops.SuggestionsRequest(
+        states=frozenset(SuggestionState), heuristics=frozenset({Heuristic.MULTI_STEP}), limit=1
+    )
+    query = {"state": sorted(SuggestionState), "heuristic": "multi-step", "limit": 1}
+    yield path, query, answers.suggestions_to_plain(inside.list_suggestions(every))
+    first, page = replace(every, heuristics=frozenset()), {"state": sorted(SuggestionState), "limit": 1}
+    cursor = inside.list_suggestions(first).next_cursor
+    assert cursor is not None
+    rest = inside.list_suggestions(replace(first, cursor=cursor))
+    yield path, {**page, "cursor": cursor}, answers.suggestions_to_plain(rest)
+    for suggestion_id in filled.suggestions:
+        stored = inside.get_suggestion(suggestion_id)
+        for name in (suggestion_id, stored.suggestion.name):
+            yield path_of("v1", "skill-suggestions", name), {}, answers.stored_suggestion_to_plain(stored)
 
 
 def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:

@@ -55,6 +55,10 @@ TAKEN = {
     "learning verify": {"ID", "--evidence", "--on-my-word", "--revalidate-at", "--reason"},
     "learning feedback": {"ID", "VERDICT", "--run", "--note"},
     "learning revoke-matching": {"--kind", "--scope", "--rule", "--reason", "--dry-run", "--yes"},
+    "skill suggestions list": {"--state", "--heuristic", "--limit", "--cursor"},
+    "skill suggestions show": {"NAME"},
+    "skill suggestions skip": {"NAME"},
+    "skill suggestions reset": {"NAME"},
     "session list": {"--limit", "--cursor"},
     "session show": {"ID"},
     "session create": {
@@ -79,6 +83,7 @@ TAKEN = {
     "session run scratch": {"RUN"},
     "session run artifacts": {"RUN"},
     "session run artifact": {"ID"},
+    "learn": {"PATH...", "--since", "--dry-run", "--report", "--enhance"},
     "why": {"RUN", "--sections"},
     "policy show": {"NAME"},
     "policy set": {"NAME", "PATH", "--set", "--expected-revision"},

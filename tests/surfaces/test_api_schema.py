@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from runlore.api.app import create_app
 from tests.surfaces.api_client import Api, Json
+from tests.surfaces.skill_runs import import_body, told_run
 
 pytestmark = pytest.mark.req("SUR-3")
 EXAMPLES = 6
@@ -52,6 +53,9 @@ def things(api: Api) -> Json:
     run = api.post(f"/v1/sessions/{session}/runs", {"request": "Do it"}, status=201)["run_id"]
     artifact = api.call("POST", f"/v1/runs/{run}/artifacts", {"name": "n", "text": "t"}).json["artifact_id"]
     api.call("PUT", "/v1/personas/ada", {"name": "Ada"})
+    api.post("/v1/transcripts/runs", import_body(told_run(1), told_run(2)))
+    api.post("/v1/skill-suggestions/detect")
+    suggestions = api.get("/v1/skill-suggestions", state=["waiting", "skipped", "saved"])["items"]
     return {
         "record_id": record,
         "session_id": session,
@@ -60,6 +64,7 @@ def things(api: Api) -> Json:
         "persona_id": "ada",
         "name": "retention",
         "job_id": "job_1",
+        "suggestion_id": suggestions[0]["suggestion_id"],
     }
 
 

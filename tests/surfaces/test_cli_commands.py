@@ -18,6 +18,7 @@ from tests.surfaces.command_table import TAKEN
 
 # An operation that this surface has no command for, and why.
 _REPORTED = "what an agent reports of its own run, event by event, comes from a program"
+_READ_HERE = "`runlore learn` reads transcripts where they lie, and the daemon's mining brings them in for it"
 WITHOUT_COMMAND = {
     "open_run": _REPORTED,
     "append_events": _REPORTED,
@@ -25,6 +26,8 @@ WITHOUT_COMMAND = {
     "add_artifact": _REPORTED,
     "add_checkpoint": _REPORTED,
     "finish_run": _REPORTED,
+    "import_runs": _READ_HERE,
+    "transcript_positions": _READ_HERE,
 }
 # The least that every command takes beside its own.
 SHARED = {"--json", "--home", "--url"}
@@ -41,23 +44,31 @@ VALUE_MODULES = {
         f"runlore.domain.{name}"
         for name in ("access", "excerpt", "job", "journal", "policy", "projection", "run", "session")
     ),
+    *(f"runlore.domain.{name}" for name in ("suggestion", "taint", "transcript")),
 }
 # The few words of a rule that are shown as they are: one function says them, to every surface.
 READ_FROM = {
     "runlore.domain.radar": {"Finding", "finding_from_plain"},
     "runlore.domain.visibility": {"hidden_because"},
+    "runlore.domain.detectors.match": {"Heuristic"},
+    "runlore.domain.detectors.mined": {"Outcome", "Step"},
+    "runlore.domain.suggesting.plain": {"suggestion_to_plain"},
 }
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),
     # A daemon is started, found and ended here.
     *("runlore.api.serve", "runlore.daemon.server", "runlore.daemon.sockets", "runlore.daemon.tokens"),
     *("runlore.daemon.logs", "runlore.daemon.presence"),
+    # Transcripts are read on the machine that the command runs on.
+    "runlore.daemon.clock",
+    *(f"runlore.daemon.mining.{name}" for name in ("dry_run", "findings", "places", "sources", "storing")),
     # The one table of statuses, for the problem documents of `--json`.
     "runlore.api.errors",
 }
 RULES = {
     *("TRANSITIONS", "RECORD", "Lifecycle", "Move", "transition", "opening", "made", "moved", "replay"),
     *("RUN", "RunMove", "JOB", "JobMove", "checked_policy", "retry_at", "visible_scopes", "bound"),
+    *("SUGGESTION", "SuggestionMove"),
 }
 
 RECORD_FIELDS = [
@@ -136,7 +147,7 @@ def test_the_command_line_knows_values_and_no_rules(file: SourceFile) -> None:
 def test_the_command_line_decides_nothing_by_what_a_record_is(file: SourceFile) -> None:
     enumerations = (
         *("Kind.", "Layer.", "State.", "StateReason.", "Sensitivity.", "Proposal.", "PublishTier."),
-        *("RunStatus.", "MemoryState.", "JobState.", "Role.", "PolicyName."),
+        *("RunStatus.", "MemoryState.", "JobState.", "Role.", "PolicyName.", "SuggestionState."),
     )
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Compare):
@@ -160,7 +171,8 @@ def test_help_fits_a_terminal_and_is_not_cut(path: str, embedded: Runlore) -> No
     shown = embedded.text(*path.split(), "--help", columns=80)
 
     assert shown.startswith(f"Usage: runlore {path} [OPTIONS]")
-    assert "..." not in shown
+    # An argument that may be given several times is written so; nothing else ends in dots.
+    assert "..." not in shown.replace("PATH...", "PATH")
     assert not re.search(r"[{}]|<\w+>", shown)
     assert max(map(len, shown.splitlines())) <= 80
 

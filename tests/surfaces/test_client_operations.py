@@ -32,6 +32,7 @@ from tests.builders import preference
 from tests.surfaces.api_client import Api
 from tests.surfaces.client_both import Both, caught
 from tests.surfaces.client_learning import learning, learning_mistakes
+from tests.surfaces.client_skills import skill_mistakes, skills
 from tests.surfaces.scripted_server import scripted
 
 pytestmark = pytest.mark.req("SUR-1")
@@ -65,6 +66,7 @@ def test_every_operation_gives_over_http_what_it_gives_inside(both: Both, tmp_pa
     session_id, run_id = runs(both)
     projections(both, session_id, run_id)
     learning(both, session_id, run_id)
+    skills(both)
     service(both, tmp_path)
     named = {name for name, _ in inspect.getmembers(ops.Operations, inspect.isfunction) if name[0] != "_"}
     # Restoring needs an empty store, and that of a daemon never is: the next test.
@@ -280,6 +282,7 @@ def test_errors_are_the_same_on_both_sides(both: Both) -> None:
             ("import_records", "/nowhere/at/all"),
             ("journal", ops.JournalRequest()),
             *learning_mistakes(proposed.record_id),
+            *skill_mistakes(),
         )
     }
     assert set(kinds) >= {NotFound, Invalid, Refused, Conflict}

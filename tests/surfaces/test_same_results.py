@@ -14,6 +14,7 @@ from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.surfaces.command_line import Json, Outcome, Runlore
+from tests.surfaces.skill_runs import to_import, told_run
 
 pytestmark = [pytest.mark.req("SUR-1"), pytest.mark.req("SUR-2"), pytest.mark.req("SUR-7")]
 
@@ -114,6 +115,7 @@ def test_a_story_is_told_in_the_same_words_in_all_three_ways(
             records(story)
             sessions(story)
             learnings(story)
+            skills(story)
             service(story, tmp_path / way)
             mistakes(story)
             told[way] = story.told
@@ -240,6 +242,33 @@ def learnings(story: Story) -> None:
     ):
         story.run(*words)
     settle(story.place)
+
+
+def skills(story: Story) -> None:
+    """Runs of another agent, what they suggest, and what is decided about it."""
+    settings = chosen(home=None, url=None, token_file=None, environment=story.place.environment)
+    with reached(settings) as operations:
+        operations.import_runs(to_import(told_run(1), told_run(2)))
+        found = operations.suggest(ops.SuggestRequest())
+    first, other = (stored.suggestion for stored in found.new)
+    for words in (
+        ("list",),
+        ("list", "--limit", "1"),
+        ("list", "--heuristic", first.heuristic, "--state", "waiting", "--state", "skipped"),
+        ("show", first.name),
+        ("skip", first.name),
+        ("skip", first.name),
+        ("list", "--state", "skipped"),
+        ("list",),
+        ("reset", first.name),
+        ("reset", other.name),
+        ("list", "--state", "lost"),
+        ("list", "--cursor", "what?"),
+        ("show", "none"),
+        ("skip", ""),
+        ("reset", "\udcff"),
+    ):
+        story.run("skill", "suggestions", *words)
 
 
 def settle(place: Place) -> None:

@@ -1,1 +1,1 @@
-"""The agent loop, its tools, and readers of other agents' transcripts. Filled by the skills issues."""
+"""Readers of other agents' transcripts; the agent loop and its tools come with a later issue."""

@@ -16,3 +16,8 @@ def text(chars_max: int) -> dict[str, Any]:
 def items(least: int, most: int) -> dict[str, Any]:
     """How many items a list has."""
     return {"minItems": least, "maxItems": most}
+
+
+def names(most: int) -> dict[str, Any]:
+    """How many names an object has."""
+    return {"maxProperties": most}

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from runlore.api.documents import learning, projection, records, review, service, sessions
+from runlore.api.documents import learning, projection, records, review, service, sessions, skills
 
 DOCUMENTS = {
     **records.DOCUMENTS,
@@ -13,6 +13,7 @@ DOCUMENTS = {
     **learning.DOCUMENTS,
     **sessions.DOCUMENTS,
     **projection.DOCUMENTS,
+    **skills.DOCUMENTS,
     **service.DOCUMENTS,
 }
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Annotated, Concatenate, ParamSpec, cast
+from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, cast
 
 import orjson
 import typer
@@ -18,7 +18,9 @@ from runlore.cli.usage import HelpfulCommand
 from runlore.config.settings import Settings
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonValue
-from runlore.ports.operations import Operations
+
+if TYPE_CHECKING:
+    from runlore.ports.operations import Operations
 
 CommandT = ParamSpec("CommandT")
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -48,7 +50,7 @@ class Call:
         """The settings that apply to this call."""
         return chosen(home=self.home, url=self.url, token_file=self.token_file, environment=os.environ)
 
-    def operations(self) -> AbstractContextManager[Operations]:
+    def operations(self) -> AbstractContextManager["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
         return reached(self.settings())
 

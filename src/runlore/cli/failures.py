@@ -6,9 +6,7 @@ import traceback
 import orjson
 import typer
 
-from runlore.api.errors import status_of
 from runlore.cli.terminal import visible
-from runlore.daemon.answers import problem
 from runlore.domain.errors import (
     Conflict,
     Corrupt,
@@ -37,6 +35,9 @@ def report(error: RunloreError, *, as_json: bool) -> int:
     """Say what went wrong on stderr, and answer the exit code."""
     code = next(exit_code for kind, exit_code in EXIT_CODES if isinstance(error, kind))
     if as_json:
+        from runlore.api.errors import status_of
+        from runlore.daemon.answers import problem
+
         document = orjson.dumps(problem(_storable(error), status_of(error)), option=orjson.OPT_INDENT_2)
         sys.stderr.flush()
         sys.stderr.buffer.write(document + b"\n")

@@ -9,26 +9,12 @@ import typer
 from typer.main import get_command
 
 from runlore import __version__
-from runlore.cli import service_tables
-from runlore.cli.calls import Call, command
-from runlore.cli.capture import capture
 from runlore.cli.failures import report, report_failure, report_usage
-from runlore.cli.learning import learning
-from runlore.cli.memory import memory
-from runlore.cli.policy import policy
-from runlore.cli.service import down, logs, up, where_text
-from runlore.cli.session import session
-from runlore.cli.token import token
-from runlore.cli.upkeep import backup, doctor, jobs, restore
+from runlore.cli.parts import Root
 from runlore.cli.usage import group
-from runlore.cli.why import why
-from runlore.daemon import answers
 from runlore.domain.errors import RunloreError
 
-app = group("Reviewed memory and earned skills for AI agents.")
-command(app, "up")(up)
-command(app, "down")(down)
-command(app, "logs")(logs)
+app = group("Reviewed memory and earned skills for AI agents.", cls=Root)
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,36 +30,6 @@ def root(
     ] = False,
 ) -> None:
     """Reviewed memory and earned skills for AI agents."""
-
-
-@command(app, "status")
-def status(call: Call) -> None:
-    """Show where the state lies, what it holds and what it does."""
-    with call.operations() as operations:
-        answer = operations.status()
-    call.answer(
-        answers.status_to_plain(answer),
-        lambda: service_tables.show_status(answer, where_text(call.settings())),
-    )
-
-
-command(app, "why")(why)
-command(app, "backup")(backup)
-command(app, "restore")(restore)
-command(app, "doctor")(doctor)
-app.add_typer(memory, name="memory")
-app.add_typer(learning, name="learning")
-app.add_typer(session, name="session")
-app.add_typer(policy, name="policy")
-app.add_typer(capture, name="capture")
-app.add_typer(token, name="token")
-app.add_typer(jobs, name="jobs")
-
-
-@command(app, "version")
-def version(call: Call) -> None:
-    """Show the version."""
-    call.answer({"version": __version__}, lambda: typer.echo(f"runlore {__version__}"))
 
 
 def main() -> None:

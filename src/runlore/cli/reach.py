@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from runlore.config.settings import TOKEN_VARIABLE, Settings, read_settings
 from runlore.domain import limits
 from runlore.domain.errors import Denied, Invalid, Unavailable
-from runlore.ports.operations import Operations
 
 if TYPE_CHECKING:
     from runlore.client.transport import Transport
+    from runlore.ports.operations import Operations
 
 TOKEN_FILE = "operator.token"
 _TOKEN_BYTES_MAX = 500
@@ -43,7 +43,7 @@ def chosen(
 
 
 @contextmanager
-def reached(settings: Settings) -> Iterator[Operations]:
+def reached(settings: Settings) -> Iterator["Operations"]:
     """The operations: over HTTP, through the socket of the daemon, or embedded where there is neither."""
     transport = (
         _daemon(settings.state_root) if settings.url is None else _remote(settings.url, settings.token)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from runlore.domain.safe_text import escaped
-from runlore.ports.operations import Progress, unwatched
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
     from rich.text import Text
+
+    from runlore.ports.operations import Progress
 
 # What is piped has no edge; most rows stay one line at this width.
 PIPED_COLUMNS = 200
@@ -56,10 +57,10 @@ def say(text: str, style: str = "", *, keep_newlines: bool = False, on_stderr: b
 
 
 @contextmanager
-def progress_bar(what: str, *, hidden: bool = False) -> Iterator[Progress]:
+def progress_bar(what: str, *, hidden: bool = False) -> Iterator["Progress"]:
     """Long work, shown on stderr while it runs, and only where a person is there to see it."""
     if hidden or not sys.stderr.isatty():
-        yield unwatched
+        yield lambda _done, _total: None
         return
     from rich.progress import Progress as Bar
 

@@ -10,10 +10,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-def group(about: str) -> typer.Typer:
+def group(about: str, *, cls: type[TyperGroup] | None = None) -> typer.Typer:
     """A group of commands; without a command it shows its help."""
     return typer.Typer(
-        cls=HelpfulGroup,
+        cls=cls or HelpfulGroup,
         no_args_is_help=True,
         rich_markup_mode=None,
         help=about,

@@ -4,8 +4,8 @@ The key is kept in the transaction of the effect, so that a call that failed has
 the caller: what one agent sends cannot be answered with another's, or stand in its way.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from runlore.daemon.requests import checked_key, request_digest
@@ -34,13 +34,15 @@ class Call:
 class Done(Generic[AnswerT]):
     """An act's answer, and the records, or the id of something else, that are kept with its key.
 
-    What has only a number inside something else is kept as the other's id with that number.
+    What has only a number inside something else is kept as the other's id with that number, and what is told
+    in numbers as these with their names.
     """
 
     answer: AnswerT
     records: Sequence[Record] = ()
     name: str = ""
     number: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,34 @@ class Acting:
     ) -> AnswerT:
         """The same for an act that makes a numbered part of something: `again` answers from the number."""
         return self._once(call, do, _named, lambda _tx, earlier: again(earlier.records[0][1])).answer
+
+    def perform_counted(
+        self,
+        call: Call,
+        do: Callable[[Transaction, Act], Done[AnswerT]],
+        again: Callable[[Transaction, Mapping[str, int]], AnswerT],
+    ) -> AnswerT:
+        """The same for an act whose answer is told in numbers, such as how many of what there were, or ids
+        with theirs: `again` answers from these."""
+
+        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
+            return tuple((RecordId(name), number) for name, number in done.numbers.items())
+
+        return self._once(call, do, kept, lambda tx, earlier: again(tx, dict(earlier.records))).answer
+
+    def counted_before(
+        self, call: Call, again: Callable[[Transaction, Mapping[str, int]], AnswerT]
+    ) -> AnswerT | None:
+        """What such an act has answered under this key; None where it was not done yet."""
+        key, digest = self._identity(call)
+        if key is None:
+            return None
+        with self.store.transaction() as tx:
+            earlier = tx.answer(key)
+            if earlier is None:
+                return None
+            _require_same(earlier, digest)
+            return again(tx, dict(earlier.records))
 
     def _once(
         self,

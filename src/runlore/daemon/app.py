@@ -8,6 +8,7 @@ from runlore.daemon.operations.records import RecordActs
 from runlore.daemon.operations.review import ReviewActs
 from runlore.daemon.operations.service import ServiceActs
 from runlore.daemon.operations.sessions import SessionActs
+from runlore.daemon.operations.skills import SkillActs
 from runlore.daemon.operations.trials import TrialActs
 from runlore.daemon.operations.upkeep import UpkeepActs
 from runlore.daemon.operations.working import WorkActs
@@ -26,6 +27,7 @@ class Application(
     ProjectionActs,
     ServiceActs,
     UpkeepActs,
+    SkillActs,
 ):
     """Each act is one transaction, and with an idempotency key one effect (`acts`)."""
 

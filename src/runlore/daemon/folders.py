@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id
+from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id, project_name
 from runlore.domain.storable import is_storable
 
 _FILE_BYTES_MAX = 256 * 1024
@@ -20,11 +20,13 @@ _FOLDERS_MAX = 64
 
 @dataclass(frozen=True, kw_only=True)
 class WorkingFolder:
-    """A folder in which an agent works, its project, and whether capture is allowed there."""
+    """A folder in which an agent works, its project and what people call that, and whether capture is
+    allowed there."""
 
     path: str
     project: str
     capture: bool
+    name: str = ""
 
 
 def working_folder(path: str) -> WorkingFolder:
@@ -43,7 +45,8 @@ def working_folder(path: str) -> WorkingFolder:
     project = named or project_id(remote=remote, repository_root=root, folder=folder)
     # Whoever says no, in the folder or in any above it, is heard.
     captures = all(file.capture for file in (*files, *_files_above(folder, root)))
-    return WorkingFolder(path=folder, project=project, capture=captures)
+    name = project_name(project, root or folder)
+    return WorkingFolder(path=folder, project=project, capture=captures, name=name)
 
 
 def allows_capture(path: str | None) -> bool:

@@ -19,6 +19,8 @@ from runlore.flow.asking import Asking, budget_renews_at
 from runlore.flow.capture.remember import JOB_LOST
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import ASKED_LATER, Capturing
+from runlore.flow.pipeline.enhancing_skills import EnhancingSkills
+from runlore.flow.pipeline.learning_skills import LearningSkills
 from runlore.flow.pipeline.reviewing import MODEL_BUDGET, Reviewing
 from runlore.flow.pipeline.verifying import Verifying
 from runlore.ports.store import Transaction
@@ -27,9 +29,9 @@ POLICY_CHANGED = "policy"
 # The subject of whoever looks for candidates that have no job.
 LOOKING = "reviews"
 # What a start does at once, and what never waits behind a model that takes its time.
-QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY})
+QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY, JobKind.DETECT})
 # What may ask a model.
-THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW})
+THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE})
 ALL_KINDS = frozenset(JobKind)
 # These say nothing about the job that met them: it waits until they are over.
 _PASSING = frozenset(
@@ -163,6 +165,10 @@ def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
             )
         case JobKind.VERIFY:
             _verifying(parts).verify(RecordId(job.subject), job, Heartbeat(parts, job, stopping))
+        case JobKind.DETECT:
+            learning_skills(parts).detect(job, Heartbeat(parts, job, stopping))
+        case JobKind.ENHANCE:
+            _enhancing(parts, may_ask=may_ask).enhance(job)
         case JobKind.MAINTAIN:
             _maintain(parts, job, Heartbeat(parts, job, stopping))
 
@@ -207,6 +213,17 @@ def _reviewing(parts: Parts, *, may_ask: bool) -> Reviewing:
 
 def _verifying(parts: Parts) -> Verifying:
     return Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
+
+
+def learning_skills(parts: Parts) -> LearningSkills:
+    """What finds skills in runs."""
+    return LearningSkills(
+        store=parts.store, ids=parts.ids, clock=parts.clock, has_model=parts.models.is_configured
+    )
+
+
+def _enhancing(parts: Parts, *, may_ask: bool) -> EnhancingSkills:
+    return EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
 
 
 def _asking(parts: Parts) -> Asking:

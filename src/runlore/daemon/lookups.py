@@ -150,6 +150,7 @@ def _nameless(thing: str) -> NotFound:
         "artifact": NotFound(sentence, code="artifact.not-found", hint=shown),
         "token": NotFound(sentence, code="token.not-found", hint=shown),
         "job": NotFound(sentence, code="job.not-found", hint=shown),
+        "suggestion": NotFound(sentence, code="suggestion.not-found", hint=shown),
     }[thing]
 
 
@@ -161,4 +162,5 @@ _LISTS = {
     "artifact": "session runs",
     "token": "token list",
     "job": "jobs list",
+    "suggestion": "skill suggestions list",
 }

@@ -36,7 +36,7 @@ def stripped(text: str) -> str:
     escaped inside it closes nothing. One that was cut off goes as far as its entries go. Any other marker
     without its partner goes alone: what stands behind it may be anything.
     """
-    marks = list(_MARKERS.finditer(text))
+    marks = list(_MARKERS.finditer(text)) if MARKER in text.lower() else ()
     if not marks:
         return text
     parts: list[str] = []

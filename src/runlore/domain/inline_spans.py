@@ -18,6 +18,8 @@ _CLIPPED = re.compile(r"(?:\d|(?:tis|twas|til|till|em|cause|cos|n|round)\b)", re
 
 def code_spans(text: str) -> list[Span]:
     """Inline code: from one or two backticks to the next as many, in one line."""
+    if "`" not in text:
+        return []
     following: dict[int, Span] = {}
     found: list[tuple[Span, Span | None]] = []
     for run in reversed(list(_TICKS_OR_LINE_END.finditer(text))):
@@ -63,6 +65,8 @@ def quotations(text: str) -> tuple[list[Span], list[int]]:
 
 def masked(text: str, spans: list[Span]) -> str:
     """The text with a letter in place of every character of some spans."""
+    if not spans:
+        return text
     parts: list[str] = []
     done = 0
     for start, end in spans:

@@ -26,6 +26,8 @@ class JobKind(StrEnum):
     CAPTURE = "capture"
     REVIEW = "review"
     VERIFY = "verify"
+    DETECT = "detect"
+    ENHANCE = "enhance"
 
 
 class JobState(StrEnum):

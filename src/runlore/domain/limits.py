@@ -85,3 +85,43 @@ MODEL_OUTPUT_TOKENS_MAX = 8_192
 MODEL_RETRY_AFTER_S_MAX = 86_400
 # More than any answer can honestly have taken; what a server claims beyond it is not believed.
 MODEL_USAGE_TOKENS_MAX = 100_000_000
+
+# What is kept of a transcript: the beginning and the end of a long text, and no line beyond a size.
+TOLD_TEXT_CHARS_MAX = 32_000
+TRANSCRIPT_LINE_BYTES_MAX = 16 * 1024**2
+TRANSCRIPT_DOCUMENT_BYTES_MAX = 64 * 1024**2
+# A value of JSON takes many times its length in memory where it is all brackets and commas.
+TRANSCRIPT_LINE_MARKS_MAX = 1_000_000
+TRANSCRIPT_DOCUMENT_MARKS_MAX = 4_000_000
+# What is unpacked of one archive, and how many times the archive's own size where that is much.
+UNPACKED_BYTES_MAX = 4 * 1024**3
+UNPACKED_RATIO_MAX = 100
+UNPACKED_RATIO_FROM_BYTES = 16 * 1024**2
+# What is read of a database of sessions, and for how long.
+DATABASE_SESSIONS_MAX = 20_000
+DATABASE_SESSION_BYTES_MAX = 256 * 1024**2
+DATABASE_READING_S_MAX = 60
+# What a reader keeps to go on from a position.
+POSITION_CARRIED_MAX = 4_000
+POSITION_TEXT_CHARS_MAX = 32_000
+# How much of one run is kept; the transcript's own counts say what is beyond it.
+TOLD_RUN_EVENTS_MAX = 5_000
+# In bytes as they are sent, so that one run with all that goes along fits into one body.
+TOLD_RUN_BYTES_MAX = 12 * 1024**2
+# What the detectors see of a run, and of a session.
+STEP_TEXT_CHARS_MAX = 2_000
+STEP_ERROR_CHARS_MAX = 200
+RUN_STEPS_MAX = 500
+SESSION_RUNS_MINED_MAX = 200
+SUGGESTION_EVIDENCE_MAX = 20
+SUGGESTIONS_PER_RUN_MAX = 5
+# A suggested skill: its name and description as the Agent Skills specification bounds them.
+SKILL_NAME_CHARS_MAX = 64
+SKILL_DESCRIPTION_CHARS_MAX = 1_024
+SKILL_BODY_LINES_MAX = 500
+SKILL_BODY_CHARS_MAX = 64_000
+SUGGESTION_COMMANDS_MAX = 20
+SUGGESTION_PATTERN_CHARS_MAX = 20_000
+PARAMETERS_MAX = 20
+PARAMETER_EXAMPLES_MAX = 5
+PARAMETER_EXAMPLE_CHARS_MAX = 120

@@ -9,6 +9,7 @@ the last place where their kind is closed; those that are never closed, to the e
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runlore.domain.inline_spans import Span, code_spans, masked, quotations
 
@@ -28,24 +29,38 @@ _BRACKET = re.compile(r"\[([A-Za-z][\w.:-]{1,63})\]")
 _BRACKET_CLOSED = re.compile(r"\[/([A-Za-z][\w.:-]{1,63})\]")
 _HEREDOC = re.compile(r"(?<!<)<<[-~]?[ \t]{0,8}['\"\\]?([A-Za-z_]\w{0,63})")
 _LONE_WORD = re.compile(r"^[ \t]*+([A-Za-z_]\w{0,63})[ \t]*$", re.M)
-# Signs that open something and those that close it.
+# Signs that open something, what is in each of them, and those that close it.
 _PAIRS = (
-    (re.compile(r"<!--"), "-->"),
-    (re.compile(r"<!\[CDATA\[", re.I), "]]>"),
-    (re.compile(r"\\begin[ \t]{0,8}\{"), "\\end"),
-    (re.compile(r"<{3,}+"), ">>>"),
+    (re.compile(r"<!--"), "<!--", "-->"),
+    (re.compile(r"<!\[CDATA\[", re.I), "<![", "]]>"),
+    (re.compile(r"\\begin[ \t]{0,8}\{"), "\\begin", "\\end"),
+    (re.compile(r"<{3,}+"), "<<<", ">>>"),
 )
 _QUOTED = re.compile(r"[ \t]*+(?:(?:[-*+•]|\d{1,3}[.)])[ \t]++)?+(?:>|&gt;|＞)")
 _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*+\S")
-# What has no end of its own: a rule, a dashed title, a table, the head of a mail, a patch or data, and a line
-# that announces somebody else's words.
+# What has no end of its own: a rule, a dashed title, a table, the head of a mail, a patch or data; and a line
+# that announces somebody else's words, which it ends with a colon.
 _HEADS = re.compile(
     r"^[ \t]*+(?:([-=*_+#])\1{2,}+[ \t]*$"
     r"|[-=]{3,}+[ \t]*+[^\n]{1,120}?[-=]{3,}+[ \t]*$"
     r"|(?:[-=_*>]{1,80}+[ \t]*+)?+(?:begin[ \t])?(?:forwarded|original|weitergeleitete|ursprüngliche)[ \t]"
     r"(?:message|mail|by|nachricht)\b"
-    r"|diff --git[ \t]|@@ -\d|\||[{\[][ \t]*$)"
-    r"|\b(?:wrote|writes|said|says|reads|output|stdout|stderr|transcript|page|article|e-?mail|mail|schrieb"
+    r"|diff --git[ \t]|@@ -\d|\||[{\[][ \t]*$)",
+    re.I | re.M,
+)
+# A line of a log, the head of a mail, and a label in front of what a program put out.
+_LOGGED = re.compile(
+    r"[ \t]*+(?:[\[(]?+(?:\d{4}[-/]\d\d[-/]\d\d[T ]\d\d?:\d\d|(?:[A-Z][a-z]{2} [ \d]?\d )?+\d\d:\d\d:\d\d)"
+    r"|\[(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL|trace|debug|info|warn|warning|error)\]"
+    r"|(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)(?:[ \t]|[:|\[(-])"
+    r"|(?:From|To|Cc|Von|An|De):[ \t][^\n@]{0,200}@"
+    r"|(?:Subject|Betreff|Message-ID|Reply-To|Objet|Asunto):[ \t])"
+)
+_LABELLED = re.compile(
+    r"[ \t]*+(?:[\w'’-]{1,30}[ \t]{1,4}){0,4}?(output|logs?|stdout|stderr|traceback)[ \t]*+[:：]", re.I
+)
+_ANNOUNCING = re.compile(
+    r"\b(?:wrote|writes|said|says|reads|output|stdout|stderr|transcript|page|article|e-?mail|mail|schrieb"
     r"|écrit|escribió|scritto|schreef)[ \t\u00a0\u202f]{0,4}[:：][ \t]*$",
     re.I | re.M,
 )
@@ -60,6 +75,8 @@ class Pasted:
     blocks: tuple[Span, ...] = ()
 
 
+# A request is asked about several times in a row: what is the user's own of it, and whether something is not.
+@lru_cache(maxsize=8)
 def pasted_in(text: str) -> Pasted:
     """What of a text was pasted into it. Inline code alone is no pasted block."""
     lines = text.replace("\r\n", " \n").translate(_LINE_ENDS)
@@ -78,7 +95,7 @@ def without(text: str, blocks: tuple[Span, ...]) -> str:
     parts: list[str] = []
     done = 0
     for start, end in blocks:
-        parts += text[done:start], _VISIBLE.sub(" ", text[start:end])
+        parts += text[done:start], _VISIBLE.sub(_blanks, text[start:end])
         done = end
     return "".join([*parts, text[done:]])
 
@@ -91,13 +108,27 @@ def _marks(text: str, plain: str) -> Iterator[Span]:
     yield from _elements(text, plain)
     yield from _heredocs(text, plain)
     yield from _indented(plain)
-    yield from ((head.start(), head.start()) for head in _HEADS.finditer(plain))
+    yield from ((place, place) for place in _heads(plain))
     yield from ((place, place) for place in quotations(plain)[1])
+
+
+def _heads(plain: str) -> Iterator[int]:
+    place = 0
+    for line in plain.split("\n"):
+        if _HEADS.match(line) or _LOGGED.match(line):
+            yield place
+        elif found := _LABELLED.match(line):
+            yield place + found.start(1)
+        elif line.rstrip(" \t").endswith((":", "：")) and (found := _ANNOUNCING.search(line)):
+            yield place + found.start()
+        place += len(line) + 1
 
 
 def _fences(plain: str) -> Iterator[Span]:
     """To the last fence of its sign that is as long; what is behind it can only be shorter."""
     for sign in "`~":
+        if sign * 3 not in plain:
+            continue
         runs = [run.span() for run in _FENCE.finditer(plain) if run[0][0] == sign]
         # From the end on, each that is longer than all behind it.
         closing: list[Span] = []
@@ -119,14 +150,19 @@ def _sections(text: str, plain: str) -> Iterator[Span]:
         opened = next((found for found in _TRIPLE_QUOTE.finditer(plain) if found[0] == sign), None)
         if opened is not None:
             yield opened.start(), _closed_at(text, text.rfind(sign, opened.end()))
-    opened = _BEGIN.search(plain)
+    opened = _BEGIN.search(plain) if _may_begin(plain) else None
     if opened is not None:
         ends = [found.start() for found in _END.finditer(text, opened.end())]
         yield opened.start(), _closed_at(text, ends[-1] if ends else -1)
-    for opening, closing in _PAIRS:
-        opened = opening.search(plain)
+    for opening, sign, closing in _PAIRS:
+        opened = opening.search(plain) if sign in plain else None
         if opened is not None:
             yield opened.start(), _closed_at(text, text.rfind(closing, opened.end()))
+
+
+def _may_begin(plain: str) -> bool:
+    """Whether one of the words can stand there. Some letters of other alphabets count as theirs."""
+    return not plain.isascii() or "begin" in (lower := plain.lower()) or "start" in lower
 
 
 def _elements(text: str, plain: str) -> Iterator[Span]:
@@ -154,6 +190,8 @@ def _elements(text: str, plain: str) -> Iterator[Span]:
 
 
 def _heredocs(text: str, plain: str) -> Iterator[Span]:
+    if "<<" not in plain:
+        return
     closed = {found[1]: found.end() for found in _LONE_WORD.finditer(text)}
     for found in _HEREDOC.finditer(plain):
         end = closed.get(found[1], 0)
@@ -194,4 +232,8 @@ def _begins_line(text: str, place: int) -> bool:
     return not text[max(0, place - 80) : place].rpartition("\n")[2].strip()
 
 
-_VISIBLE = re.compile(r"[^\r\n]")
+def _blanks(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+_VISIBLE = re.compile(r"[^\r\n]+")

@@ -28,6 +28,7 @@ class PolicyName(StrEnum):
     LEARNING = "learning"
     RUN_MEMORY = "run-memory"
     RETENTION = "retention"
+    SKILLS = "skills"
 
 
 class SearchVisibility(StrEnum):
@@ -66,6 +67,14 @@ class RetentionPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SkillsPolicy:
+    """Whether runs that have ended are looked at for skills, and whether a model improves what is found."""
+
+    learn: bool = True
+    llm_learn: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicyRevision:
     """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
 
@@ -76,7 +85,7 @@ class PolicyRevision:
     actor: str
 
 
-PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
+PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy, SkillsPolicy)
 
 _RANGES: Mapping[str, tuple[int, int]] = {
     "retention_days": (1, 3_650),
@@ -112,12 +121,19 @@ def retention_policy(document: JsonObject) -> RetentionPolicy:
     return _read(RetentionPolicy, document)
 
 
+def skills_policy(document: JsonObject) -> SkillsPolicy:
+    """Read a skills policy."""
+    return _read(SkillsPolicy, document)
+
+
 def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     """The whole document of a policy: what was given, completed by the defaults."""
     if name is PolicyName.LEARNING:
         return policy_to_plain(without_secrets(learning_policy(document)))
     if name is PolicyName.RUN_MEMORY:
         return policy_to_plain(run_memory_policy(document))
+    if name is PolicyName.SKILLS:
+        return policy_to_plain(skills_policy(document))
     return policy_to_plain(retention_policy(document))
 
 
@@ -133,7 +149,9 @@ def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
     return tuple(f"{name!r} is quarantined, and no rule has that name" for name in names)
 
 
-def policy_to_plain(policy: LearningPolicy | RunMemoryPolicy | RetentionPolicy) -> dict[str, JsonValue]:
+def policy_to_plain(
+    policy: LearningPolicy | RunMemoryPolicy | RetentionPolicy | SkillsPolicy,
+) -> dict[str, JsonValue]:
     """A policy as a document."""
     if isinstance(policy, LearningPolicy):
         return learning_policy_to_plain(policy)

@@ -13,10 +13,13 @@ from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.excerpt import excerpt
+from runlore.domain.redaction import redacted
 
 PROJECT_FILE = ".runlore.toml"
 PROJECT_FILE_CHARS_MAX = 16_384
 REMOTE_CHARS_MAX = 2_000
+PROJECT_NAME_CHARS_MAX = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,22 @@ def project_id(*, remote: str | None, repository_root: str | None, folder: str) 
     raise Invalid(
         "the working folder is blank", code="project.folder", hint="give the absolute path of the folder"
     )
+
+
+def project_name(project: str, folder: str = "") -> str:
+    """What people call a project: its id, or where that is a hash the last part of its folder's path; empty
+    where nobody knows. Whose home a folder is says who somebody is, so that such a one has no name."""
+    if not _DERIVED.fullmatch(project):
+        return project
+    parts = [part for part in _SLASHES.split(folder) if part.strip()]
+    if not parts or _HOME.fullmatch("/".join(parts[-2:])):
+        return ""
+    name = parts[-1]
+    if not any(map(str.isalpha, name)) and len(parts) > 1 and not _HOME.fullmatch("/".join(parts[-3:-1])):
+        # Copies of a repository are often only numbered.
+        name = f"{parts[-2]}/{name}"
+    visible = "".join(char if char.isprintable() else " " for char in name)
+    return excerpt(redacted(" ".join(visible.split())).text, PROJECT_NAME_CHARS_MAX)
 
 
 def normalise_remote(url: str) -> str | None:
@@ -177,6 +196,8 @@ def _name(name: object) -> str:
 
 _NAME_CODE = "project-file.name"
 _DERIVED = re.compile("(remote|repository|folder)-[0-9a-f]{32}")
+_SLASHES = re.compile(r"[\\/]")
+_HOME = re.compile("(?:home|Users)/[^/]*|root|home|Users|[A-Za-z]:")
 
 
 def _bad_file(problem: str, *, code: str) -> Invalid:

@@ -122,7 +122,10 @@ def _redacted_key(key: str) -> tuple[str, int]:
 
 def _is_word(key: str) -> bool:
     """Whether a key is a plain name. Only these are remembered below: a secret must not stay in memory."""
-    return len(key) <= WORD_CHARS_MAX and key.isidentifier() and not any(sign.isdigit() for sign in key)
+    if len(key) > WORD_CHARS_MAX or not key.isidentifier():
+        return False
+    # A digit is of no letter's kind, so that a key of letters alone has none.
+    return key.isalpha() or not any(sign.isdigit() for sign in key)
 
 
 @lru_cache(maxsize=4_096)

@@ -5,6 +5,8 @@ def is_storable(text: str) -> bool:
     """Whether every character can be written as UTF-8, and none ends a text."""
     if "\0" in text:
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -20,6 +20,8 @@ def from_milliseconds(milliseconds: int) -> datetime:
 
 def truncated(moment: datetime) -> datetime:
     """The moment without what is finer than a millisecond, so that stored and live values are equal."""
+    if moment.tzinfo is UTC and not moment.microsecond % 1_000:
+        return moment
     return from_milliseconds(to_milliseconds(moment))
 
 

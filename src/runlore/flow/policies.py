@@ -8,9 +8,11 @@ from runlore.domain.policy import (
     PolicyRevision,
     RetentionPolicy,
     RunMemoryPolicy,
+    SkillsPolicy,
     checked_policy,
     retention_policy,
     run_memory_policy,
+    skills_policy,
 )
 from runlore.domain.policy_fields import capture_policy, learning_policy, projection_policy
 from runlore.ports.store import Collections
@@ -74,3 +76,9 @@ def run_memory_then(collections: Collections, moment: datetime) -> RunMemoryPoli
 def current_retention(collections: Collections) -> RetentionPolicy:
     """How long and how much is kept."""
     return retention_policy(current_policy(collections, PolicyName.RETENTION).policy)
+
+
+def current_skills(collections: Collections) -> SkillsPolicy:
+    """Whether skills are learned."""
+    stored = collections.policies.current(PolicyName.SKILLS)
+    return SkillsPolicy() if stored is None else skills_policy(stored.policy)

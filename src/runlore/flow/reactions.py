@@ -1,4 +1,5 @@
-"""What follows from something in more than one stage: when a run ends, its episode and its notes follow."""
+"""What follows from something in more than one stage: when a run ends, its episode and its notes follow; when
+one is forgotten, what was learned from it goes too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,13 +8,16 @@ from runlore.domain.audit import Act
 from runlore.domain.job import Job
 from runlore.domain.record import Origin
 from runlore.domain.run import Run, RunId
+from runlore.domain.session import Session
 from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_text
 from runlore.flow.capture.episodes import run_episode, scratch_episode
 from runlore.flow.capture.remember import Remembering
 from runlore.flow.capture.turns import run_turn
 from runlore.flow.policies import current_run_memory
+from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.record.scratch import clear_scratch, scratch_of
+from runlore.flow.skills.forgetting import forget_run_in_skills, forget_session_in_skills
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
@@ -49,6 +53,20 @@ class Closing:
         if not policy.enabled:
             return Closed(run=ended, job=None)
         return Closed(run=ended, job=owe_memory(tx, ended, ids=self.ids, holder=self.holder, at=act.at))
+
+
+def forget_whole_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
+    """Erase a run, and what it is named or told by in suggestions; the caller has its session's turn."""
+    forgotten = forget_run(tx, run, act)
+    forget_run_in_skills(tx, run.session_id, run.run_id, act.at)
+    return forgotten
+
+
+def forget_whole_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
+    """The same for a session and all of its runs."""
+    forgotten = forget_session(tx, session, act)
+    forget_session_in_skills(tx, session.session_id, act.at)
+    return forgotten
 
 
 def close_where(

@@ -14,7 +14,11 @@ from runlore.domain.record import JsonObject
 from runlore.ports.model import Purpose
 
 # The version of each purpose that is asked with now.
-CURRENT = {Purpose.EXTRACTION: "extraction-1", Purpose.JUDGE: "judge-1"}
+CURRENT = {
+    Purpose.EXTRACTION: "extraction-1",
+    Purpose.JUDGE: "judge-1",
+    Purpose.ENHANCEMENT: "enhancement-1",
+}
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"
 # What could write a mark, end a line, or hide: control and format characters, separators, tags, private use.

@@ -13,6 +13,7 @@ class Purpose(StrEnum):
 
     EXTRACTION = "extraction"
     JUDGE = "judge"
+    ENHANCEMENT = "enhancement"
 
 
 class ProviderKind(StrEnum):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from runlore.domain.journal import Entry, JournalEvent
+from runlore.domain.journal import Entry, EventType, JournalEvent
 from runlore.domain.projection import Receipt
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState, Pointer
@@ -205,10 +205,15 @@ class Journal(Protocol):
     """The journals, numbered from 1 without gaps in each session."""
 
     def append(
-        self, session_id: SessionId, run_id: RunId | None, entries: Sequence[Entry], at: datetime
+        self,
+        session_id: SessionId,
+        run_id: RunId | None,
+        entries: Sequence[Entry],
+        at: datetime | Sequence[datetime],
     ) -> int:
         """Append entries and move the session's `next_number`: the first number. Also when runs of the
-        session are parallel, on any number of daemons, there is no gap and no number twice."""
+        session are parallel, on any number of daemons, there is no gap and no number twice. `at` is the time
+        of all of them, or of each."""
         ...
 
     def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
@@ -233,6 +238,10 @@ class Journal(Protocol):
 
     def latest_text(self, run_id: RunId) -> str:
         """The text of a run's last assistant message that has one; empty where there is none."""
+        ...
+
+    def has(self, run_id: RunId, kind: EventType) -> bool:
+        """Whether there is an event of this type in a run, emptied or not."""
         ...
 
     def erase_run(self, run_id: RunId) -> int:

@@ -27,6 +27,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.verdict import rule_of
 from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
 from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
+from runlore.ports.skill_store import MinedRuns, Suggestions, TranscriptPositions
 
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
@@ -297,6 +298,21 @@ class Collections(Protocol):
     @property
     def counters(self) -> Counters:
         """Totals, switches and notes."""
+        ...
+
+    @property
+    def mined_runs(self) -> MinedRuns:
+        """What the detectors see of runs."""
+        ...
+
+    @property
+    def suggestions(self) -> Suggestions:
+        """Suggested skills."""
+        ...
+
+    @property
+    def transcript_positions(self) -> TranscriptPositions:
+        """How far transcripts have been read."""
         ...
 
 

@@ -7,9 +7,17 @@ from runlore.client.remote.records import RemoteRecords
 from runlore.client.remote.review import RemoteReview
 from runlore.client.remote.service import RemoteService
 from runlore.client.remote.sessions import RemoteSessions
+from runlore.client.remote.skills import RemoteSkills
 
 
 class RemoteOperations(
-    RemoteRecords, RemoteReview, RemoteRadar, RemoteLearning, RemoteSessions, RemoteProjection, RemoteService
+    RemoteRecords,
+    RemoteReview,
+    RemoteRadar,
+    RemoteLearning,
+    RemoteSessions,
+    RemoteProjection,
+    RemoteSkills,
+    RemoteService,
 ):
     """The operations over HTTP: the same requests, answers and errors as in this process."""

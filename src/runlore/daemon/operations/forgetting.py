@@ -19,14 +19,13 @@ from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.forget import forget, to_forget
 from runlore.flow.publish.forget_runs import (
     Forgotten,
-    forget_run,
-    forget_session,
     tombstones_of_run,
     tombstones_of_session,
     would_forget_run,
     would_forget_session,
 )
 from runlore.flow.publish.forget_sources import scopes_marked
+from runlore.flow.reactions import forget_whole_run, forget_whole_session
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -80,9 +79,9 @@ class ForgetActs(Bound):
             present = self._found(tx, decision)
             _expect(present, decision.expected_revision)
             if isinstance(present, Run):
-                return forget_run(tx, present, act), present.run_id
+                return forget_whole_run(tx, present, act), present.run_id
             assert isinstance(present, Session), "what is no record and no run is a session"
-            return forget_session(tx, present, act), present.session_id
+            return forget_whole_session(tx, present, act), present.session_id
 
         call = decision_call("forget", decision)
         return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))

@@ -6,12 +6,14 @@ out as text. Nothing is decoded twice.
 
 import binascii
 from base64 import b64decode
+from binascii import a2b_base64
 from collections.abc import Iterator
 
 from runlore.domain.guard.patterns import compiled
 from runlore.domain.guard.view import View, view_from
 
 ESCAPES = rb"(?:%[0-9A-Fa-f]{2})+"
+BASE64_CHARS_MIN = 16
 BASE64 = rb"[A-Za-z0-9+/_-]{16,}={0,2}"
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 HEX_CHARS_MIN = 32
@@ -41,7 +43,9 @@ def decoded_texts(data: bytes, start: int, end: int) -> Iterator[tuple[str, int,
     """The readable texts encoded in a run of token characters, each with the span it is encoded in."""
     for match in compiled(BASE64).finditer(data, start, end):
         run = data[match.start() : match.end()]
-        for decoded in (_from_base64(run), _from_hex(run)):
+        # Of most runs the beginning shows that they hold no text.
+        is_text = not a2b_base64(run[:BASE64_CHARS_MIN].translate(URL_ALPHABET)).translate(None, READABLE)
+        for decoded in (_from_base64(run) if is_text else b"", _from_hex(run)):
             if decoded and not decoded.translate(None, READABLE):
                 yield decoded.decode("ascii"), match.start(), match.end()
 

@@ -8,10 +8,13 @@ from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, Finding
 from runlore.domain.guard.patterns import compiled
 from runlore.domain.guard.prefilter import hits
 from runlore.domain.guard.providers import OPAQUE_SHAPES
-from runlore.domain.guard.shapes import find_opaque
+from runlore.domain.guard.shapes import END, find_opaque
 from runlore.domain.guard.view import View, view_of
 
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
+OPAQUE_CHARS_MIN = 20
+# All shapes at once, without what has to stand behind them: most texts have none.
+ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for shape in OPAQUE_SHAPES)
 REDACT_ROUNDS_MAX = 8
 SPECIFICITY = {REDACTION_MARKER: 0, ASSIGNMENT: 1}
 """The rules that give way to others where findings overlap, least specific first."""
@@ -76,10 +79,14 @@ def _findings_in(view: View) -> Iterator[Finding]:
 
 def _findings_in_opaque(view: View) -> Iterator[Finding]:
     """What stands in long runs of token characters: shapes without an anchor, and encoded secrets."""
-    for run in compiled(OPAQUE).finditer(view.data):
-        for shape in OPAQUE_SHAPES:
+    data = view.data
+    if len(data) < OPAQUE_CHARS_MIN:
+        return
+    shapes = OPAQUE_SHAPES if compiled(ANY_OPAQUE_SHAPE).search(data) is not None else ()
+    for run in compiled(OPAQUE).finditer(data):
+        for shape in shapes:
             yield from find_opaque(shape, view, run.start(), run.end())
-        for text, start, end in decoded_texts(view.data, run.start(), run.end()):
+        for text, start, end in decoded_texts(data, run.start(), run.end()):
             for inner in _findings_in(view_of(text)):
                 yield Finding(inner.rule, start, end)
 

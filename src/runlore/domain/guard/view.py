@@ -5,6 +5,7 @@ are dropped, so that neither hides a secret. Characters outside Latin-1 stay wha
 `text` and become one filler byte in `data`: positions agree in both, and RE2 reads plain bytes.
 """
 
+import codecs
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,16 @@ LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk
 # Characters of other categories than "format" that are drawn as nothing at all.
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 LINE_ENDS = frozenset("\x85\u2028\u2029")
+
+
+def _filled(error: UnicodeError) -> tuple[bytes, int]:
+    """One filler for each of the characters that have no byte."""
+    assert isinstance(error, UnicodeEncodeError), "it is named below for encoding only"
+    return FILLER.encode("latin-1") * (error.end - error.start), error.end
+
+
+_FILLED = "runlore.filled"
+codecs.register_error(_FILLED, _filled)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +53,9 @@ def view_of(text: str) -> View:
     """The folded view of a text; plain ASCII is taken as it is."""
     if text.isascii():
         return View(text=text, lower=text.lower(), data=text.encode("ascii"))
-    changed = {char: new for char in set(text) if (new := folded(char)) != char}
+    changed = {char: new for char in set(text) if char > "\x7f" and (new := folded(char)) != char}
+    if not changed:
+        return view_from(text)
     folded_text = text.translate({ord(char): new for char, new in changed.items()})
     if all(len(new) == 1 for new in changed.values()):
         return view_from(folded_text)
@@ -59,10 +72,7 @@ def view_from(text: str, origin: Sequence[int] | None = None) -> View:
 
 
 def _one_byte_each(text: str) -> bytes:
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.translate({ord(char): FILLER for char in set(text) if char > FILLER}).encode("latin-1")
+    return text.encode("latin-1", _FILLED)
 
 
 @lru_cache(maxsize=4096)

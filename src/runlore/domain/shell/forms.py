@@ -18,6 +18,8 @@ _VERSIONED = re.compile(
     r"^(python|pypy|pip|node|nodejs|ruby|perl|php|lua|gcc|g\+\+|clang|java|make|gmake)[-\d.]+$"
 )
 _SUBCOMMAND = re.compile(r"^[A-Za-z][A-Za-z0-9_]*(?:[:.-][A-Za-z0-9_]+)*$")
+# A file that is run is a value, and no subcommand.
+_SCRIPT = re.compile(r"\.(?:php|py|rb|js|mjs|cjs|ts|sh|pl|lua)$")
 # A word that an unknown program may have as its subcommand: a plain one, in lower case, without digits.
 _PLAIN = re.compile(r"^[a-z]+(?:[-:][a-z]+)*$")
 _FLAG = re.compile(r"^--?[A-Za-z?][\w:+.?-]*$")
@@ -48,7 +50,7 @@ def normal_form(command: ShellCommand) -> str:
     Wrappers such as `sudo` are seen through already; what runs a command as its own work, as `uv run` does,
     stands before that command's form.
     """
-    return _form_of((command.program, *command.arguments), depth=0)
+    return form_of(parts_of(command))
 
 
 def parts_of(command: ShellCommand) -> Parts:
@@ -56,12 +58,12 @@ def parts_of(command: ShellCommand) -> Parts:
     return _parts((command.program, *command.arguments))
 
 
-def _form_of(words: Sequence[str], *, depth: int) -> str:
-    parts = _parts(words)
+def form_of(parts: Parts, depth: int = 0) -> str:
+    """The normal form of a command whose words are sorted out already."""
     flags = sorted(set(parts.flags))
     told = [parts.program, *parts.subcommands, *flags]
     if parts.inner and depth < NESTED_COMMANDS_MAX:
-        told.append(_form_of(parts.inner, depth=depth + 1))
+        told.append(form_of(_parts(parts.inner), depth + 1))
     elif parts.addresses:
         told.append(URL)
     return " ".join(told)
@@ -103,19 +105,21 @@ class _Reading:
         while index < len(words) and not self.inner:
             word = words[index]
             if word == "--":
-                self.plain.extend(words[index + 1 :])
+                is_run = bool(self.subcommands) and self.subcommands[0] in self.form.runs
+                (self.inner if is_run else self.plain).extend(words[index + 1 :])
                 return
             if word.startswith("-") and word != "-":
                 index += self._flag(word, words[index + 1 : index + 2])
             else:
-                self._word(word, words[index:], is_first=index == 0)
+                self._word(words, index)
                 index += 1
 
-    def _word(self, word: str, rest: Sequence[str], *, is_first: bool) -> None:
+    def _word(self, words: Sequence[str], index: int) -> None:
+        word = words[index]
         if self.subcommands and self.subcommands[0] in self.form.runs and word:
-            self.inner.extend(rest)
+            self.inner.extend(words[index:])
             return
-        if self.wanted and self._is_subcommand(word, is_first=is_first):
+        if self.wanted and self._is_subcommand(word, is_first=index == 0):
             self.subcommands.append(word)
             self.wanted -= 1
             if word in self.form.nested and len(self.subcommands) == 1:
@@ -127,7 +131,7 @@ class _Reading:
 
     def _is_subcommand(self, word: str, *, is_first: bool) -> bool:
         if self.is_known:
-            return _SUBCOMMAND.match(word) is not None
+            return _SUBCOMMAND.match(word) is not None and not _SCRIPT.search(word)
         return is_first and _PLAIN.match(word) is not None
 
     def _flag(self, word: str, following: Sequence[str]) -> int:

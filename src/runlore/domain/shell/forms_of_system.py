@@ -48,7 +48,7 @@ FORMS_OF_SYSTEM: Mapping[str, Form] = {
     "deno": form(1, "--config -c --import-map --lock --location --seed", nested="task"),
     "ruby": form(0, "-e -I -r -C -E -x"),
     "perl": form(0, "-e -E -I -M -m -F -x", joined=False),
-    "php": form(0, "-r -f -d -c -S -t -z"),
+    "php": form(1, "-r -f -d -c -S -t -z", nested="artisan"),
     "java": form(0, "-jar -cp -classpath --class-path -p --module-path -m --module", joined=False),
     "javac": form(0, "-d -cp -classpath -sourcepath --release -source -target", joined=False),
     "tar": form(

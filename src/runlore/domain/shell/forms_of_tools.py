@@ -154,7 +154,7 @@ FORMS_OF_TOOLS: Mapping[str, Form] = {
     "hatch": form(1, "-e --env -p --project --data-dir --cache-dir --config", nested="env", runs="run"),
     "rye": form(1, nested="self toolchain tools", runs="run"),
     "bundle": form(1, "--gemfile --jobs -j --path --with --without --retry", runs="exec"),
-    "mise": form(1, "-C --cd -E --env -j --jobs", runs="exec x"),
+    "mise": form(1, "-C --cd -E --env -j --jobs", nested="run", runs="exec x"),
     "direnv": form(1, runs="exec"),
     "dotenv": form(1, "-f -e", runs="run"),
     "conda": form(1, "-n --name -p --prefix -c --channel -f --file", nested="env", runs="run"),

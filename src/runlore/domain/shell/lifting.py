@@ -9,13 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 QUOTED_CHARS_MIN = 48
+# How often the end of a quoted heredoc is looked for in vain: each time reads the rest of the text.
+MISSES_MAX = 8
 
+# What a heredoc ends with is written bare, in quotes or behind a backslash.
+_WORD = r"(?:'[^'\n]+'|\"[^\"\n]+\"|\\?[A-Za-z0-9_.!?%@+~-]+)"
 # In the order in which they are tried: an escape, a quoted text, a comment, a heredoc's beginning, a line.
+# A quoted text may be a heredoc as a whole, and then hold quotes of its own: `"$(cat <<'EOF'`.
 _TOKEN = re.compile(
-    r"""\\. | '[^']*' | "(?:\\.|[^"\\])*" | (?:(?<=\s)|^)\#[^\n]* | <<<
-    | <<-?[ \t]*(?:'[^'\n]+'|"[^"\n]+"|\\?[A-Za-z0-9_.!?%@+~-]+) | \n""",
+    rf"""\\. | '[^']*' | "\$\([ \t]*cat[ \t]+<<-?[ \t]*{_WORD}[ \t]*\n | "(?:\\.|[^"\\])*"
+    | (?:(?<=\s)|^)\#[^\n]* | <<< | <<-?[ \t]*{_WORD} | \n""",
     re.DOTALL | re.VERBOSE,
 )
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"?', re.DOTALL)
+_TEXT_ENDS = re.compile(r'\s*\)"')
 # What is run inside a text; brackets inside it, one level deep.
 _SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)?|`([^`]*)`?")
 
@@ -46,6 +53,7 @@ class _Lift:
         self.texts: dict[str, str] = {}
         self.inner: list[str] = []
         self._mark = _unused(text)
+        self._misses = 0
 
     def pieces(self) -> Iterator[str]:
         """The script piece by piece. A heredoc's body begins on the line after its operator."""
@@ -58,6 +66,9 @@ class _Lift:
                 name, word, is_raw = self._opened(token)
                 open_docs.append((name, word, is_raw))
                 yield f"<<< {name} "
+            elif token.startswith('"$(') and token.endswith("\n"):
+                at, piece = self._quoted_doc(token, at)
+                yield piece
             elif token == "\n":
                 yield token
                 for number, (name, word, is_raw) in enumerate(open_docs):
@@ -74,6 +85,21 @@ class _Lift:
                 yield self._quoted(token)
         yield self.text[at:]
 
+    def _quoted_doc(self, token: str, at: int) -> tuple[int, str]:
+        """A quoted text that is a heredoc as a whole: where it ends, and what stands for it."""
+        _, word, is_raw = self._opened(token[token.index("<<") :])
+        end = _doc_end(word).search(self.text, at) if self._misses < MISSES_MAX else None
+        closed = _TEXT_ENDS.match(self.text, end.end()) if end else None
+        if end is None or closed is None:
+            self._misses += 1
+            quoted = _QUOTED.match(self.text, at - len(token))
+            assert quoted is not None, "it begins with a quote"
+            return quoted.end(), self._quoted(quoted[0])
+        body = self.text[at : end.start()]
+        if not is_raw:
+            self.inner.extend(_substitutions(body))
+        return closed.end(), self._named(body)
+
     def _opened(self, token: str) -> tuple[str, str, bool]:
         word = token[2:].lstrip("-").strip()
         is_raw = word[0] in "'\"\\"
@@ -81,7 +107,7 @@ class _Lift:
         return name, word.strip("'\"\\"), is_raw
 
     def _body(self, at: int, name: str, *, word: str, is_raw: bool) -> int:
-        end = re.compile(rf"^\t*{re.escape(word)}[ \t]*$", re.MULTILINE).search(self.text, at)
+        end = _doc_end(word).search(self.text, at)
         body = self.text[at : end.start() if end else len(self.text)]
         self.texts[name] = body
         if not is_raw:
@@ -99,6 +125,10 @@ class _Lift:
         name = f"{self._mark}{len(self.texts)}x"
         self.texts[name] = text
         return name
+
+
+def _doc_end(word: str) -> re.Pattern[str]:
+    return re.compile(rf"^\t*{re.escape(word)}[ \t]*$", re.MULTILINE)
 
 
 def _substitutions(text: str) -> Iterator[str]:

@@ -8,24 +8,33 @@ characters, and none that is dense with such signs, is given to it in one piece.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from runlore.domain.shell.command import HERE, Redirect, ShellCommand
 from runlore.domain.shell.lifting import lifted
-from runlore.domain.shell.wrappers import SHELLS, inner_of
+from runlore.domain.shell.plain_script import plain_commands
+from runlore.domain.shell.wrappers import SHELLS, WRAPPERS, inner_of
 
 SCRIPT_CHARS_MAX = 262_144
 PARSED_CHARS_MAX = 4_096
 COMMANDS_MAX = 2_000
 NESTING_MAX = 6
 EXECUTED_MAX = 16
+# Scripts that are remembered: what a call does and what it reads from outside are told by the same one.
+REMEMBERED_SCRIPTS = 512
+REMEMBERED_CHARS_MAX = 4_096
 EXECUTING = ("-exec", "-execdir", "-ok", "-okdir")
 # How often a sign may stand in one piece: the grammar's time grows with the square of these.
 _DENSE = (("|", 48), ("=(", 16), ("<", 48), (">", 48), ("()", 32), ("${", 64), ("&", 256))
 
 _LANGUAGE = Language(tree_sitter_bash.language())
+# The grammar's scanner looks letters up in a table of the first few: a rare one behind `{` ends the process.
+# To a shell they are all parts of words, so that it is shown a plain letter for each of their bytes.
+_AS_LETTERS = bytes.maketrans(bytes(range(0x80, 0x100)), b"x" * 0x80)
 _BREAKS = re.compile(r"[;|&\n(){}`]+")
 _WORD = re.compile(r"[^\s<>]+")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
@@ -33,7 +42,14 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ANSI_ESCAPED = re.compile(r"\\(?:[xuU]([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _DECLARING = frozenset({"declaration_command", "unset_command"})
+_COMMANDS = frozenset({"command", "test_command"}) | _DECLARING
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+# What stands around one command and is a part of it.
+_AROUND = frozenset({"redirected_statement", "negated_command"})
+# What is redirected around one of these reaches the commands in it.
+_BODIES = frozenset({"subshell", "compound_statement", "do_group", "list"})
+# Any other program is what it seems, and runs nothing that stands in its words.
+_SEEN_THROUGH = frozenset({*SHELLS, *WRAPPERS, "eval", "find"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +71,16 @@ def commands_of(text: str) -> tuple[ShellCommand, ...]:
 
 def script_of(text: str) -> Script:
     """The same, and whether everything could be read."""
+    return _remembered(text) if len(text) <= REMEMBERED_CHARS_MAX else _read(text)
+
+
+def _read(text: str) -> Script:
     reading = _Reading()
     commands = tuple(reading.script(text, depth=0))
     return Script(commands=commands, whole=reading.whole, is_cut=reading.is_cut)
+
+
+_remembered = lru_cache(maxsize=REMEMBERED_SCRIPTS)(_read)
 
 
 def commands_of_words(words: Sequence[str]) -> tuple[ShellCommand, ...]:
@@ -87,6 +110,10 @@ class _Reading:
 
     def script(self, text: str, *, depth: int) -> Iterator[ShellCommand]:
         text = self._bounded(text.replace("\0", " "))
+        plain = plain_commands(text)
+        if plain is not None:
+            yield from self._plain(plain, depth=depth)
+            return
         is_long = len(text) > PARSED_CHARS_MAX or _is_dense(text)
         texts: dict[str, str] = {}
         inner: tuple[str, ...] = ()
@@ -164,13 +191,32 @@ class _Reading:
                 self.whole, self.is_cut = False, True
                 return
             self._left -= 1
-            if each.pipeline not in numbers:
-                numbers[each.pipeline] = self._pipelines
+            number = numbers.get(each.pipeline)
+            if number is None:
+                number = numbers[each.pipeline] = self._pipelines
                 self._pipelines += 1
-            placed = replace(each.command, pipeline=numbers[each.pipeline], place=each.place)
-            command = _fed(source.restored(placed), before)
-            before = command
-            yield from self.seen_through(command, depth=depth)
+            before = command = _fed(source.restored(each.command(number)), before)
+            if depth < NESTING_MAX and _name(command.program) not in _SEEN_THROUGH:
+                yield command
+            else:
+                yield from self.seen_through(command, depth=depth)
+
+    def _plain(self, commands: Sequence[ShellCommand], *, depth: int) -> Iterator[ShellCommand]:
+        """The commands of a script that needs no grammar; their pipelines are counted already."""
+        first = self._pipelines
+        before: ShellCommand | None = None
+        for each in commands:
+            if self._left <= 0:
+                self.whole, self.is_cut = False, True
+                return
+            self._left -= 1
+            placed = replace(each, pipeline=first + each.pipeline) if first else each
+            self._pipelines = placed.pipeline + 1
+            before = command = _fed(placed, before)
+            if depth < NESTING_MAX and _name(command.program) not in _SEEN_THROUGH:
+                yield command
+            else:
+                yield from self.seen_through(command, depth=depth)
 
     def _bounded(self, text: str) -> str:
         if len(text) > self._chars_left:
@@ -181,13 +227,28 @@ class _Reading:
         return text
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """A command, the pipeline that it was found in, and its place there."""
+class _Found(NamedTuple):
+    """A command as it was found: the pipeline that it is in has no number yet."""
 
-    command: ShellCommand
+    program: str
+    arguments: tuple[str, ...]
+    text: str
     pipeline: int
     place: int = 0
+    redirects: tuple[Redirect, ...] = ()
+    assignments: tuple[tuple[str, str], ...] = ()
+
+    def command(self, pipeline: int) -> ShellCommand:
+        """The command, in the pipeline of this number."""
+        return ShellCommand(
+            program=self.program,
+            arguments=self.arguments,
+            assignments=self.assignments,
+            redirects=self.redirects,
+            text=self.text,
+            pipeline=pipeline,
+            place=self.place,
+        )
 
 
 class _Source:
@@ -210,33 +271,35 @@ class _Source:
 
     def parsed(self) -> Iterator[_Found]:
         """The commands that the grammar finds; what it cannot place is passed over."""
-        root = Parser(_LANGUAGE).parse(self._data).root_node
+        root = Parser(_LANGUAGE).parse(self._data.translate(_AS_LETTERS)).root_node
         self.whole = not root.has_error
         # A node, the pipeline it is in, its place there, and the redirects of the statement around it.
         todo: list[tuple[Node, int, int, tuple[Redirect, ...]]] = [(root, -1, 0, ())]
         while todo:
             node, pipeline, place, redirects = todo.pop()
-            if node.type in ("command", "test_command") or node.type in _DECLARING:
-                if command := self._command(node, redirects):
-                    yield _Found(command=command, pipeline=node.id if pipeline < 0 else pipeline, place=place)
+            kind = node.type
+            if kind in _COMMANDS:
+                at = node.id if pipeline < 0 else pipeline
+                if command := self._command(node, redirects, pipeline=at, place=place):
+                    yield command
                 # Inside are substitutions only, and each is a pipeline of its own.
                 pipeline, place, redirects = -1, 0, ()
-            if node.type == "redirected_statement":
-                own = tuple(self._redirects(node))
-                redirects = (*redirects, *own)
-            steps = _steps(node)
+            elif kind == "redirected_statement":
+                redirects = (*redirects, *self._redirects(node))
+            steps = _steps(node) if kind == "pipeline" else {}
+            passed_on = redirects if kind in _BODIES else ()
             for child in reversed(node.children):
-                if child.type == "comment" or not child.child_count:
+                if not child.child_count or (child_kind := child.type) == "comment":
                     continue
                 if steps and child.id in steps:
                     at, is_last = steps[child.id]
                     todo.append((child, node.id, at, redirects if is_last else ()))
-                elif child.type in _REDIRECTS or node.type == "pipeline":
+                elif child_kind in _REDIRECTS or kind == "pipeline":
                     todo.append((child, -1, 0, ()))
-                elif node.type in ("redirected_statement", "negated_command"):
+                elif kind in _AROUND:
                     todo.append((child, pipeline, place, redirects))
                 else:
-                    todo.append((child, -1, 0, redirects if _is_body(node) else ()))
+                    todo.append((child, -1, 0, passed_on))
 
     def words(self) -> Iterator[_Found]:
         """The commands of a text that is not parsed: words up to the next separator."""
@@ -246,8 +309,7 @@ class _Source:
             while words and _assigned(words[0]):
                 del words[0]
             if words:
-                command = ShellCommand(program=words[0], arguments=tuple(words[1:]), text=segment.strip())
-                yield _Found(command=command, pipeline=number)
+                yield _Found(words[0], tuple(words[1:]), segment.strip(), number)
 
     def restored(self, command: ShellCommand) -> ShellCommand:
         """The command with the long texts that were taken out."""
@@ -277,41 +339,48 @@ class _Source:
             word = word.replace(name, text)
         return word
 
-    def _command(self, node: Node, redirects: tuple[Redirect, ...]) -> ShellCommand | None:
+    def _command(
+        self, node: Node, redirects: tuple[Redirect, ...], *, pipeline: int, place: int
+    ) -> _Found | None:
         if node.type != "command":
-            return self._keyword(node, redirects)
+            return self._keyword(node, redirects, pipeline=pipeline, place=place)
         program = ""
         arguments: list[str] = []
         assignments: list[tuple[str, str]] = []
         own: list[Redirect] = []
         for child in node.children:
-            if child.type == "variable_assignment" and not program:
+            kind = child.type
+            if kind == "word":
+                arguments.append(self._word(child))
+            elif kind == "variable_assignment" and not program:
                 name, _, value = self._resolved(child).partition("=")
                 assignments.append((name, value))
-            elif child.type in _REDIRECTS:
+            elif kind in _REDIRECTS:
                 own.extend(self._redirect(child))
-            elif child.type == "command_name":
-                program = self._resolved(child.children[0] if child.children else child)
-            elif child.is_named or child.type not in ("(", ")"):
+            elif kind == "command_name":
+                program = self._resolved(child.children[0] if child.child_count else child)
+            elif child.is_named or kind not in ("(", ")"):
                 arguments.append(self._resolved(child))
         if not program:
             return None
-        return ShellCommand(
-            program=program,
-            arguments=tuple(arguments),
-            assignments=tuple(assignments),
-            redirects=(*own, *redirects),
-            text=self._slice(node),
+        return _Found(
+            program,
+            tuple(arguments),
+            self._slice(node),
+            pipeline,
+            place,
+            (*own, *redirects),
+            tuple(assignments),
         )
 
-    def _keyword(self, node: Node, redirects: tuple[Redirect, ...]) -> ShellCommand | None:
+    def _keyword(
+        self, node: Node, redirects: tuple[Redirect, ...], *, pipeline: int, place: int
+    ) -> _Found | None:
         words = self._slice(node).split()
         if not words:
             return None
         arguments = [self._resolved(child) for child in node.children[1:] if child.is_named]
-        return ShellCommand(
-            program=words[0], arguments=tuple(arguments), redirects=redirects, text=self._slice(node)
-        )
+        return _Found(words[0], tuple(arguments), self._slice(node), pipeline, place, redirects)
 
     def _redirects(self, statement: Node) -> Iterator[Redirect]:
         for child in statement.children:
@@ -333,18 +402,24 @@ class _Source:
     def _slice(self, node: Node) -> str:
         return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
+    def _word(self, node: Node) -> str:
+        text = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return _ESCAPED.sub(_escape, text) if "\\" in text else text
+
     def _resolved(self, node: Node) -> str:
-        if node.type in ("concatenation", "variable_assignment"):
-            return "".join(self._resolved(child) for child in node.children)
+        kind = node.type
+        if kind == "word":
+            return self._word(node)
+        if kind in ("concatenation", "variable_assignment"):
+            return "".join([self._resolved(child) for child in node.children])
         text = self._slice(node)
-        if node.type == "word":
-            return _ESCAPED.sub(_escape, text) if "\\" in text else text
-        if node.type in ("string", "translated_string"):
+        if kind in ("string", "translated_string"):
             inside = text.lstrip("$")[1:-1] if text.endswith('"') else text[1:]
-            return _ESCAPED_IN_QUOTES.sub(lambda found: found[1].strip("\n"), inside)
-        if node.type == "raw_string":
+            is_plain = "\\" not in inside
+            return inside if is_plain else _ESCAPED_IN_QUOTES.sub(lambda found: found[1].strip("\n"), inside)
+        if kind == "raw_string":
             return text[1:-1]
-        if node.type == "ansi_c_string":
+        if kind == "ansi_c_string":
             return _ANSI_ESCAPED.sub(_ansi_escape, text[2:-1])
         return text
 
@@ -377,15 +452,8 @@ def _escape(found: re.Match[str]) -> str:
 
 def _steps(node: Node) -> dict[int, tuple[int, bool]]:
     """The commands of a pipeline by their node: their place, and whether it is the last one's."""
-    if node.type != "pipeline":
-        return {}
     steps = [child for child in node.children if child.is_named and child.type != "comment"]
     return {child.id: (at, at == len(steps) - 1) for at, child in enumerate(steps)}
-
-
-def _is_body(node: Node) -> bool:
-    """Whether what is redirected around a group reaches the commands in it."""
-    return node.type in ("subshell", "compound_statement", "do_group", "list")
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ A flag decides nothing by itself: such a text waits for a person, whatever the p
 """
 
 from runlore.domain.suspicion.flagging import flagged
-from runlore.domain.suspicion.looking import suspicions
+from runlore.domain.suspicion.looking import hiding, suspicions
 from runlore.domain.suspicion.orders import is_order
 
-__all__ = ["flagged", "is_order", "suspicions"]
+__all__ = ["flagged", "hiding", "is_order", "suspicions"]

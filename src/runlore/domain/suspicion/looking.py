@@ -22,6 +22,11 @@ def suspicions(text: str) -> tuple[str, ...]:
     return tuple(reason.value for reason in Suspicion if reason in found)
 
 
+def hiding(text: str) -> tuple[str, ...]:
+    """Those of the same reasons that are about characters which nobody sees, or which reorder others."""
+    return tuple(reason.value for reason in _hidden(text))
+
+
 def _hidden(text: str) -> Iterator[Suspicion]:
     hidden = hidden_characters(text)
     if hidden & BIDIRECTIONAL:

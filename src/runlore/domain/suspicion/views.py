@@ -60,6 +60,14 @@ def plain_view(text: str) -> str:
     return _LINES.sub("\n", _SPACES.sub(" ", text.lower())).strip()
 
 
+def latin(text: str) -> str:
+    """The text with Latin letters in place of those that look like them, where words mix scripts. A capital
+    that is mixed in reads as a small letter."""
+    if text.isascii() or not _MIXED.search(text.lower()):
+        return text
+    return text.lower().translate(_LOOKALIKES)
+
+
 def decoded_views(text: str) -> Iterator[str]:
     """What stands encoded in the text, decoded: base64, hexadecimal, percent signs, ROT13."""
     count = 0

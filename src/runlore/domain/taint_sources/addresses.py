@@ -24,18 +24,28 @@ _LOOPBACK = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+# Where a secret stood. To a shell the mark would be two redirects, and to an address its end.
+_GAP = re.compile(r"<redacted:([a-z0-9-]{1,60})>")
+_GAP_AS_WORD = re.compile(r"redacted__([a-z0-9-]{1,60})__")
 _TRAILING = ".,;:!?)]}'\""
 
 
 def addresses_in(text: str) -> Iterator[str]:
     """The addresses in a text, in order."""
-    for found in _ADDRESS.finditer(text[:SEARCHED_CHARS_MAX]):
+    for found in _ADDRESS.finditer(text[:SEARCHED_CHARS_MAX]) if "://" in text else ():
         yield found[0].rstrip(_TRAILING)
+
+
+def with_gaps_as_words(command: str) -> str:
+    """A command whose gaps are words to a shell: what stands around them is then read as it was called."""
+    return _GAP.sub(r"redacted__\1__", command) if "<redacted:" in command else command
 
 
 def is_address(word: str) -> bool:
     """Whether a word is an address as a whole, `git@host:path` included."""
-    return _ADDRESS.match(word) is not None or _SCP.match(word) is not None
+    if "://" in word and _ADDRESS.match(word) is not None:
+        return True
+    return "@" in word and _SCP.match(word) is not None
 
 
 def is_own_machine(address: str) -> bool:
@@ -55,7 +65,7 @@ def source_name(name: str) -> str:
     A record with a gap in it is refused, so what looks like a secret is left out together with what is
     around it: first an address's query, then its path; in the end only the kind of thing is told.
     """
-    text = _CREDENTIALS.sub("", escaped(name.strip()))
+    text = _CREDENTIALS.sub("", _GAP_AS_WORD.sub(r"<redacted:\1>", escaped(name.strip())))
     found = _HOST.match(text)
     shorter = [text, re.split(r"[?#]", text)[0]]
     if found:

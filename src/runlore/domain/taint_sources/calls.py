@@ -28,6 +28,12 @@ _NARRATING = words(
 )
 # Keys whose text may be typed into any program, and not into a shell alone.
 _TYPED = words("chars data stdin code input text keys")
+# Keys whose text is a command that the tool itself runs.
+_COMMAND_KEYS = words(
+    "command cmd commands script cmdline command_line commandline shell_command bash_command"
+)
+# Tools whose bare text is a program that may call others, and no script.
+_PROGRAM_TOOLS = words("exec")
 _PATH_KEYS = words(
     "path file_path filepath file filename notebook_path absolute_path absolutepath paths files target_file"
     " targetfile relative_path dir_path directory include_pattern path_a path_b uri url urls link href"
@@ -48,6 +54,26 @@ def outside_of_call(name: str, arguments: JsonValue, budget: Budget | None = Non
     own = budget or Budget.of_call()
     found = tuple(_of_call(name, arguments, own, depth=0))
     return (*found, MORE_THAN_IS_READ) if own.is_spent and MORE_THAN_IS_READ not in found else found
+
+
+def called_commands(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:
+    """What a shell tool is told to run: scripts, or the words of commands. What is typed into a program that
+    runs already is no command; those that a program text calls by `tools.exec_command` are."""
+    if not runs_commands(name):
+        return
+    for key, command in _commands(arguments, ""):
+        if isinstance(command, str) and (not key or key.lower() in _TYPED):
+            if _INNER_TOOL.search(command):
+                yield from _inner_commands(command)
+            elif not key and name.strip().lower() not in _PROGRAM_TOOLS:
+                yield command
+        elif key.lower() in _COMMAND_KEYS:
+            yield command
+
+
+def is_narrating(key: str) -> bool:
+    """Whether a shell tool is told something under this key that is neither run nor handed on."""
+    return key.lower() in _NARRATING
 
 
 def _of_call(name: str, arguments: JsonValue, budget: Budget, *, depth: int) -> Iterator[Reading]:
@@ -80,7 +106,7 @@ def _of_batch(name: str, arguments: JsonValue, budget: Budget, *, depth: int) ->
 
 def _of_shell_call(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
     for key, command in _commands(arguments, ""):
-        if key.lower() in _NARRATING:
+        if is_narrating(key):
             continue
         if isinstance(command, str):
             yield from _of_script(command, budget, is_typed=key.lower() in _TYPED)
@@ -92,7 +118,7 @@ def _of_shell_call(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
 
 
 def _of_script(text: str, budget: Budget, *, is_typed: bool) -> Iterator[Reading]:
-    calls = [called[1] for called in _INNER_TOOL.finditer(text)]
+    calls = [called[1] for called in _INNER_TOOL.finditer(text)] if "tools." in text else []
     found = tuple(_of_program_text(text, calls, budget)) if calls else ()
     if not (found and is_typed):
         # A program text that calls tools is no script: what of it cannot be told as one says nothing.
@@ -110,12 +136,19 @@ def _of_program_text(text: str, calls: Sequence[str], budget: Budget) -> Iterato
     for name in calls:
         if (by_name := outside_of_tool(name)) is not None:
             yield name, by_name
-    commands = _INNER_COMMAND.findall(text)
-    for quoted in commands:
-        inner = re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], quoted[1:-1])
+    commands = _inner_commands(text)
+    for inner in commands:
         yield from outside_of_script(inner, budget)
     if len(commands) < sum(map(runs_commands, calls)):
         yield untold()
+
+
+def _inner_commands(text: str) -> list[str]:
+    """The commands that a program text has in quotes, without them."""
+    return [
+        re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], quoted[1:-1])
+        for quoted in _INNER_COMMAND.findall(text)
+    ]
 
 
 def _of_paths(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
@@ -134,8 +167,14 @@ def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]
         if value:
             yield key, value
     elif isinstance(value, Mapping):
+        is_narrated = key.lower() in _NARRATING
         for name, item in value.items():
-            yield from _commands(item, key if key.lower() in _NARRATING else name)
+            inner = key if is_narrated else name
+            if isinstance(item, str):
+                if item:
+                    yield inner, item
+            elif not isinstance(item, int | float) and item is not None:
+                yield from _commands(item, inner)
     elif isinstance(value, Sequence):
         texts = [text for text in value if isinstance(text, str)]
         if key == "commands" or any(" " in text for text in texts[:1]):
@@ -154,7 +193,11 @@ def _texts(value: JsonValue, budget: Budget, key: str = "") -> Iterator[tuple[st
             yield key, value
     elif isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _texts(item, budget, name)
+            if isinstance(item, str):
+                if budget.spend_text():
+                    yield name, item
+            elif not isinstance(item, int | float) and item is not None:
+                yield from _texts(item, budget, name)
     elif isinstance(value, Sequence):
         for item in value:
             if budget.is_spent:

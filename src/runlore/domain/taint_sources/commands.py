@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from runlore.domain.shell import ShellCommand, parts_of, script_of, script_of_words
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.taint_sources.addresses import is_address, is_own_machine
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, Reading
-from runlore.domain.taint_sources.paths import outside_of_path
-from runlore.domain.taint_sources.program_texts import INTERPRETERS, is_given_text, outside_of_text
+from runlore.domain.taint_sources.paths import outside_of_path, outside_of_paths
+from runlore.domain.taint_sources.program_texts import (
+    INTERPRETERS,
+    TEXT_PROGRAMS,
+    is_given_text,
+    outside_of_text,
+)
 from runlore.domain.taint_sources.programs import (
     BY_PROGRAM,
     GIT_NAMING,
@@ -21,12 +27,14 @@ from runlore.domain.taint_sources.programs import (
     NOT_PRINTING,
     ProgramRow,
 )
-from runlore.domain.taint_sources.runners import RUNNERS, asks_elsewhere, runs_another
+from runlore.domain.taint_sources.runners import CLIENTS, RUNNERS, asks_elsewhere, runs_another
 
 UNTOLD = "a command that cannot be told"
 # How many words of a runner are taken for the beginning of another command, and how deep.
 STARTS_MAX = 8
 DEPTH_MAX = 2
+# Names of programs that are remembered: the same few are run over and over.
+REMEMBERED_PROGRAMS = 1_024
 
 _VERSIONED = re.compile(r"^(python|pypy|pip|node|ruby|perl|php|lua|gcc|clang)[\d.-]*$")
 _EXPANDED = re.compile(r"[$`(){}*?\[\]!<>,]|^:::|^$")
@@ -36,6 +44,16 @@ _LOOKED_UP = re.compile(r"^(?:\$\(|`)(?:which|command -v|type -[pP])\s+([\w./+-]
 _MODULE = re.compile(r"^(?:[^\W\d]\w*\.)*[^\W\d]\w*$")
 _REMOTE_MODULE = re.compile(r"^(?!\.)[\w-]+(?:\.[\w-]+)+/|@")
 _SED_RUNS = re.compile(r"(?:^|[;{}\d$/!,])\s*e\s+\S|[^\w\s][gpiIm\d]*e[gpiIm\d]*(?:;|$)")
+# Programs of which no other table speaks: only the files count that they are called with.
+_ONLY_FILES = NAMING_ONLY - {
+    *(*BY_PROGRAM, *INTERPRETERS, *TEXT_PROGRAMS, *SHELLS, *WRAPPERS, *RUNNERS, *CLIENTS),
+    *("sed", "source", "."),
+}
+# The programs of which each part of what follows speaks: of any other it says nothing, and is not asked. A
+# word without a colon is no address.
+_NAMED = frozenset({*BY_PROGRAM, "env", "rsync", "git", "go", "uv"})
+_RUNNING_TEXTS = frozenset({*INTERPRETERS, *TEXT_PROGRAMS, *SHELLS, "sed", "tar", "source", "."})
+_RUNNING_OTHERS = frozenset({*RUNNERS, "git", "python", "pypy"})
 _NAMED_ADDRESS = Outside(
     kind=OutsideKind.WEB_PAGE, brings=Brings.TEXT, why="the call names an address elsewhere"
 )
@@ -66,6 +84,7 @@ def named_address(address: str) -> Reading:
     return address, _NAMED_ADDRESS
 
 
+@lru_cache(maxsize=REMEMBERED_PROGRAMS)
 def plain_name(program: str) -> str:
     """A program's name without its folder and version: `/usr/bin/python3.11` is `python`."""
     if found := _LOOKED_UP.match(program):
@@ -75,6 +94,7 @@ def plain_name(program: str) -> str:
     return versioned[1] if versioned else name
 
 
+@lru_cache(maxsize=REMEMBERED_PROGRAMS)
 def is_untold(program: str) -> bool:
     """Whether a program's name is made up only when the command runs."""
     if program in _KEYWORDS or program.startswith("(("):
@@ -89,15 +109,22 @@ def _of_command(command: ShellCommand, budget: Budget, *, depth: int) -> Iterato
     if is_untold(command.program):
         yield untold()
     program = plain_name(command.program)
-    yield from _of_program(program, command)
-    yield from _of_server(program, command)
-    yield from _of_texts(program, command)
+    if program in _ONLY_FILES:
+        yield from _of_files(program, command)
+        return
+    if program in _NAMED or any(":" in word for word in command.arguments):
+        yield from _of_program(program, command)
+    if program in CLIENTS:
+        yield from _of_server(program, command)
+    if program in _RUNNING_TEXTS:
+        yield from _of_texts(program, command)
     yield from _of_files(program, command)
-    yield from _of_inner(program, command, budget, depth=depth)
+    if program in _RUNNING_OTHERS:
+        yield from _of_inner(program, command, budget, depth=depth)
 
 
 def _of_program(program: str, command: ShellCommand) -> Iterator[Reading]:
-    addresses = [word for word in command.arguments if is_address(word)]
+    addresses = [word for word in command.arguments if ":" in word and is_address(word)]
     row = BY_PROGRAM.get(program)
     if program == "env" and not command.arguments:
         yield "env", _ENVIRONMENT
@@ -215,15 +242,16 @@ def _sed_scripts(words: Sequence[str]) -> Sequence[str]:
 
 
 def _of_files(program: str, command: ShellCommand) -> Iterator[Reading]:
-    paths = [*command.reads]
+    paths = [*command.reads] if command.redirects else []
     if program not in NOT_PRINTING:
         paths += [
             word.partition("=")[2] or word if word.startswith("--") else word for word in command.arguments
         ]
-    for path in paths:
-        if outside := outside_of_path(path.removeprefix("@")):
-            yield path, outside
-    for target in command.writes:
+    if paths:
+        names = [path.removeprefix("@") for path in paths]
+        if found := dict(outside_of_paths(names)):
+            yield from ((path, found[name]) for path, name in zip(paths, names, strict=True) if name in found)
+    for target in command.writes if command.redirects else ():
         # A connection is written to as a file; what is read from it comes through the same descriptor.
         if target.startswith(("/dev/tcp/", "/dev/udp/")) and (outside := outside_of_path(target)):
             yield target, outside

@@ -1,9 +1,10 @@
 """Files whose text is not the workspace's own: credentials and other secrets, and what others wrote."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from runlore.domain.guard.patterns import compiled
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
 
 PATH_CHARS_MAX = 4_096
@@ -113,10 +114,36 @@ PATHS: Sequence[PathRow] = (
     ),
 )
 
+# All patterns at once, without their exceptions: most paths fit none. Only of ASCII do both think alike.
+_EXCEPTION = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)")
+_ANY = compiled(
+    ("(?m)" + "|".join(f"(?:{_EXCEPTION.sub('', row.pattern.pattern)})" for row in PATHS)).encode()
+)
+
 
 def outside_of_path(path: str) -> Outside | None:
     """Why a file's text is not the workspace's own; None where it is."""
     if len(path) > PATH_CHARS_MAX:
         return None
-    plain = path.strip().replace("\\", "/").lower().removeprefix("file://")
+    plain = _plain(path)
+    if plain.isascii() and not _ANY.search(plain.encode()):
+        return None
+    return _by_row(plain)
+
+
+def outside_of_paths(paths: Sequence[str]) -> Iterator[tuple[str, Outside]]:
+    """Those of some paths whose text is not the workspace's own, with the reason."""
+    told = "\n".join([_plain(path) for path in paths if len(path) <= PATH_CHARS_MAX])
+    if told.isascii() and not _ANY.search(told.encode()):
+        return
+    for path in paths:
+        if len(path) <= PATH_CHARS_MAX and (outside := _by_row(_plain(path))):
+            yield path, outside
+
+
+def _by_row(plain: str) -> Outside | None:
     return next((row.outside for row in PATHS if row.pattern.search(plain)), None)
+
+
+def _plain(path: str) -> str:
+    return path.strip().replace("\\", "/").lower().removeprefix("file://")

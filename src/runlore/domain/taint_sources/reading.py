@@ -6,10 +6,12 @@ call.
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import islice
+from typing import Protocol
 
 from runlore.domain import limits
-from runlore.domain.journal import EventType, JournalEvent, text_of
+from runlore.domain.journal import EventType, text_of
 from runlore.domain.own_words import has_pasted
 from runlore.domain.record import JsonObject
 from runlore.domain.taint import TRUSTED, Provenance
@@ -17,40 +19,80 @@ from runlore.domain.taint_sources.addresses import is_address, is_own_machine, s
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
 from runlore.domain.taint_sources.calls import outside_of_call
 from runlore.domain.taint_sources.paths import outside_of_path
+from runlore.domain.whose_words import ANOTHER_AGENT, words_of
 
 # How a source is named that has no other name.
 PASTED = "text pasted into the request"
 FORGOTTEN_CALL = "a tool call that was forgotten"
 FORGOTTEN_REQUEST = "a request that was forgotten"
 UNKNOWN_RESULT = "a result of an unknown tool"
+AGENTS_WORDS = "words of another agent"
+
+# Members of an enumeration are slow to reach, and these are asked for with every event.
+_INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
 
 
-def read_outside(events: Iterable[JournalEvent]) -> Provenance:
+class NumberedEvent(Protocol):
+    """An event with its number in its session: one of the journal, or of a transcript."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the session."""
+        ...
+
+    @property
+    def at(self) -> datetime:
+        """When it was."""
+        ...
+
+    @property
+    def type(self) -> EventType:
+        """What it is."""
+        ...
+
+    @property
+    def body(self) -> JsonObject:
+        """What it tells."""
+        ...
+
+
+def read_outside(events: Iterable[NumberedEvent]) -> Provenance:
     """What the calls of these events read from outside, each source named once, in order.
 
     The events may come page by page: reading stops when there are as many sources as are kept, or when more
     was called than is read of one run.
     """
-    sources = tuple(islice(_distinct(_sources(events)), limits.TAINT_SOURCES_MAX))
+    sources = tuple(source for _, source in outside_reads(events))
     return Provenance(untrusted=True, needs_review=True, sources=sources) if sources else TRUSTED
 
 
-def _sources(events: Iterable[JournalEvent]) -> Iterator[str]:
+def outside_reads(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
+    """The same, each with the number of the event that brought it first."""
+    return islice(_distinct(_sources(events)), limits.TAINT_SOURCES_MAX)
+
+
+def _sources(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
     known: set[str] = set()
     budget = Budget.of_run()
     for event in events:
-        if event.type is EventType.TOOL_CALL:
-            call_id = event.body.get("call_id")
-            if isinstance(call_id, str):
-                known.add(call_id)
-            yield from _of_call(event.body, budget)
-            if budget.is_spent:
-                yield MORE_THAN_IS_READ[0]
-                return
-        elif event.type is EventType.TOOL_RESULT:
-            yield from _of_result(event.body, known)
-        elif event.type is EventType.INPUT:
-            yield from _of_request(event.body)
+        for source in _of_event(event, known, budget):
+            yield event.number, source
+        if budget.is_spent:
+            yield event.number, MORE_THAN_IS_READ[0]
+            return
+
+
+def _of_event(event: NumberedEvent, known: set[str], budget: Budget) -> Iterable[str]:
+    kind = event.type
+    if kind is _CALL:
+        call_id = event.body.get("call_id")
+        if isinstance(call_id, str):
+            known.add(call_id)
+        return _of_call(event.body, budget)
+    if kind is _RESULT:
+        is_plain = "source" not in event.body and event.body.get("call_id") in known
+        return () if is_plain else _of_result(event.body, known)
+    return _of_request(event.body) if kind is _INPUT else ()
 
 
 def _of_call(body: JsonObject, budget: Budget) -> Iterator[str]:
@@ -71,21 +113,28 @@ def _of_request(body: JsonObject) -> Iterator[str]:
         return
     if has_pasted(text_of(body)):
         yield PASTED
+    if words_of(body) == ANOTHER_AGENT:
+        # What it says may be what it has read.
+        yield AGENTS_WORDS
 
 
 def _of_result(body: JsonObject, known: set[str]) -> Iterator[str]:
     given = body.get("source")
     source = given.strip() if isinstance(given, str) else ""
-    if (is_address(source) and not is_own_machine(source)) or outside_of_path(source):
+    if source and ((is_address(source) and not is_own_machine(source)) or outside_of_path(source)):
         yield source
     if body.get("call_id") not in known:
         yield source or UNKNOWN_RESULT
 
 
-def _distinct(sources: Iterable[str]) -> Iterator[str]:
+def _distinct(sources: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     seen: set[str] = set()
-    for source in sources:
+    named: set[str] = set()
+    for number, source in sources:
+        if source in named:
+            continue
+        named.add(source)
         name = source_name(source)
         if name not in seen:
             seen.add(name)
-            yield name
+            yield number, name

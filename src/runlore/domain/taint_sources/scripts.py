@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
 from runlore.domain.shell.wrappers import SHELLS
-from runlore.domain.taint_sources.addresses import is_own_machine
+from runlore.domain.taint_sources.addresses import is_own_machine, with_gaps_as_words
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
 from runlore.domain.taint_sources.commands import (
     is_untold,
@@ -62,7 +62,7 @@ def outside_of_words(words: Sequence[str], budget: Budget) -> tuple[Reading, ...
 
 def _read(text: str) -> _Read:
     budget = Budget.of_call()
-    script = script_of(text)
+    script = script_of(with_gaps_as_words(text))
     found = list(_of_commands(script, text, budget))
     if not found and not script.whole:
         found += _of_loose_words(text)
@@ -87,7 +87,7 @@ def _of_commands(script: Script, text: str, budget: Budget) -> Iterator[Reading]
         if budget.is_spent:
             break
         before = command
-    for found in _PROXY.finditer(text):
+    for found in _PROXY.finditer(text) if "_proxy=" in text.lower() else ():
         if not is_own_machine(found[1] if "://" in found[1] else f"http://{found[1]}"):
             yield named_address(found[1])
     if script.is_cut or budget.is_spent:

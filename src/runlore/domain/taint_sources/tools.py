@@ -6,6 +6,7 @@ Names are compared in lower case. The agents share many of them, so that one row
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, words
 
@@ -209,11 +210,15 @@ def _by_name(rows: Sequence[ToolRow]) -> Mapping[str, ToolRow]:
     return {name.lower(): row for row in rows for name in row.names}
 
 
+# Names of tools that are remembered: the same few are called over and over.
+REMEMBERED_TOOLS = 1_024
+
 _OUTSIDE_BY_NAME = _by_name(OUTSIDE_TOOLS)
 _OWN_BY_NAME = _by_name(OWN_TOOLS)
 _SHELL_BY_NAME = _by_name(SHELL_TOOLS)
 
 
+@lru_cache(maxsize=REMEMBERED_TOOLS)
 def outside_of_tool(name: str) -> Outside | None:
     """Why a tool counts as outside by its name alone; None for those that stay in the workspace."""
     plain = name.strip().lower()
@@ -231,6 +236,7 @@ def outside_of_tool(name: str) -> Outside | None:
     return UNKNOWN
 
 
+@lru_cache(maxsize=REMEMBERED_TOOLS)
 def runs_commands(name: str) -> bool:
     """Whether a tool runs shell commands, which then say what it reads."""
     return name.strip().lower() in _SHELL_BY_NAME

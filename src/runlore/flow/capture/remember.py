@@ -5,11 +5,13 @@ Whoever dies in between leaves a job that another takes over; whoever comes late
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runlore.domain.errors import Conflict, Unavailable
+from runlore.domain.errors import Conflict, Corrupt, Unavailable
 from runlore.domain.job import Job, JobKind
+from runlore.domain.journal import EventType
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, Pointer, Remembered, pointer_to, remembered
@@ -17,7 +19,7 @@ from runlore.domain.session import Session, SessionId, visible_scopes
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
-from runlore.flow.policies import current_capture, current_policy, current_run_memory
+from runlore.flow.policies import current_capture, current_policy, current_run_memory, current_skills
 from runlore.flow.queueing import queue
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
@@ -27,6 +29,9 @@ from runlore.ports.store import Collections, Store, Transaction
 JOB_LOST = "job.lost"
 STORE_BUSY = "store.busy"
 _BEYOND_MAX = 1_000
+# One of these stands in every wish to keep something, near enough to its beginning to be read.
+_WISHES = ("skill", "remember", "save")
+_WISH_CHARS_MAX = 8_000
 
 
 def oldest_kept(policy: RunMemoryPolicy, now: datetime) -> datetime:
@@ -117,6 +122,8 @@ class Remembering:
         tx.pointers.put([pointer_to(built.memory)])
         if due.has_work:
             queue(tx, self.ids, JobKind.CAPTURE, [run_id], at=self.clock.now())
+        if is_learned_from(tx, run, session):
+            queue(tx, self.ids, JobKind.DETECT, [run_id], at=self.clock.now())
         overflowing = prune_overflow(tx, run.session_id, current_run_memory(tx))
         tx.counters.add(
             counted(
@@ -137,12 +144,25 @@ class CaptureDue:
 
 
 def capture_due(collections: Collections, run: Run, session: Session) -> CaptureDue:
-    """What is due for a run whose memory is being kept. Where people said no, nothing is."""
+    """What is due for a run whose memory is being kept. Where people said no, nothing is. What was
+    brought in from a transcript is captured only where somebody asks for it (`backfill`)."""
+    if run.imported:
+        return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
     policy = current_capture(collections)
     is_owed = run.status is RunStatus.COMPLETED and policy.semantic_candidates.enabled
     if not (is_owed or policy.run_summary_candidates) or not is_captured(collections, session):
         return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
     return CaptureDue(receipt=CaptureState.PENDING if is_owed else CaptureState.SKIPPED, has_work=True)
+
+
+def is_learned_from(collections: Collections, run: Run, session: Session) -> bool:
+    """Whether a run that ended is looked at for skills by itself; what was brought in waits to be asked."""
+    return (
+        not run.imported
+        and current_skills(collections).learn
+        and is_captured(collections, session)
+        and _shows_work(collections, run)
+    )
 
 
 def prune(tx: Transaction, run_ids: Sequence[RunId]) -> tuple[RunId, ...]:
@@ -198,6 +218,17 @@ def _built(
         redact_pii=policy.redact_pii,
         capture=capture_due(collections, run, session).receipt,
     )
+
+
+def _shows_work(collections: Collections, run: Run) -> bool:
+    """Whether there is anything in a run that a detector may find: a call of a tool, or the user's wish to
+    keep something. Whoever looks decides on that exactly."""
+    with suppress(Corrupt):
+        if collections.journal.has(run.run_id, EventType.TOOL_CALL):
+            return True
+        said = collections.journal.inputs([run.run_id]).get(run.run_id, "")[:_WISH_CHARS_MAX].lower()
+        return any(word in said for word in _WISHES)
+    return False
 
 
 def _close(tx: Transaction, run_id: RunId, job: Job | None) -> None:

@@ -51,5 +51,6 @@ def _left_alone(collections: Collections, runs: Iterable[Run]) -> Iterator[Run]:
         then = learning_then(collections, run.finished_at).capture
         pointer = collections.pointers.get_many([run.run_id]).get(run.run_id)
         is_asked_for = pointer is not None and pointer.capture is CaptureState.PENDING
-        if not (then.run_summary_candidates or then.semantic_candidates.enabled or is_asked_for):
+        is_due = not run.imported and (then.run_summary_candidates or then.semantic_candidates.enabled)
+        if not (is_due or is_asked_for):
             yield run

@@ -64,7 +64,7 @@ _PAGE = limits.LIST_LIMIT_MAX
 
 # Without a model, or where it has no answer to this run, the labels are all there is. Anything else that
 # goes wrong with a model may be mended: the job tries again, and at last says among the dead what is wrong.
-_FINAL = frozenset({"model.none", "model.question", "model.refused", "model.answer"})
+FINAL = frozenset({"model.none", "model.question", "model.refused", "model.answer"})
 _OVER_BUDGET = "model.budget"
 
 
@@ -179,7 +179,7 @@ class Capturing:
         try:
             reply = self.asking.ask(question, sight.terms.learning.model_budget)
         except ModelFailure as failure:
-            if failure.code in _FINAL:
+            if failure.code in FINAL:
                 return None
             return _waiting_for(failure, now)
         sieve.add_answer(reply.output)

@@ -103,6 +103,7 @@ def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
     """All of a run but its journal, which the caller erases."""
     tx.jobs.cancel(JobKind.REMEMBER, run.run_id)
     tx.jobs.cancel(JobKind.CAPTURE, run.run_id)
+    tx.jobs.cancel(JobKind.DETECT, run.run_id)
     tx.pointers.delete([run.run_id])
     tx.captures.delete([run.run_id])
     artifact_ids = tx.runs.artifact_names(run.run_id)

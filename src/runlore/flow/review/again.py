@@ -27,7 +27,7 @@ from runlore.ports.store import Collections, RecordFilter, Store, Transaction
 
 QUEUED_NOTE = "learning.queued"
 LOOKED_NOTE = "learning.looked"
-POSTPONED_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.VERIFY})
+POSTPONED_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.VERIFY, JobKind.ENHANCE})
 _LOOK_EVERY = timedelta(hours=1)
 _PAGE = 200
 _log = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""Skills: suggestions and procedures that become skill folders. Filled by the skills issues."""
+"""Skills: what detectors find in runs, kept as suggestions that wait for a person."""

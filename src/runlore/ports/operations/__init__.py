@@ -103,6 +103,15 @@ from runlore.ports.operations.sessions import (
     Unset,
     UnsetType,
 )
+from runlore.ports.operations.skills import (
+    ImportedRuns,
+    RunsToImport,
+    SkillOperations,
+    SuggestAnswer,
+    SuggestionPage,
+    SuggestionsRequest,
+    SuggestRequest,
+)
 
 __all__ = [
     "UNSET",
@@ -130,6 +139,7 @@ __all__ = [
     "GoalContext",
     "GoalRequest",
     "ImportAnswer",
+    "ImportedRuns",
     "JournalPage",
     "JournalRequest",
     "LearnedContext",
@@ -180,6 +190,7 @@ __all__ = [
     "RunPage",
     "RunView",
     "RunsRequest",
+    "RunsToImport",
     "SearchHit",
     "SearchRequest",
     "ServiceOperations",
@@ -189,7 +200,12 @@ __all__ = [
     "SessionPage",
     "SessionSearch",
     "SessionSearchRequest",
+    "SkillOperations",
     "Status",
+    "SuggestAnswer",
+    "SuggestRequest",
+    "SuggestionPage",
+    "SuggestionsRequest",
     "Supersession",
     "TrialAnswer",
     "TrialRow",

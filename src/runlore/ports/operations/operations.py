@@ -9,6 +9,7 @@ from runlore.ports.operations.records import RecordOperations
 from runlore.ports.operations.review import ReviewOperations
 from runlore.ports.operations.service import ServiceOperations
 from runlore.ports.operations.sessions import SessionOperations
+from runlore.ports.operations.skills import SkillOperations
 
 
 class Operations(
@@ -18,6 +19,7 @@ class Operations(
     LearningOperations,
     SessionOperations,
     ProjectionOperations,
+    SkillOperations,
     ServiceOperations,
     Protocol,
 ):

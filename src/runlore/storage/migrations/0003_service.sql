@@ -70,6 +70,61 @@ CREATE TABLE model_use (
 
 CREATE INDEX model_use_by_day ON model_use (day, purpose);
 
+-- What the detectors see of runs, derived from their journals: the text at `text_revision`. `number` is that of
+-- the run's first event in its session.
+CREATE TABLE mined_runs (
+    run_id TEXT NOT NULL PRIMARY KEY REFERENCES runs (run_id) DEFERRABLE INITIALLY DEFERRED,
+    session_id TEXT NOT NULL,
+    number BIGINT NOT NULL,
+    text_revision BIGINT
+) /* clustered */;
+
+CREATE INDEX mined_runs_by_session ON mined_runs (session_id, number, run_id);
+
+-- Suggested skills, one for each pattern. `name` and `pattern` are digests: what a suggestion says is the text at
+-- `text_revision`.
+CREATE TABLE suggestions (
+    suggestion_id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    pattern TEXT NOT NULL UNIQUE,
+    heuristic TEXT NOT NULL,
+    state TEXT NOT NULL,
+    state_actor TEXT NOT NULL,
+    score BIGINT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    text_revision BIGINT NOT NULL
+) /* clustered */;
+
+CREATE INDEX suggestions_by_score ON suggestions (state, score, suggestion_id, heuristic);
+
+-- The runs that any of a suggestion was ever seen in, so that forgetting one finds it.
+CREATE TABLE suggestion_runs (
+    run_id TEXT NOT NULL,
+    suggestion_id TEXT NOT NULL REFERENCES suggestions (suggestion_id) DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (run_id, suggestion_id)
+) /* clustered */;
+
+CREATE INDEX suggestion_runs_by_suggestion ON suggestion_runs (suggestion_id, run_id);
+
+-- How far transcripts have been read. `source` is a digest of where one lies. The position is the text at
+-- `text_revision`.
+CREATE TABLE transcript_positions (
+    source TEXT NOT NULL PRIMARY KEY,
+    at_ms BIGINT NOT NULL,
+    text_revision BIGINT
+) /* clustered */;
+
+-- The sessions that a transcript tells of: the main one, those that it was resumed from, its subagents'.
+CREATE TABLE transcript_sessions (
+    session_id TEXT NOT NULL,
+    source TEXT NOT NULL,
+    PRIMARY KEY (session_id, source)
+) /* clustered */;
+
+CREATE INDEX transcript_sessions_by_source ON transcript_sessions (source);
+
 -- Kept answers are pruned by their age, and with what they name.
 CREATE INDEX answers_by_time ON answers (at_ms);
 

@@ -13,7 +13,15 @@ from runlore.domain.job import JobState
 from runlore.domain.policy import PolicyName
 from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
-from runlore.storage.sql import journal_health, owned_texts, record_health
+from runlore.domain.suggestion import SuggestionId
+from runlore.storage.sql import (
+    journal_health,
+    mined_runs,
+    owned_texts,
+    record_health,
+    suggestions,
+    transcript_positions,
+)
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
@@ -28,6 +36,10 @@ Check: TypeAlias = Callable[[Session], Iterator[str]]
 PROBLEMS_MAX = 100
 _JOBS_MAX = 10_000
 _TEXTS = f"SELECT {', '.join(owned_texts.COLUMNS)} FROM texts ORDER BY owner, revision"
+_SEEN_NOWHERE = (
+    "SELECT s.suggestion_id, s.run_id FROM suggestion_runs s LEFT JOIN runs r ON r.run_id = s.run_id"
+    " WHERE r.run_id IS NULL ORDER BY s.suggestion_id, s.run_id"
+)
 # Tables whose rows have a text, with what the text's owner is called and the column of its id.
 _OWNERS = (
     ("sessions", "session", "session_id"),
@@ -35,6 +47,9 @@ _OWNERS = (
     ("artifacts", "artifact", "artifact_id"),
     ("receipts", "receipt", "run_id"),
     ("run_captures", "capture", "run_id"),
+    ("mined_runs", mined_runs.OWNER, "run_id"),
+    ("suggestions", suggestions.OWNER, "suggestion_id"),
+    ("transcript_positions", transcript_positions.OWNER, "source"),
 )
 
 
@@ -93,6 +108,17 @@ def _rows(session: Session) -> Iterator[str]:
     yield from _each(session, "policies", "name", lambda name: policies.history(PolicyName(name)))
 
 
+def _skills(session: Session) -> Iterator[str]:
+    """Read every row once that skills are learned from."""
+    mined, found = mined_runs.SqlMinedRuns(session), suggestions.SqlSuggestions(session)
+    positions = transcript_positions.SqlTranscriptPositions(session)
+    yield from _each(session, "mined_runs", "run_id", lambda name: mined.find(RunId(name)))
+    yield from _each(session, "suggestions", "suggestion_id", lambda name: found.check(SuggestionId(name)))
+    yield from _each(session, "transcript_positions", "source", lambda name: positions.get_many([name]))
+    for suggestion_id, run_id in session.stream(_SEEN_NOWHERE):
+        yield f"suggestion {suggestion_id} was seen in run {run_id}, which is not there"
+
+
 def _each(session: Session, table: str, key: str, read: Callable[[str], object]) -> Iterator[str]:
     for row in session.stream(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key}"):
         try:
@@ -109,4 +135,5 @@ _CHECKS: tuple[Check, ...] = (
     journal_health.problems,
     _texts,
     _rows,
+    _skills,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.journal import Entry, JournalEvent, text_of
+from runlore.domain.journal import Entry, EventType, JournalEvent, text_of
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
@@ -49,6 +49,7 @@ _REPLIES = (
     f"SELECT {_ALL} FROM journal WHERE run_id = ? AND type = 'assistant_message' AND number < ?"
     " ORDER BY number DESC LIMIT ?"
 )
+_HAS = "SELECT 1 FROM journal WHERE run_id = ? AND type = ? LIMIT 1"
 _ERASE = "UPDATE journal SET bytes = 0, checksum = ?, body = ? WHERE session_id = ? AND number = ?"
 _SHRINK = "UPDATE sessions SET journal_bytes = journal_bytes - ? WHERE session_id = ?"
 _OLD_CHECKPOINT = "type = 'checkpoint' AND bytes > 0 AND at_ms < ?"
@@ -64,6 +65,7 @@ _SIZES = (
     " WHERE e.bytes > 0 AND r.finished_at_ms IS NOT NULL ORDER BY r.finished_at_ms, r.run_id"
 )
 _LAST_NUMBER = 2**63 - 1
+_LONG_AGO_MS = -(2**62)
 
 
 class SqlJournal:
@@ -74,21 +76,29 @@ class SqlJournal:
 
     @writing
     def append(
-        self, session_id: SessionId, run_id: RunId | None, entries: Sequence[Entry], at: datetime
+        self,
+        session_id: SessionId,
+        run_id: RunId | None,
+        entries: Sequence[Entry],
+        at: datetime | Sequence[datetime],
     ) -> int:
         """Append entries and move the session's `next_number`: the first number."""
         columns.checked(session_id, run_id)
         self._session.make_room(freeing=False)
-        at_ms = to_milliseconds(at)
+        moments = [at] if isinstance(at, datetime) else at
+        latest = max(map(to_milliseconds, moments), default=_LONG_AGO_MS)
+        times = [latest] * len(entries) if isinstance(at, datetime) else list(map(to_milliseconds, at))
         bodies = [stored_body(entry) for entry in entries]
         total = sum(length for _, length in bodies)
-        moved = self._session.rows(_MOVE, (len(entries), total, at_ms, at_ms, session_id))
+        moved = self._session.rows(_MOVE, (len(entries), total, latest, latest, session_id))
         if not moved:
             raise not_found(session_id)
         first = int(moved[0][0]) - len(entries)
         rows = [
             row_of(entry, place=(session_id, number, run_id), at_ms=at_ms, body=body)
-            for number, (entry, body) in enumerate(zip(entries, bodies, strict=True), start=first)
+            for number, (entry, at_ms, body) in enumerate(
+                zip(entries, times, bodies, strict=True), start=first
+            )
         ]
         self._session.run([Statement(sql=_INSERT, rows=rows)])
         return first
@@ -143,6 +153,10 @@ class SqlJournal:
                     return text
             before = events[-1].number if events else 0
         return ""
+
+    def has(self, run_id: RunId, kind: EventType) -> bool:
+        """Whether there is an event of this type in a run."""
+        return is_storable(run_id) and bool(self._session.rows(_HAS, (run_id, kind.value)))
 
     @writing
     def erase_run(self, run_id: RunId) -> int:

@@ -13,6 +13,7 @@ from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.journal import SqlJournal
+from runlore.storage.sql.mined_runs import SqlMinedRuns
 from runlore.storage.sql.model_use import SqlModelUse
 from runlore.storage.sql.pointers import SqlPointers
 from runlore.storage.sql.policies import SqlPolicies
@@ -21,7 +22,9 @@ from runlore.storage.sql.records import SqlRecords
 from runlore.storage.sql.runs import SqlRuns
 from runlore.storage.sql.session import Session, writing
 from runlore.storage.sql.sessions import SqlSessions
+from runlore.storage.sql.suggestions import SqlSuggestions
 from runlore.storage.sql.tokens import SqlTokens
+from runlore.storage.sql.transcript_positions import SqlTranscriptPositions
 
 
 class _Collections:
@@ -41,6 +44,9 @@ class _Collections:
         self.policies = SqlPolicies(session)
         self.tokens = SqlTokens(session)
         self.counters = SqlCounters(session)
+        self.mined_runs = SqlMinedRuns(session)
+        self.suggestions = SqlSuggestions(session)
+        self.transcript_positions = SqlTranscriptPositions(session)
 
 
 class SqlSnapshot(_Collections):

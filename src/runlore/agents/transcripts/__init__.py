@@ -1,0 +1,1 @@
+"""Transcripts of other agents: where they lie, and a reader for each format. Nothing is written there."""

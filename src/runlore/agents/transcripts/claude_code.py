@@ -1,0 +1,423 @@
+"""Transcripts of Claude Code: JSON Lines, one file a session, subagents in files of their own or in between.
+
+The order is that of the file: timestamps go backwards. A message of the model comes in pieces, one block a
+line, each with the whole message's usage, which is told once. Lines that only the program itself needs are
+known by their beginning and not even parsed.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, Place
+from runlore.agents.transcripts.claude_code_attachments import outside_of
+from runlore.agents.transcripts.claude_code_lines import is_child, is_housekeeping, value_of
+from runlore.agents.transcripts.claude_code_words import (
+    Said,
+    exit_code_of,
+    output_of,
+    queued_words,
+    words_of,
+)
+from runlore.agents.transcripts.parsing import (
+    BROKEN,
+    NO_OBJECT,
+    UNKNOWN,
+    Plain,
+    bounded_arguments,
+    moment,
+    object_of,
+    shortened,
+    text_of,
+)
+from runlore.agents.transcripts.reader import LineTeller
+from runlore.agents.transcripts.sniffing import first_objects
+from runlore.domain import limits
+from runlore.domain.journal import EventType
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunStatus
+from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.whose_words import ANOTHER_AGENT
+
+_SPEAKING: Final = frozenset({"user", "assistant"})
+# Lines of the program's own housekeeping, which say nothing that could be learned from.
+_HOUSEKEEPING: Final = frozenset(
+    {
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "attribution-snapshot",
+        "bridge-session",
+        "content-replacement",
+        "file-history-delta",
+        "file-history-snapshot",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "speculation-accept",
+        "started",
+        "result",
+        "tag",
+        "task-summary",
+        "worktree-state",
+    }
+)
+_TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary": "summary"}
+_KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", *_TITLES}
+_USAGE: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+# Members of an enumeration are slow to reach, and these are asked for every line.
+_MESSAGE, _CALL, _RESULT, _USED = (
+    EventType.ASSISTANT_MESSAGE,
+    EventType.TOOL_CALL,
+    EventType.TOOL_RESULT,
+    EventType.USAGE,
+)
+_SPOKEN = "spoken"
+# Why a model has stopped when nothing more is to come of it; what runs in the background may still wake it.
+_STOPS = ("end_turn", "stop_sequence")
+_ANSWERED_AFTER = timedelta(minutes=1)
+_UNTOLD = ("thinking", "redacted_thinking", "image", "fallback")
+# Tools that the model's maker runs: their results stand in the model's own message.
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_RESULT_OF_SERVER = "_tool_result"
+_NO_MODEL = "<synthetic>"
+_COUNT_MAX = 2**63
+_AGENT_FILE = re.compile(r"agent-([A-Za-z0-9_-]{1,64})\.jsonl")
+_PARENTS_MAX = 20_000
+
+
+class ClaudeCodeReader:
+    """Reads transcripts of Claude Code."""
+
+    agent = TranscriptAgent.CLAUDE_CODE
+
+    def recognises(self, head: bytes, path: str) -> bool:  # noqa: ARG002 - the bytes say enough
+        """A line of a known type with the keys that only Claude Code writes together."""
+        objects = first_objects(head)
+        if any("parts" in object_of(one.get("message")) for one in objects):
+            # A program that was made after this one writes so.
+            return False
+        if any(_is_ours(one) for one in objects):
+            return True
+        # The first line may be longer than what is known of the file.
+        return not objects and is_child(head)
+
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+        """Begin to read a file."""
+        return ClaudeCodeTeller(source.path, assembly)
+
+
+def _is_ours(line: Plain) -> bool:
+    kind = text_of(line.get("type"))
+    if kind == "file-history-snapshot":
+        return "snapshot" in line
+    if kind == "summary":
+        return "leafUuid" in line
+    if kind in ("user", "assistant"):
+        message = object_of(line.get("message"))
+        return "content" in message and "payload" not in line
+    return kind in _KNOWN and "sessionId" in line and ("parentUuid" not in line or "version" in line)
+
+
+class ClaudeCodeTeller:
+    """Tells one file. What it must know at an input is in the assembly; the rest concerns one run only."""
+
+    def __init__(self, path: str, assembly: Assembly) -> None:
+        name = os.path.basename(path).removesuffix(".gz")
+        of_agent = _AGENT_FILE.fullmatch(name)
+        self._own_agent = of_agent[1] if of_agent else ""
+        self._stem = name.removesuffix(".jsonl")
+        self._assembly = assembly
+        self._texts: list[str] = []
+        self._command: tuple[str, Plain, Place] | None = None
+        self._text_at: object = None
+        self._message = ""
+        self._stopped: object = None
+        self._usage: tuple[str, Plain, object] | None = None
+        self._used: set[str] = set()
+        self._time_told: object = None
+        self._time: datetime | None = None
+        self._spoken_of = ""
+        self._chains: dict[str, str] = {}
+        self._tellers: dict[str, Callable[[Plain], str]] = {
+            "assistant": self._assistant,
+            "user": self._user,
+            "attachment": self._attachment,
+            "system": self._system,
+            **dict.fromkeys(_TITLES, self._title),
+        }
+
+    def line(self, line: bytes) -> str:
+        """Tell what a line says."""
+        if is_housekeeping(line):
+            return ""
+        try:
+            told = value_of(line)
+        except ValueError:
+            return BROKEN
+        return self.tell(told) if type(told) is dict else NO_OBJECT
+
+    def tell(self, told: Plain) -> str:
+        """Tell what the object of a line says."""
+        kind = told.get("type")
+        tell = self._tellers.get(kind) if type(kind) is str else None
+        if tell is not None:
+            return tell(told)
+        return "" if type(kind) is str and kind in _HOUSEKEEPING else UNKNOWN
+
+    def end(self) -> None:
+        """Tell the rest of the last message. A turn that the model has ended has mostly ended."""
+        self._flush()
+        if self._stopped in _STOPS:
+            self._assembly.rest(_ANSWERED_AFTER)
+        if self._command is not None:
+            self._assembly.stay_before(self._command[2])
+
+    def _assistant(self, line: Plain) -> str:
+        message = line.get("message")
+        if type(message) is not dict:
+            return UNKNOWN
+        self._speak_of(line)
+        model = message.get("model")
+        if model == _NO_MODEL:
+            self._flush()
+            if line.get("isApiErrorMessage"):
+                self._assembly.end(RunStatus.FAILED)
+            return ""
+        self._begin_command()
+        if type(model) is str:
+            self._assembly.model = model[: limits.MODEL_CHARS_MAX]
+        self._stopped = message.get("stop_reason")
+        self._piece_of(message, line)
+        content = message.get("content")
+        if type(content) is str:
+            self._text(content, line)
+            return ""
+        if type(content) is not list:
+            return UNKNOWN
+        is_understood = not content
+        for block in content:
+            kind = block.get("type") if type(block) is dict else None
+            if kind in _CALLS:
+                self._call(block, line)
+            elif kind == "text":
+                self._text(text_of(block.get("text")), line)
+            elif type(kind) is str and kind.endswith(_RESULT_OF_SERVER):
+                self._result(block, line)
+            elif kind not in _UNTOLD:
+                continue
+            is_understood = True
+        return "" if is_understood else UNKNOWN
+
+    def _piece_of(self, message: Plain, line: Plain) -> None:
+        """Note whose piece this is. The usage of the last piece counts: it grows while the model speaks."""
+        name = message.get("id")
+        if type(name) is not str:
+            self._flush()
+            return
+        if name != self._message:
+            self._flush()
+            self._message = name
+        usage = message.get("usage")
+        if type(usage) is dict:
+            self._usage = (name, usage, line.get("timestamp"))
+
+    def _text(self, text: str, line: Plain) -> None:
+        if text:
+            if not self._texts:
+                self._text_at = line.get("timestamp")
+            self._texts.append(text)
+
+    def _call(self, block: Plain, line: Plain) -> None:
+        name, call_id = block.get("name"), block.get("id")
+        if type(name) is not str or type(call_id) is not str or not name or not call_id:
+            return
+        if block.get("type") == "mcp_tool_use":
+            name = f"mcp__{text_of(block.get('server_name'))}__{name}"
+        self._flush_text()
+        arguments, size = bounded_arguments(object_of(block.get("input")))
+        body: dict[str, JsonValue] = {
+            "call_id": call_id[: limits.ID_CHARS_MAX],
+            "name": name[: limits.ID_CHARS_MAX],
+            "arguments": arguments,
+        }
+        self._assembly.add(_CALL, body, self._moment(line.get("timestamp")), chars=size)
+
+    def _user(self, line: Plain) -> str:
+        message = line.get("message")
+        if type(message) is not dict:
+            return UNKNOWN
+        self._stopped = None
+        content = message.get("content")
+        self._speak_of(line)
+        is_result = False
+        if type(content) is list:
+            for block in content:
+                if type(block) is dict and block.get("type") == "tool_result":
+                    is_result = True
+                    self._result(block, line)
+        elif type(content) is not str:
+            return UNKNOWN
+        if not is_result or len(content) > 1:
+            self._words(line, content)
+        return ""
+
+    def _result(self, block: Plain, line: Plain) -> None:
+        call_id = block.get("tool_use_id")
+        if type(call_id) is not str or not call_id:
+            return
+        self._flush_text()
+        output = shortened(output_of(block.get("content")))
+        body: dict[str, JsonValue] = {"call_id": call_id[: limits.ID_CHARS_MAX], "output": output}
+        is_error = block.get("is_error")
+        if type(is_error) is bool:
+            body["is_error"] = is_error
+            if is_error and (exit_code := exit_code_of(output)) is not None:
+                body["exit_code"] = exit_code
+        self._assembly.add(_RESULT, body, self._moment(line.get("timestamp")), chars=len(output))
+
+    def _words(self, line: Plain, content: object) -> None:
+        words = words_of(line, content)
+        if words.said is Said.INPUT:
+            self._command = None
+            self._begin(words.text, line)
+        elif words.said is Said.COMMAND:
+            # Whether the model was asked or the program answered by itself shows in what follows.
+            if words.text:
+                self._command = (shortened(words.text), line, self._assembly.here)
+        elif words.said is Said.LOCAL_ANSWER:
+            self._command = None
+        elif words.said is Said.SUMMARY:
+            self._summed_up()
+        elif words.said is Said.INTERRUPTED:
+            self._flush()
+            self._assembly.end(RunStatus.INTERRUPTED)
+        elif line.get("isMeta"):
+            self._begin_command()
+
+    def _begin_command(self) -> None:
+        """The slash command that was held back, if any, was put to the model. Its run begins where it stands,
+        so that nothing of it has to be kept in a position."""
+        if self._command is not None:
+            (text, line, place), self._command = self._command, None
+            self._begin(text, line, place)
+
+    def _begin(self, text: str, line: Plain, place: Place | None = None) -> None:
+        assembly = self._assembly
+        self._flush()
+        if not assembly.is_side:
+            # Nothing of an earlier turn is awaited: whoever goes on from here knows nothing of it either.
+            self._used.clear()
+            self._chains.clear()
+        assembly.folder = text_of(line.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
+        assembly.branch = text_of(line.get("gitBranch"))[: limits.TITLE_CHARS_MAX] or assembly.branch
+        assembly.agent_version = text_of(line.get("version"))[: limits.ID_CHARS_MAX] or assembly.agent_version
+        if not assembly.is_side and assembly.session != assembly.carried.get(_SPOKEN):
+            if _SPOKEN in assembly.carried and not assembly.has_runs:
+                # This one goes on where another left off: resumed, or forked from it.
+                assembly.outside(EARLIER_CONVERSATION)
+            assembly.carried[_SPOKEN] = assembly.session
+        said_by = ANOTHER_AGENT if self._own_agent else ""
+        assembly.begin(shortened(text), self._moment(line.get("timestamp")), place=place, said_by=said_by)
+
+    def _attachment(self, line: Plain) -> str:
+        attachment = object_of(line.get("attachment"))
+        if text := queued_words(attachment):
+            self._speak_of(line)
+            self._begin(text, line)
+        elif source := outside_of(attachment):
+            self._speak_of(line)
+            self._flush()
+            self._assembly.outside(source)
+        return ""
+
+    def _summed_up(self) -> None:
+        """What went before is told in short. Where none of it was read here, it may hold anything."""
+        if not self._assembly.has_runs:
+            self._assembly.outside(SUMMARY)
+
+    def _system(self, line: Plain) -> str:
+        if line.get("subtype") == "local_command":
+            self._command = None
+        return ""
+
+    def _title(self, line: Plain) -> str:
+        kind = str(line["type"])
+        title = text_of(line.get(_TITLES[kind])).strip()[: limits.TITLE_CHARS_MAX]
+        if title and (kind != "summary" or not self._assembly.title):
+            self._assembly.title = title
+        return ""
+
+    def _speak_of(self, line: Plain) -> None:
+        """Which session a line is of: its own, the one that it was copied from, or a subagent's."""
+        if line.get("sessionId") == self._spoken_of and not (line.get("isSidechain") or "forkedFrom" in line):
+            return
+        origin = object_of(line.get("forkedFrom"))
+        session = text_of(origin.get("sessionId")) or text_of(line.get("sessionId")) or self._stem
+        if self._own_agent:
+            self._assembly.speak_of(f"{session}/{text_of(line.get('agentId')) or self._own_agent}")
+            return
+        if line.get("isSidechain") is not True:
+            if self._assembly.session != session:
+                self._flush()
+            self._assembly.speak_of(session)
+            self._spoken_of = session
+            return
+        # It cannot be told later from where it stands: what follows of a subagent is told before.
+        self._begin_command()
+        self._flush()
+        self._spoken_of = ""
+        side = text_of(line.get("agentId")) or self._chain_of(line)
+        self._assembly.speak_of(f"{session}/{side}", is_side=True)
+
+    def _chain_of(self, line: Plain) -> str:
+        """The subagent of a line that names none: the first line of its chain."""
+        own, parent = text_of(line.get("uuid")), text_of(line.get("parentUuid"))
+        chain = self._chains.get(parent, parent or own)
+        if len(self._chains) < _PARENTS_MAX:
+            self._chains[own] = chain
+        return chain
+
+    def _flush(self) -> None:
+        """Tell what is held back of the last message: nothing more of it is awaited."""
+        self._flush_text()
+        if self._usage is not None:
+            name, usage, at = self._usage
+            self._usage = None
+            if name not in self._used:
+                self._used.add(name)
+                self._tell_usage(usage, at)
+
+    def _flush_text(self) -> None:
+        if self._texts:
+            text = self._texts[0] if len(self._texts) == 1 else "\n\n".join(self._texts)
+            self._texts = []
+            text = shortened(text)
+            self._assembly.add(_MESSAGE, {"text": text}, self._moment(self._text_at), chars=len(text))
+
+    def _moment(self, told: object) -> datetime | None:
+        """When that was. What stands in one line is often asked for twice."""
+        if told is not self._time_told:
+            self._time_told, self._time = told, moment(told)
+        return self._time
+
+    def _tell_usage(self, usage: Plain, at: object) -> None:
+        body: dict[str, JsonValue] = {}
+        for name in _USAGE:
+            count = usage.get(name)
+            if type(count) is int and 0 <= count < _COUNT_MAX:
+                body[name] = count
+        if body:
+            if self._assembly.model:
+                body["model"] = self._assembly.model
+            self._assembly.add(_USED, body, self._moment(at))

@@ -1,0 +1,330 @@
+"""Reads rollouts of the Codex CLI: lines of {timestamp, type, payload}, and the flat lines of early versions.
+
+The user's words are those of `user_message` events where a rollout has them, else the messages in the user's
+role that are not the harness's. Assistant texts stand twice and are told once. How calls and their outcomes
+are put together is in `codex_calls`; histories that a fork repeats, in `codex_forks`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, Place
+from runlore.agents.transcripts.codex_calls import Calls
+from runlore.agents.transcripts.codex_forks import Chain, id_in_name
+from runlore.agents.transcripts.codex_kinds import (
+    FLAT_ITEMS,
+    FLAT_MESSAGE,
+    KINDS,
+    PASSED_EVENTS,
+    PASSED_ITEMS,
+    is_passed,
+)
+from runlore.agents.transcripts.codex_words import is_harness, own_words
+from runlore.agents.transcripts.parsing import (
+    BROKEN,
+    NO_OBJECT,
+    UNKNOWN,
+    Plain,
+    list_of,
+    moment,
+    object_of,
+    parsed,
+    shortened,
+    text_of,
+)
+from runlore.agents.transcripts.reader import LineTeller
+from runlore.domain import limits
+from runlore.domain.journal import EventType
+from runlore.domain.run import RunStatus
+from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.whose_words import ANOTHER_AGENT
+
+_HEAD_LINES = 20
+# Where the first line is longer than what is looked at.
+_BEGINNING = re.compile(
+    rb'\{"timestamp":"[^"]{1,40}",(?:"ordinal":\d{1,9},)?"type":"session_meta","payload":\{'
+)
+_WORDS, _OF_AGENT = "words", "of agent"
+# A turn that says that it is complete is, unless a late event of one of its commands comes.
+_ENDED_AFTER = timedelta(minutes=1)
+_NOTHING = ("", "")
+_Handler: TypeAlias = Callable[[Plain, object], str]
+
+
+class CodexReader:
+    """Reads what the Codex CLI keeps under `sessions/`."""
+
+    agent = TranscriptAgent.CODEX
+
+    def recognises(self, head: bytes, path: str) -> bool:
+        """By the first lines that can be read."""
+        if not path.endswith((".jsonl", ".json")):
+            return False
+        lines = head.splitlines()[:_HEAD_LINES]
+        return (
+            _BEGINNING.match(head) is not None or any(_is_rollout(line) for line in lines) or _is_flat(lines)
+        )
+
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+        """Begin to read."""
+        return _Teller(source, assembly)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A message in the user's role, which is an input unless the user's own words follow."""
+
+    text: str
+    at: object
+    place: Place
+
+
+class _Teller:
+    def __init__(self, source: TranscriptSource, assembly: Assembly) -> None:
+        self._path = source.path
+        self._assembly = assembly
+        self._calls = Calls(assembly)
+        self._chain = Chain(source.path, assembly)
+        self._held: _Held | None = None
+        self._said = _NOTHING
+        self._kinds: dict[str, _Handler] = {
+            "response_item": self._item,
+            "event_msg": self._event,
+            "turn_context": self._turn_context,
+            "session_meta": self._session,
+            "compacted": self._compacted,
+        }
+        self._events: dict[str, _Handler] = {
+            "user_message": self._user_message,
+            "exec_command_end": self._command_end,
+            "item_completed": self._item_completed,
+            "turn_aborted": self._turn_aborted,
+            "task_complete": self._turn_complete,
+            "turn_complete": self._turn_complete,
+            "error": self._error,
+            "thread_name_updated": self._titled,
+        }
+        self._items: dict[str, _Handler] = {
+            "function_call": self._calls.function_call,
+            "custom_tool_call": self._calls.custom_call,
+            "local_shell_call": self._calls.local_shell_call,
+            "web_search_call": self._calls.web_search,
+            "tool_search_call": self._calls.function_call,
+            "function_call_output": self._calls.output,
+            "custom_tool_call_output": self._calls.output,
+            "local_shell_call_output": self._calls.output,
+            "tool_call": self._calls.function_call,
+            "function_result": self._calls.result,
+            "tool_result": self._calls.result,
+        }
+
+    def line(self, line: bytes) -> str:
+        """Tell what a line says."""
+        return "" if is_passed(line) and not self._chain.is_repeating else self._tell(line)
+
+    def _tell(self, line: bytes) -> str:
+        try:
+            told = parsed(line)
+        except ValueError:
+            return BROKEN
+        if type(told) is not dict:
+            return NO_OBJECT
+        payload, at = told.get("payload"), told.get("timestamp")
+        if type(payload) is not dict:
+            return self._flat(told)
+        if self._chain.is_repeating and told.get("type") != "session_meta":
+            self._chain.is_own(text_of(payload.get("turn_id")), at)
+            if self._chain.is_passed_over:
+                return ""
+        kind = told.get("type")
+        handler = self._kinds.get(kind) if type(kind) is str else None
+        if handler is None:
+            return "" if kind in KINDS else UNKNOWN
+        return handler(payload, at)
+
+    def end(self) -> None:
+        """A message that was held back may be the last input."""
+        self._tell_held()
+
+    def _item(self, payload: Plain, at: object) -> str:
+        kind = payload.get("type")
+        if kind == "message" or (kind is None and "role" in payload):
+            return self._message(payload, at)
+        if type(kind) is not str:
+            return UNKNOWN
+        if handler := self._items.get(kind):
+            self._tell_held()
+            return handler(payload, at)
+        return "" if kind in PASSED_ITEMS else UNKNOWN
+
+    def _event(self, payload: Plain, at: object) -> str:
+        kind = payload.get("type")
+        if type(kind) is not str:
+            return UNKNOWN
+        if handler := self._events.get(kind):
+            return handler(payload, at)
+        return "" if kind in PASSED_EVENTS else UNKNOWN
+
+    def _session(self, payload: Plain, at: object) -> str:
+        id = text_of(payload.get("id"))
+        if not id:
+            return UNKNOWN
+        if self._chain.session(id, at):
+            self._know(payload)
+            self._know_origin(payload)
+        return ""
+
+    def _know_origin(self, told: Plain) -> None:
+        """What a session began with: nothing, the history of another, or the words of another agent."""
+        carried = self._assembly.carried
+        if "subagent" in object_of(told.get("source")):
+            carried[_OF_AGENT] = 1
+        else:
+            carried.pop(_OF_AGENT, None)
+        if text_of(told.get("forked_from_id")) and not self._assembly.has_runs:
+            self._assembly.outside(EARLIER_CONVERSATION)
+
+    def _compacted(self, _payload: Plain, _at: object) -> str:
+        """What went before is told in short. Where none of it was read here, it may hold anything."""
+        if not self._assembly.has_runs:
+            self._assembly.outside(SUMMARY)
+        return ""
+
+    def _know(self, told: Plain) -> None:
+        assembly = self._assembly
+        assembly.folder = text_of(told.get("cwd"))[: limits.PATH_CHARS_MAX] or assembly.folder
+        branch = text_of(object_of(told.get("git")).get("branch"))
+        assembly.branch = branch[: limits.TITLE_CHARS_MAX] or assembly.branch
+        version = text_of(told.get("cli_version"))
+        assembly.agent_version = version[: limits.ID_CHARS_MAX] or assembly.agent_version
+
+    def _turn_context(self, payload: Plain, _at: object) -> str:
+        folder = text_of(payload.get("cwd"))[: limits.PATH_CHARS_MAX]
+        self._assembly.folder = folder or self._assembly.folder
+        self._assembly.model = text_of(payload.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
+        return ""
+
+    def _message(self, payload: Plain, at: object) -> str:
+        role = payload.get("role")
+        if role == "assistant":
+            self._tell_held()
+            if text := _content(payload):
+                self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, moment(at), chars=len(text))
+        elif role == "user" and _WORDS not in self._assembly.carried:
+            text = _content(payload)
+            if not is_harness(text):
+                self._tell_held()
+                self._held = _Held(text, at, self._assembly.here)
+        return "" if type(role) is str else UNKNOWN
+
+    def _user_message(self, payload: Plain, at: object) -> str:
+        self._hear(text_of(payload.get("message")), at, "event")
+        return ""
+
+    def _hear(self, text: str, at: object, source: str) -> None:
+        """The user's words. They may be told as an event and as an item: the second one says nothing new."""
+        if is_harness(text, is_surely_said=True):
+            return
+        self._held = None
+        self._assembly.carried[_WORDS] = 1
+        said, self._said = self._said, (source, text)
+        if said[1] != text or said[0] in ("", source):
+            self._begin(text, at)
+
+    def _begin(self, text: str, at: object, place: Place | None = None) -> None:
+        if not self._assembly.session:
+            self._assembly.speak_of(id_in_name(self._path))
+        self._calls.forget()
+        is_of_agent = _OF_AGENT in self._assembly.carried and not self._chain.is_repeating
+        said_by = ANOTHER_AGENT if is_of_agent else ""
+        self._assembly.begin(shortened(own_words(text)), moment(at), place=place, said_by=said_by)
+
+    def _tell_held(self) -> None:
+        """Something followed a message in the user's role: so it was an input, from its own place on."""
+        self._said = _NOTHING
+        if (held := self._held) is None:
+            return
+        self._held = None
+        self._begin(held.text, held.at, held.place)
+
+    def _command_end(self, payload: Plain, at: object) -> str:
+        return self._calls.command_end(payload, at, id=text_of(payload.get("call_id")))
+
+    def _item_completed(self, payload: Plain, at: object) -> str:
+        item = object_of(payload.get("item"))
+        kind = item.get("type")
+        if kind == "UserMessage":
+            self._hear(_content(item), at, "item")
+        elif kind == "CommandExecution":
+            return self._calls.command_end(item, at, id=text_of(item.get("id")))
+        return ""
+
+    def _turn_aborted(self, _payload: Plain, _at: object) -> str:
+        self._tell_held()
+        self._assembly.end(RunStatus.INTERRUPTED)
+        return ""
+
+    def _turn_complete(self, payload: Plain, _at: object) -> str:
+        self._tell_held()
+        if payload.get("error"):
+            self._assembly.end(RunStatus.FAILED)
+        self._assembly.rest(_ENDED_AFTER)
+        return ""
+
+    def _error(self, _payload: Plain, _at: object) -> str:
+        self._assembly.end(RunStatus.FAILED)
+        return ""
+
+    def _titled(self, payload: Plain, _at: object) -> str:
+        title = text_of(payload.get("thread_name"))[: limits.TITLE_CHARS_MAX]
+        self._assembly.title = title or self._assembly.title
+        return ""
+
+    def _flat(self, told: Plain) -> str:
+        """A line of the first versions: an item without its envelope."""
+        at = told.get("timestamp") or told.get("created_at")
+        if "record_type" in told or told.get("type") == "error":
+            return ""
+        if type(told.get("id")) is str and "type" not in told and "role" not in told:
+            return self._session(told, at)
+        if told.get("type") in KINDS:
+            return UNKNOWN
+        self._assembly.model = text_of(told.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
+        return self._item(told, at)
+
+
+def _content(payload: Plain) -> str:
+    content = payload.get("content")
+    if type(content) is str:
+        return shortened(content)
+    if content is None:
+        return shortened(text_of(payload.get("message")))
+    texts = [text_of(part.get("text")) for part in list_of(content) if type(part) is dict]
+    return shortened("\n".join(text for text in texts if text))
+
+
+def _is_rollout(line: bytes) -> bool:
+    try:
+        told = object_of(parsed(line))
+    except ValueError:
+        return False
+    return told.get("type") in KINDS and type(told.get("payload")) is dict
+
+
+def _is_flat(lines: list[bytes]) -> bool:
+    """Whether each line is an item without an envelope, and one at least no chat message as others have."""
+    has_mark = False
+    for line in lines:
+        try:
+            told = object_of(parsed(line))
+        except ValueError:
+            continue
+        kind = told.get("type", told.get("record_type"))
+        needed = FLAT_ITEMS.get(kind) if type(kind) is str else FLAT_MESSAGE
+        if needed is None or not any(told.keys() >= keys for keys in needed):
+            return False
+        has_mark |= type(kind) is str and kind != "message"
+    return has_mark

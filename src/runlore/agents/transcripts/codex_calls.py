@@ -1,0 +1,305 @@
+"""Calls of Codex and what became of them: commands that run on and are polled, and programs that call tools.
+
+What is known of a run's calls is forgotten with the next input, so that reading can go on from any of them.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.codex_output import Heard, aligned, heard, heard_program
+from runlore.agents.transcripts.codex_program import ProgramCall, argument_of, program_calls
+from runlore.agents.transcripts.parsing import (
+    UNKNOWN,
+    Plain,
+    bounded,
+    list_of,
+    moment,
+    object_of,
+    parsed,
+    shortened,
+    size_of,
+    text_of,
+    whole_number,
+)
+from runlore.domain import limits
+from runlore.domain.journal import EventType
+from runlore.domain.record import JsonValue
+
+_T = TypeVar("_T")
+_PROGRAM = "exec"
+_POLL = "write_stdin"
+_WAIT = "wait"
+# What an answer begins with as long as the outcome is open.
+_STILL_RUNS = "Process running with session ID"
+# The namespace of tools that a server of others offers.
+_SERVER = "mcp__"
+# Arguments with fewer brackets than this are not nested too deeply.
+_NESTED_MAX = 16
+_JSON_TEXT = re.compile(r"\s{0,20}\{")
+
+
+@dataclass(slots=True)
+class _Command:
+    """A shell call that was told: whether it has been answered, and with its exit code."""
+
+    is_settled: bool = False
+    is_answered: bool = False
+
+
+class Calls:
+    """The calls of the open run."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self.forget()
+
+    def forget(self) -> None:
+        """A run begins: nothing of the one before is known any more."""
+        self._commands: dict[str, _Command] = {}
+        self._by_text: dict[str, str] = {}
+        self._processes: dict[str, str] = {}
+        self._polls: dict[str, tuple[str, bool]] = {}
+        self._programs: dict[str, list[tuple[str, str]]] = {}
+        self._cells: dict[str, str] = {}
+        self._waits: dict[str, str] = {}
+        self._exits: dict[str, int] = {}
+        self._unnamed: dict[str, str] = {}
+
+    def function_call(self, payload: Plain, at: object) -> str:
+        """A call whose arguments are a JSON text."""
+        name = _tool(payload)
+        if not name:
+            return UNKNOWN
+        arguments = _arguments(payload.get("arguments"))
+        id = text_of(payload.get("call_id")) or self._name_unnamed(name)
+        if name == _POLL:
+            self._poll(id, arguments, at)
+        elif name == _WAIT and (program := self._cells.get(str(arguments.get("cell_id")))):
+            _keep(self._waits, id, program)
+        else:
+            self._tell(id, name, arguments, at)
+        return ""
+
+    def custom_call(self, payload: Plain, at: object) -> str:
+        """A call with a raw text: a patch, or a program that calls tools."""
+        name, text, id = text_of(payload.get("name")), text_of(payload.get("input")), _id(payload)
+        if not name or not id:
+            return UNKNOWN
+        if name == _PROGRAM:
+            self._tell_program(id, text, at)
+        elif _JSON_TEXT.match(text):
+            self._tell(id, name, _arguments(text), at)
+        else:
+            self._tell(id, name, {"input": shortened(text)}, at)
+        return ""
+
+    def local_shell_call(self, payload: Plain, at: object) -> str:
+        """A call of the shell that the model's maker defines."""
+        action, id = object_of(payload.get("action")), _id(payload)
+        if not id:
+            return UNKNOWN
+        arguments: dict[str, JsonValue] = {"command": bounded(action.get("command") or [])}
+        if folder := text_of(action.get("working_directory")):
+            arguments["workdir"] = shortened(folder)
+        self._tell(id, "local_shell", arguments, at)
+        return ""
+
+    def web_search(self, payload: Plain, at: object) -> str:
+        """A search of the web, whose answer stands nowhere."""
+        id = _id(payload) or f"web_search_{self._assembly.here.number}"
+        self._tell(id, "web_search", {"action": bounded(payload.get("action") or {})}, at)
+        self._answer(id, Heard(text=""), at)
+        return ""
+
+    def output(self, payload: Plain, at: object) -> str:
+        """The answer to a call."""
+        id, output = _id(payload), payload.get("output")
+        if not id:
+            return UNKNOWN
+        if program := self._waits.pop(id, "") or (id if id in self._programs else ""):
+            self._program_output(program, output, at)
+            return ""
+        told = heard(output)
+        if poll := self._polls.pop(id, None):
+            origin, is_told = poll
+            if is_told:
+                self._answer(id, Heard(text=told.text), at)
+            self._answer(origin, told, at)
+        else:
+            self._answer(id, told, at)
+        return ""
+
+    def result(self, payload: Plain, at: object) -> str:
+        """The answer to a call in the flat form, where calls have only names."""
+        name = text_of(payload.get("name"))
+        id = _id(payload) or self._unnamed.pop(name, "")
+        if not id:
+            return UNKNOWN
+        self._answer(id, heard(payload.get("result", payload.get("output"))), at)
+        return ""
+
+    def command_end(self, payload: Plain, at: object, *, id: str) -> str:
+        """A command has ended, as an event: with its exit code, before or after the answer to the call."""
+        code = whole_number(payload.get("exit_code"))
+        if code is None:
+            return ""
+        call = id if id in self._commands else self._by_text.get(_ran(payload), "")
+        command = self._commands.get(call)
+        if command is None:
+            return ""
+        if command.is_answered and not command.is_settled:
+            text = text_of(payload.get("aggregated_output")) or text_of(payload.get("stdout"))
+            self._answer(call, Heard(text=shortened(text), exit_code=code), at)
+        elif not command.is_settled:
+            self._exits[call] = code
+        return ""
+
+    def _tell_program(self, id: str, text: str, at: object) -> None:
+        """The calls inside a program, each as its own call; the program itself where it hides a command."""
+        calls = program_calls(text)
+        inner: list[tuple[str, str]] = []
+        if not calls or any(_hides_command(call) for call in calls):
+            self._tell(id, _PROGRAM, {"input": shortened(text)}, at)
+            calls = ()
+        for number, call in enumerate(calls, 1):
+            own, arguments = f"{id[: limits.ID_CHARS_MAX - 8]}#{number}", argument_of(call)
+            origin = self._processes.get(_plain_number(arguments.get("session_id")), "")
+            is_poll = call.name == _POLL and bool(origin)
+            if not is_poll or arguments.get("chars"):
+                self._tell(own, call.name, _arguments(_whole(arguments)), at)
+            inner.append((own, origin if is_poll else ""))
+        _keep(self._programs, id, inner)
+
+    def _program_output(self, program: str, output: object, at: object) -> None:
+        inner = self._programs[program]
+        told = heard_program(output)
+        if told.cell:
+            _keep(self._cells, told.cell, program)
+        answers = None if told.cell else aligned(told, len(inner))
+        if answers is None:
+            if told.parts:
+                # Which command said what, and how it ended, is not told: this decides nothing about any.
+                self._answer(program, Heard(text=shortened("\n".join(told.parts))), at)
+            return
+        for (own, origin), answer in zip(inner, answers, strict=True):
+            self._answer(origin or own, answer, at)
+
+    def _poll(self, id: str, arguments: dict[str, JsonValue], at: object) -> None:
+        """What is typed into a process, or only its state asked for: the answer is about its first call."""
+        origin = self._processes.get(_plain_number(arguments.get("session_id")), "")
+        is_told = not origin or bool(arguments.get("chars"))
+        if is_told:
+            self._tell(id, _POLL, arguments, at)
+        if origin:
+            _keep(self._polls, id, (origin, is_told))
+
+    def _tell(self, id: str, name: str, arguments: dict[str, JsonValue], at: object) -> None:
+        id, name = id[: limits.ID_CHARS_MAX], name[: limits.ID_CHARS_MAX]
+        body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
+        is_told = self._assembly.add(EventType.TOOL_CALL, body, moment(at), chars=_chars(arguments))
+        if is_told and (text := _command_text(arguments)):
+            self._commands[id] = _Command()
+            self._by_text[text] = id
+
+    def _answer(self, id: str, told: Heard, at: object) -> None:
+        id = id[: limits.ID_CHARS_MAX]
+        code = told.exit_code if told.exit_code is not None else self._exits.get(id)
+        if told.process and code is None:
+            _keep(self._processes, told.process, id)
+        if command := self._commands.get(id):
+            command.is_answered = True
+            command.is_settled |= code is not None
+        text = told.text
+        if told.process and code is None:
+            text = shortened(f"{_STILL_RUNS} {told.process}\n{text}")
+        body: dict[str, JsonValue] = {"call_id": id, "output": text}
+        if code is not None:
+            body["exit_code"] = code
+        if told.is_error:
+            body["is_error"] = True
+        self._assembly.add(EventType.TOOL_RESULT, body, moment(at), chars=len(text))
+
+    def _name_unnamed(self, name: str) -> str:
+        id = f"call_{self._assembly.here.number}"
+        _keep(self._unnamed, name, id)
+        return id
+
+
+def _keep(table: dict[str, _T], key: str, value: _T) -> None:
+    """Remember something of the run, as long as it is no more than a run can tell."""
+    if len(table) < limits.TOLD_RUN_EVENTS_MAX:
+        table[key] = value
+
+
+def _tool(payload: Plain) -> str:
+    """The name of the tool that is called, after its server where it has one; empty where none is told."""
+    name = payload.get("name")
+    if type(name) is not str or not name:
+        name = text_of(object_of(payload.get("function")).get("name"))
+        if not name and payload.get("type") == "tool_search_call":
+            name = "tool_search"
+    namespace = payload.get("namespace")
+    if type(namespace) is str and namespace.startswith(_SERVER) and name and not name.startswith(_SERVER):
+        name = f"{namespace.rstrip('_')}__{name.lstrip('_')}"
+    return name
+
+
+def _ran(payload: Plain) -> str:
+    """The command that an event is about, where the event has a name of its own for the call."""
+    words = list_of(payload.get("command"))
+    return text_of(words[-1]) if words else text_of(payload.get("command"))
+
+
+def _id(payload: Plain) -> str:
+    return text_of(payload.get("call_id")) or text_of(payload.get("id"))
+
+
+def _arguments(value: object) -> dict[str, JsonValue]:
+    """Arguments as an object. A text that was cut off is kept as a text: what would have run is not known."""
+    if type(value) is str:
+        try:
+            told = parsed(value.encode(errors="replace"))
+        except ValueError:
+            return {"text": shortened(value)} if value else {}
+        if type(told) is dict and len(value) <= limits.TOLD_TEXT_CHARS_MAX and _is_shallow(value):
+            return cast("dict[str, JsonValue]", told)
+        value = told if type(told) is dict else {"text": told if type(told) is str else value}
+    found = bounded(value) if type(value) is dict else {}
+    return found if type(found) is dict else {}
+
+
+def _command_text(arguments: dict[str, JsonValue]) -> str:
+    command = arguments.get("cmd", arguments.get("command"))
+    if type(command) is list:
+        command = command[-1] if command else ""
+    return command if type(command) is str else ""
+
+
+def _chars(arguments: dict[str, JsonValue]) -> int:
+    return sum(
+        len(name) + (len(value) if type(value) is str else size_of(value))
+        for name, value in arguments.items()
+    )
+
+
+def _hides_command(call: ProgramCall) -> bool:
+    """Whether a call runs a command that the program computes."""
+    return call.name == "exec_command" and type(argument_of(call).get("cmd")) is not str
+
+
+def _whole(arguments: object) -> dict[str, object]:
+    """The numbers of a program are whole where they can be."""
+    return {
+        key: int(value) if type(value) is float and value.is_integer() else value
+        for key, value in object_of(arguments).items()
+    }
+
+
+def _plain_number(value: object) -> str:
+    return str(int(value)) if type(value) is float else str(value)
+
+
+def _is_shallow(text: str) -> bool:
+    return text.count("{") + text.count("[") < _NESTED_MAX

@@ -1,0 +1,160 @@
+"""Reads sessions of opencode: a tree of small files in its first versions, a database in the later ones.
+
+Both keep the same three things: sessions, their messages, and the parts of these. `opencode_files` and
+`opencode_database` find them; here they are told.
+"""
+
+from collections.abc import Iterator
+
+from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.claude_code_words import without_reminders
+from runlore.agents.transcripts.opencode_database import Database, is_database
+from runlore.agents.transcripts.opencode_files import Files, is_part_file, is_session_file
+from runlore.agents.transcripts.opencode_things import Message, Session
+from runlore.agents.transcripts.parsing import (
+    UNKNOWN,
+    Plain,
+    bounded,
+    list_of,
+    moment,
+    object_of,
+    shortened,
+    text_of,
+    whole_number,
+)
+from runlore.domain import limits
+from runlore.domain.journal import EventType
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunStatus
+from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+
+_PASSED_NAMES = (
+    "reasoning file step-start step-finish snapshot patch agent subtask retry compaction todo source"
+    " source-url source-document"
+)
+_PASSED = frozenset(_PASSED_NAMES.split())
+_ABORTED = "MessageAbortedError"
+
+
+class OpencodeReader:
+    """Reads what opencode keeps in its data folder."""
+
+    agent = TranscriptAgent.OPENCODE
+
+    def recognises(self, head: bytes, path: str) -> bool:
+        """A database with the three tables, or the file that stands for a session."""
+        return is_database(head, path) or is_session_file(head, path)
+
+    def is_part(self, head: bytes, path: str) -> bool:
+        """A file of a message or a part."""
+        return is_part_file(head, path)
+
+    def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
+        """Each session of a database; a file is one."""
+        if is_session_file(b"", found.path):
+            yield found
+        else:
+            yield from Database(found.path).sources(found)
+
+    def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
+        """Tell one session."""
+        things = Database(source.path, source.part) if source.part else Files(source.path)
+        with things.opened(counts) as session:
+            if session is None:
+                return
+            _know(session, assembly)
+            for message in session.messages:
+                counts.lines += 1
+                _tell(message, assembly, counts)
+                yield
+
+
+def _know(session: Session, assembly: Assembly) -> None:
+    assembly.speak_of(session.id)
+    assembly.folder = text_of(session.told.get("directory"))[: limits.PATH_CHARS_MAX]
+    assembly.title = text_of(session.told.get("title"))[: limits.TITLE_CHARS_MAX]
+    assembly.agent_version = text_of(session.told.get("version"))[: limits.ID_CHARS_MAX]
+
+
+def _tell(message: Message, assembly: Assembly, counts: ReadCounts) -> None:
+    role = message.told.get("role")
+    at = object_of(message.told.get("time")).get("created")
+    if role == "user":
+        words = _own_words(message, counts)
+        if words.strip():
+            assembly.begin(shortened(words), moment(at))
+    elif role == "assistant":
+        assembly.model = text_of(message.told.get("modelID"))[: limits.MODEL_CHARS_MAX] or assembly.model
+        is_summary = message.told.get("summary") is True or message.told.get("mode") == "compaction"
+        for part in message.parts:
+            counts.lines += 1
+            if problem := _tell_part(part, assembly, at, is_summary=is_summary):
+                counts.skip(problem)
+        _end(object_of(message.told.get("error")), assembly)
+    else:
+        counts.skip(UNKNOWN)
+
+
+def _own_words(message: Message, counts: ReadCounts) -> str:
+    """What the user wrote: the harness adds texts of its own, and says so."""
+    texts = []
+    for part in message.parts:
+        counts.lines += 1
+        if part.get("type") == "text":
+            if part.get("synthetic") is not True and part.get("ignored") is not True:
+                texts.append(without_reminders(text_of(part.get("text"))))
+        elif part.get("type") not in _PASSED:
+            counts.skip(UNKNOWN)
+    return "\n".join(text for text in texts if text.strip())
+
+
+def _tell_part(part: Plain, assembly: Assembly, at: object, *, is_summary: bool) -> str:
+    kind = part.get("type")
+    if kind == "text":
+        text = shortened(text_of(part.get("text")))
+        is_own = part.get("synthetic") is not True and part.get("ignored") is not True
+        if text.strip() and is_own and not is_summary:
+            began = object_of(part.get("time")).get("start")
+            assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, moment(began or at), chars=len(text))
+        return ""
+    if kind == "tool":
+        return _tell_tool(part, assembly, at)
+    return "" if kind in _PASSED else UNKNOWN
+
+
+def _tell_tool(part: Plain, assembly: Assembly, at: object) -> str:
+    id = (text_of(part.get("callID")) or text_of(part.get("id")))[: limits.ID_CHARS_MAX]
+    name = text_of(part.get("tool"))[: limits.ID_CHARS_MAX]
+    if not id.strip() or not name.strip():
+        return UNKNOWN
+    state = object_of(part.get("state"))
+    time = object_of(state.get("time"))
+    arguments = bounded(object_of(state.get("input")))
+    body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
+    assembly.add(EventType.TOOL_CALL, body, moment(time.get("start") or at), chars=len(str(arguments)))
+    if state.get("status") in ("completed", "error"):
+        result = _result(id, state)
+        assembly.add(
+            EventType.TOOL_RESULT, result, moment(time.get("end") or at), chars=len(str(result["output"]))
+        )
+    return ""
+
+
+def _result(id: str, state: Plain) -> dict[str, JsonValue]:
+    output = state.get("output")
+    text = output if type(output) is str else "\n".join(text_of(item) for item in list_of(output))
+    result: dict[str, JsonValue] = {"call_id": id}
+    if state.get("status") == "error":
+        text = text_of(state.get("error")) or text
+        result["is_error"] = True
+    result["output"] = shortened(without_reminders(text))
+    code = whole_number(object_of(state.get("metadata")).get("exit"))
+    if code is not None:
+        result["exit_code"] = code
+    return result
+
+
+def _end(error: Plain, assembly: Assembly) -> None:
+    if error:
+        is_aborted = error.get("name") == _ABORTED
+        assembly.end(RunStatus.INTERRUPTED if is_aborted else RunStatus.FAILED)

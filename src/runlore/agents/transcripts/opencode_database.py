@@ -1,0 +1,243 @@
+"""Sessions of opencode that lie in its database, which it may be writing meanwhile.
+
+It is opened for reading alone, and so that nothing appears beside it: a database with a write-ahead log whose
+log is not there is read as it stands, for asking SQLite properly would create the log.
+
+A database is a program as much as a file: a view may never end, and a text may be none. So only real tables
+are asked, for a bounded time, and texts are taken as bytes.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+import apsw
+
+from runlore.agents.transcripts.lines import TOO_CROWDED, TOO_LONG, is_crowded
+from runlore.agents.transcripts.opencode_things import Message, Session
+from runlore.agents.transcripts.parsing import (
+    BROKEN,
+    NO_OBJECT,
+    Plain,
+    moment,
+    object_of,
+    parsed,
+    whole_number,
+)
+from runlore.domain import limits
+from runlore.domain.transcript import ReadCounts, TranscriptSource
+
+UNREADABLE = "a database that cannot be read"
+TOO_MANY = "more sessions than are read of one database"
+TOO_LARGE = "a session that is too large"
+
+_MAGIC = b"SQLite format 3\x00"
+_LOGGED = 2
+_BUSY_MS = 2_000
+_TABLES = frozenset({b"session", b"message", b"part"})
+_REAL_TABLES = "SELECT CAST(name AS BLOB) FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+_COLUMNS = ("directory", "title", "version", "parent_id")
+_SOURCES = """
+    SELECT CAST(session.id AS BLOB),
+        CAST(max(session.time_updated, coalesce(max(part.time_updated), 0)) AS REAL),
+        coalesce(sum(octet_length(part.data)), 0)
+    FROM session LEFT JOIN part ON part.session_id = session.id
+    GROUP BY session.id ORDER BY session.time_created, session.id LIMIT ?
+"""
+# What is too long is not even fetched.
+_DATA = "CASE WHEN octet_length(data) <= ? THEN CAST(data AS BLOB) END"
+_MESSAGES = f"""
+    SELECT CAST(id AS BLOB), CAST(time_created AS REAL), {_DATA}
+    FROM message WHERE session_id = CAST(? AS TEXT) ORDER BY time_created, id
+"""
+_PARTS = f"SELECT CAST(id AS BLOB), {_DATA} FROM part WHERE message_id = CAST(? AS TEXT) ORDER BY id"
+_STEPS_BETWEEN_LOOKS = 20_000
+_PROBLEMS = (apsw.Error, UnicodeError)
+
+
+class _Asked:
+    """A connection that is asked for a bounded time altogether; what is done with the answers takes none."""
+
+    def __init__(self, connection: apsw.Connection, seconds_max: float) -> None:
+        self._connection = connection
+        self._left = seconds_max
+        self._until = 0.0
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, 2 * limits.TRANSCRIPT_LINE_BYTES_MAX)
+        connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
+
+    def rows(self, statement: str, *values: bytes | int) -> "Iterator[tuple[apsw.SQLiteValue, ...]]":
+        """What a statement answers."""
+        self._until = time.monotonic() + self._left
+        rows = iter(self._connection.execute(statement, values))
+        while (row := next(rows, None)) is not None:
+            self._left = self._until - time.monotonic()
+            yield row
+            self._until = time.monotonic() + self._left
+        self._left = self._until - time.monotonic()
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._until
+
+
+def is_database(head: bytes, path: str) -> bool:
+    """Whether a file is such a database."""
+    if not head.startswith(_MAGIC):
+        return False
+    try:
+        with _connected(path) as asked:
+            tables = {name for (name,) in asked.rows(_REAL_TABLES)}
+    except (*_PROBLEMS, OSError):
+        # Named as theirs, it is at least worth a word.
+        return Path(path).name.startswith("opencode")
+    return tables >= _TABLES
+
+
+class Database:
+    """The database, or one session of it."""
+
+    def __init__(
+        self,
+        path: str,
+        session: str = "",
+        *,
+        sessions_max: int = limits.DATABASE_SESSIONS_MAX,
+        seconds_max: float = limits.DATABASE_READING_S_MAX,
+        bytes_max: int = limits.DATABASE_SESSION_BYTES_MAX,
+    ) -> None:
+        self._path = path
+        self._session = session
+        self._sessions_max = sessions_max
+        self._seconds_max = seconds_max
+        self._bytes_max = bytes_max
+
+    def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
+        """Each session as a source, in the order in which they were begun."""
+        try:
+            with _connected(self._path, self._seconds_max) as asked:
+                rows = list(asked.rows(_SOURCES, self._sessions_max + 1))
+        except (*_PROBLEMS, OSError):
+            yield replace(found, agent=None, problem=UNREADABLE, looks_like="opencode")
+            return
+        for id, updated, size in rows[: self._sessions_max]:
+            part = id.decode(errors="surrogateescape") if isinstance(id, bytes) else ""
+            at = moment(updated) or found.modified_at
+            yield replace(found, part=part, bytes=whole_number(size) or 0, modified_at=at)
+        if len(rows) > self._sessions_max:
+            yield replace(found, agent=None, problem=TOO_MANY, looks_like="opencode")
+
+    @contextmanager
+    def opened(self, counts: ReadCounts) -> Iterator[Session | None]:
+        """The session, at one moment of the database; None where it has gone or cannot be read."""
+        is_given = False
+        id = self._session.encode(errors="surrogateescape")
+        try:
+            with _connected(self._path, self._seconds_max) as asked:
+                list(asked.rows("BEGIN"))
+                told = _session(asked, id)
+                messages = self._messages(asked, id, counts)
+                is_given = True
+                yield Session(id=self._session, told=told, messages=messages) if told else None
+        except _PROBLEMS:
+            counts.lines += 1
+            counts.skip(UNREADABLE)
+            if not is_given:
+                yield None
+
+    def _messages(self, asked: _Asked, session: bytes, counts: ReadCounts) -> Iterator[Message]:
+        for id, created, data in asked.rows(_MESSAGES, limits.TRANSCRIPT_LINE_BYTES_MAX, session):
+            if counts.bytes > self._bytes_max:
+                counts.lines += 1
+                counts.skip(TOO_LARGE)
+                return
+            told = _object(data, counts)
+            if told and isinstance(id, bytes):
+                named = {"id": _text(id), "time": {"created": created} | object_of(told.get("time"))}
+                yield Message(told=told | named, parts=_parts(asked, id, counts))
+
+
+@contextmanager
+def _connected(path: str, seconds_max: float = limits.DATABASE_READING_S_MAX) -> Iterator[_Asked]:
+    with open(path, "rb") as file:
+        header = file.read(20)
+    is_logged = len(header) == 20 and header[18] == _LOGGED
+    log, index = _size(f"{path}-wal"), _size(f"{path}-shm")
+    if is_logged and log and not index and os.path.getsize(path) + log <= limits.IMPORT_WHOLE_BYTES_MAX:
+        # Left behind without its writer: SQLite would put an index of the log beside it.
+        with TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "copy.db")
+            shutil.copyfile(path, copy)
+            shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+            with _opened(copy, "mode=rw") as connection:
+                yield _Asked(connection, seconds_max)
+        return
+    is_still = is_logged and (log is None or (not log and index is None))
+    with _opened(path, "mode=ro&immutable=1" if is_still else "mode=ro") as connection:
+        yield _Asked(connection, seconds_max)
+
+
+@contextmanager
+def _opened(path: str, how: str) -> Iterator[apsw.Connection]:
+    address = f"file:{quote(os.path.abspath(path))}?{how}"
+    flags = apsw.SQLITE_OPEN_READWRITE if "rw" in how else apsw.SQLITE_OPEN_READONLY
+    connection = apsw.Connection(address, flags=flags | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.set_busy_timeout(_BUSY_MS)
+        yield connection
+    finally:
+        connection.close(True)
+
+
+def _size(path: str) -> int | None:
+    """How large a file is; None where there is none."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return None
+
+
+def _session(asked: _Asked, id: bytes) -> Plain | None:
+    there = {name for (name,) in asked.rows("SELECT CAST(name AS BLOB) FROM pragma_table_info('session')")}
+    columns = [column for column in _COLUMNS if column.encode() in there]
+    wanted = ", ".join(f"substr(CAST({column} AS BLOB), 1, {limits.PATH_CHARS_MAX})" for column in columns)
+    statement = f"SELECT {wanted or 'NULL'} FROM session WHERE id = CAST(? AS TEXT)"
+    row = next(asked.rows(statement, id), None)
+    if row is None:
+        return None
+    told: Plain = {"id": _text(id)}
+    return told | dict(zip(columns, map(_text, row), strict=False))
+
+
+def _parts(asked: _Asked, message: bytes, counts: ReadCounts) -> Iterator[Plain]:
+    for id, data in asked.rows(_PARTS, limits.TRANSCRIPT_LINE_BYTES_MAX, message):
+        if told := _object(data, counts):
+            yield told | {"id": _text(id)}
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else ""
+
+
+def _object(content: object, counts: ReadCounts) -> Plain:
+    problem, told = NO_OBJECT, {}
+    if not isinstance(content, bytes):
+        problem = TOO_LONG
+    elif is_crowded(content):
+        problem = TOO_CROWDED
+    else:
+        counts.bytes += len(content)
+        try:
+            told = object_of(parsed(content))
+        except ValueError:
+            problem = BROKEN
+    if not told:
+        counts.lines += 1
+        counts.skip(problem)
+    return told

@@ -1,0 +1,58 @@
+"""The first lines of a file, for deciding whose it is."""
+
+import json
+from functools import lru_cache
+
+from runlore.agents.transcripts.lines import BOM
+from runlore.agents.transcripts.parsing import Plain, object_of, parsed
+
+_LINES_MAX = 12
+
+
+@lru_cache(maxsize=2)
+def first_objects(head: bytes) -> tuple[Plain, ...]:
+    """The objects among the first whole lines of a file. What is broken or cut off is left out."""
+    lines = head.removeprefix(BOM).split(b"\n", _LINES_MAX)
+    found = []
+    for line in lines[:_LINES_MAX]:
+        try:
+            value = object_of(parsed(line)) if line else {}
+        except ValueError:
+            continue
+        if value:
+            found.append(value)
+    return tuple(found)
+
+
+@lru_cache(maxsize=2)
+def top_keys(head: bytes) -> tuple[str, ...]:
+    """The first keys of a JSON document of which only the beginning is known, as far as they can be told."""
+    text = head.removeprefix(BOM).decode(errors="replace").lstrip()
+    if not text.startswith("{"):
+        return ()
+    decoder, found, place = json.JSONDecoder(), [], 1
+    try:
+        while True:
+            place = _skipped(text, place)
+            key, place = decoder.raw_decode(text, place)
+            if not isinstance(key, str):
+                break
+            found.append(key)
+            place = _skipped(text, place)
+            if text[place] != ":":
+                break
+            _, place = decoder.raw_decode(text, _skipped(text, place + 1))
+            place = _skipped(text, place)
+            if text[place] != ",":
+                break
+            place += 1
+    except (ValueError, IndexError, RecursionError):
+        # The beginning ends here.
+        return tuple(found)
+    return tuple(found)
+
+
+def _skipped(text: str, place: int) -> int:
+    while text[place] in " \t\r\n":
+        place += 1
+    return place

@@ -1,0 +1,298 @@
+"""Reads trajectories of SWE-agent (`.traj`, older and newer keys) and of mini-swe-agent (`.traj.json`).
+
+A trajectory is one run: the task, then steps of a thought, an action and what was observed. It has no id, so
+its name, its task and its first step stand for one.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.lines import whole_of
+from runlore.agents.transcripts.parsing import (
+    BROKEN,
+    NO_OBJECT,
+    UNKNOWN,
+    Plain,
+    bounded,
+    list_of,
+    moment,
+    object_of,
+    parsed,
+    shortened,
+    text_of,
+    whole_number,
+)
+from runlore.agents.transcripts.sniffing import top_keys
+from runlore.domain import limits
+from runlore.domain.journal import EventType
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunStatus
+from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.whose_words import TASK
+
+TOO_LARGE = "a document that is too large or damaged"
+
+_OWN_COMMAND_NAMES = (
+    "open create insert edit goto scroll_up scroll_down find_file search_dir search_file submit"
+    " str_replace_editor view_file filemap windowed_edit_replace think finish undo_edit exit_cost exit_format"
+    " exit_forfeit disassemble decompile connect_start connect_sendline connect_exec connect_stop debug_start"
+    " debug_add_breakpoint debug_continue debug_step debug_exec debug_stop"
+)
+# What its own tools are called; everything else is a command of the shell.
+_OWN_COMMANDS = frozenset(_OWN_COMMAND_NAMES.split())
+_MARKS = ("trajectory", "history", "environment", "messages", "trajectory_format")
+_FENCES = ("```mswea_bash_command", "```bash", "```sh")
+_RETURN_CODE = re.compile(r"\s{0,20}<returncode>\s{0,20}(-?\d{1,10})\s{0,20}</returncode>\s{0,20}")
+# What the harness puts behind an output.
+_PROMPT = re.compile(r"\n?\(Open file: [^\n]{0,600}\)\n\(Current directory: [^\n]{0,600}\)\nbash-\$\s{0,20}$")
+_PROMPT_CHARS_MAX = 1_400
+_OUTPUT = re.compile(r"<output>\n?(.*)</output>", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    thought: str = ""
+    name: str = ""
+    command: str = ""
+    answer: str | None = None
+    exit_code: int | None = None
+    at: object = None
+
+
+class SweAgentReader:
+    """Reads trajectories."""
+
+    agent = TranscriptAgent.SWE_AGENT
+
+    def recognises(self, head: bytes, path: str) -> bool:
+        """By its name, and by the keys that it begins with."""
+        keys = frozenset(top_keys(head))
+        if path.endswith(".traj"):
+            return not keys.isdisjoint(_MARKS)
+        if path.endswith(".traj.json"):
+            return head.lstrip()[:1] == b"[" or not keys.isdisjoint(_MARKS)
+        return path.endswith(".json") and "trajectory_format" in keys
+
+    def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
+        """Tell the run."""
+        told = _document(source, counts)
+        if told is None:
+            return
+        steps = _steps(told, counts)
+        task = _task(told)
+        if not task and not steps:
+            counts.lines += 1
+            counts.skip(UNKNOWN)
+            return
+        assembly.speak_of(_id(source, task, told))
+        assembly.folder = _folder(told)[: limits.PATH_CHARS_MAX]
+        assembly.model = _model(told)[: limits.MODEL_CHARS_MAX]
+        # The task is mostly an issue that somebody else wrote.
+        assembly.begin(shortened(task), moment(steps[0].at) if steps else None, said_by=TASK)
+        yield
+        for number, step in enumerate(steps, 1):
+            _tell(step, number, assembly)
+            yield
+        assembly.end(_status(told))
+
+
+def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
+    content = whole_of(source.path)
+    problem = ""
+    if content is None:
+        problem = TOO_LARGE
+    else:
+        counts.bytes += len(content)
+        try:
+            told = parsed(content)
+        except ValueError:
+            problem = BROKEN
+        else:
+            if type(told) is list:
+                return {"messages": told}
+            if type(told) is dict:
+                return told
+            problem = NO_OBJECT
+    counts.lines += 1
+    counts.skip(problem)
+    return None
+
+
+def _steps(told: Plain, counts: ReadCounts) -> list[_Step]:
+    trajectory = list_of(told.get("trajectory"))
+    if trajectory:
+        counts.lines += len(trajectory)
+        return [_trajectory_step(step, counts) for step in trajectory]
+    messages = list_of(told.get("messages")) or list_of(told.get("history"))
+    counts.lines += len(messages)
+    return list(_message_steps([object_of(message) for message in messages], counts))
+
+
+def _trajectory_step(told: object, counts: ReadCounts) -> _Step:
+    step = object_of(told)
+    if "action" not in step:
+        counts.skip(UNKNOWN)
+        return _Step()
+    action = text_of(step.get("action")).strip("\n")
+    return _Step(
+        thought=text_of(step.get("thought")) or text_of(step.get("response")),
+        name=_name(action),
+        command=action,
+        answer=text_of(step.get("observation")),
+    )
+
+
+def _message_steps(messages: list[Plain], counts: ReadCounts) -> Iterator[_Step]:
+    """The steps of a conversation: what the assistant does, and the messages that answer it."""
+    for place, message in enumerate(messages):
+        role = message.get("role")
+        if role == "assistant":
+            answers = _answers(messages, place + 1)
+            yield from _assistant_steps(message, answers)
+        elif type(role) is not str and message.get("type") != "function_call_output":
+            counts.skip(UNKNOWN)
+
+
+def _answers(messages: list[Plain], place: int) -> list[Plain]:
+    found = []
+    while place < len(messages) and messages[place].get("role") not in ("assistant", "system"):
+        found.append(messages[place])
+        place += 1
+    return found
+
+
+def _assistant_steps(message: Plain, answers: list[Plain]) -> Iterator[_Step]:
+    thought = _content(message.get("thought")) or _content(message.get("content"))
+    at = _at(message)
+    commands = _commands(message)
+    if not commands:
+        yield _Step(thought=thought, at=at)
+    for place, command in enumerate(commands):
+        answer = answers[place] if place < len(answers) else None
+        code, text = _observed(answer) if answer is not None else (None, None)
+        yield _Step(
+            thought=thought if place == 0 else "",
+            name=_name(command),
+            command=command,
+            answer=text,
+            exit_code=code,
+            at=at,
+        )
+
+
+def _commands(message: Plain) -> list[str]:
+    """What a message of the assistant runs: an action, calls of a tool, or the one block of shell in it."""
+    if action := text_of(message.get("action")).strip("\n"):
+        return [action]
+    commands: list[str] = []
+    for call in list_of(message.get("tool_calls")):
+        function = object_of(object_of(call).get("function"))
+        arguments = function.get("arguments")
+        try:
+            told = object_of(parsed(arguments.encode()) if type(arguments) is str else arguments)
+        except ValueError:
+            told = {}
+        commands += filter(None, [text_of(told.get("command"))])
+    if commands:
+        return commands
+    actions = list_of(object_of(message.get("extra")).get("actions"))
+    commands = [text_of(object_of(action).get("command")) for action in actions]
+    return [command for command in commands if command] or _fenced(_content(message.get("content")))
+
+
+def _fenced(text: str) -> list[str]:
+    """The command in the one block of shell; where there are several, the harness has refused them all."""
+    blocks = [block for fence in _FENCES for block in text.split(f"{fence}\n")[1:]]
+    return [blocks[0].partition("\n```")[0].strip("\n")] if len(blocks) == 1 else []
+
+
+def _observed(message: Plain) -> tuple[int | None, str]:
+    extra = object_of(message.get("extra"))
+    text = _content(message.get("content")) or text_of(message.get("output"))
+    code = whole_number(extra.get("returncode"))
+    if found := _RETURN_CODE.match(text):
+        code = int(found[1]) if code is None else code
+        text = text[found.end() :]
+        if inner := _OUTPUT.match(text):
+            text = inner[1]
+    prompt = _PROMPT.search(text, max(0, len(text) - _PROMPT_CHARS_MAX))
+    return code, text[: prompt.start()] if prompt else text
+
+
+def _tell(step: _Step, number: int, assembly: Assembly) -> None:
+    at = moment(step.at)
+    if thought := shortened(step.thought):
+        assembly.add(EventType.ASSISTANT_MESSAGE, {"text": thought}, at, chars=len(thought))
+    if not step.command:
+        return
+    id, command = f"step_{number}", shortened(step.command)
+    call: dict[str, JsonValue] = {"call_id": id, "name": step.name, "arguments": {"command": command}}
+    assembly.add(EventType.TOOL_CALL, call, at, chars=len(command))
+    if step.answer is not None:
+        result: dict[str, JsonValue] = {"call_id": id, "output": shortened(step.answer)}
+        if step.exit_code is not None:
+            result["exit_code"] = step.exit_code
+        assembly.add(EventType.TOOL_RESULT, result, at, chars=len(step.answer))
+
+
+def _name(action: str) -> str:
+    word = action.split(None, 1)[0] if action.split() else ""
+    return word if word in _OWN_COMMANDS else "bash"
+
+
+def _task(told: Plain) -> str:
+    """The first message in the user's role that is no demonstration."""
+    messages = list_of(told.get("history")) or list_of(told.get("messages"))
+    for message in map(object_of, messages):
+        if message.get("role") == "user" and not message.get("is_demo"):
+            return _content(message.get("content"))
+    return ""
+
+
+def _folder(told: Plain) -> str:
+    steps = list_of(told.get("trajectory"))
+    state = object_of(steps[0]).get("state") if steps else None
+    if type(state) is str:
+        try:
+            state = parsed(state.encode())
+        except ValueError:
+            state = None
+    return text_of(object_of(state).get("working_dir"))
+
+
+def _model(told: Plain) -> str:
+    config = object_of(object_of(told.get("info")).get("config"))
+    return text_of(object_of(config.get("model")).get("model_name"))
+
+
+def _status(told: Plain) -> RunStatus:
+    status = text_of(object_of(told.get("info")).get("exit_status")).lower()
+    if not status or "submitted" in status or status == "skipped":
+        return RunStatus.COMPLETED
+    return RunStatus.FAILED
+
+
+def _at(message: Plain) -> object:
+    return object_of(message.get("extra")).get("timestamp") or message.get("timestamp")
+
+
+def _id(source: TranscriptSource, task: str, told: Plain) -> str:
+    steps = list_of(told.get("trajectory")) or list_of(told.get("messages")) or list_of(told.get("history"))
+    first = next((step for step in map(object_of, steps) if step.get("role", "assistant") == "assistant"), {})
+    name = source.path.removesuffix(".gz").replace("\\", "/").rpartition("/")[2]
+    known = json.dumps([task, bounded(first)], sort_keys=True, default=str)
+    return f"{name}:{hashlib.sha256(known.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def _content(content: object) -> str:
+    if type(content) is str:
+        return content
+    if isinstance(content, Mapping):
+        return text_of(content.get("text"))
+    # A part is a text or an object, and never a list of parts.
+    texts = (part if type(part) is str else text_of(object_of(part).get("text")) for part in list_of(content))
+    return "\n".join(text for text in texts if text)

@@ -1,0 +1,235 @@
+"""`runlore learn`: reads the transcripts that people already have, and ends with skills worth keeping."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from runlore.cli.calls import Call
+from runlore.cli.failures import report
+from runlore.cli.options import shortened
+from runlore.cli.terminal import progress_bar
+from runlore.daemon import answers
+from runlore.daemon.clock import SystemClock
+from runlore.domain import limits
+from runlore.domain.errors import Invalid, RunloreError
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunId
+from runlore.domain.suggestion import StoredSuggestion
+from runlore.domain.timestamps import parse_time
+from runlore.domain.transcript import TranscriptSource
+from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from runlore.daemon.mining.findings import Findings, Reading
+    from runlore.daemon.mining.storing import Stored
+
+_AGO = re.compile("([0-9]{1,6})([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnOptions:
+    """What is read, and what becomes of it."""
+
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="Files and folders to read; without any, where the known agents keep theirs.",
+            show_default=False,
+        ),
+    ] = field(default_factory=list)
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="WHEN", help="Only what was changed since then, such as 7d, 24h or 2026-11-15."
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be found, and store nothing.")
+    ] = False
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE", help="Write what was found as an HTML page, too."),
+    ] = None
+    enhance: Annotated[
+        bool, typer.Option("--enhance", help="Have the configured model improve what was found.")
+    ] = False
+
+
+def learn(call: Call, options: LearnOptions) -> None:
+    """Find skills worth keeping in the sessions of your agents.
+
+    Reads transcripts of Claude Code, Codex, Gemini CLI, opencode, aider and SWE-agent, and chats in JSON
+    Lines, on from where it was left the last time. Nothing is saved as a skill: what is found waits for you
+    in `runlore skill suggestions list`. With --dry-run nothing at all is stored.
+    """
+    from runlore.cli.report.files import check_place
+    from runlore.daemon.mining.places import local_transcripts
+
+    if options.dry_run and options.enhance:
+        raise Invalid(
+            "a dry run asks no model and stores nothing, so there is nothing to enhance",
+            code="usage",
+            hint="leave out --dry-run or --enhance",
+        )
+    if options.report is not None:
+        check_place(options.report)
+    since = None if options.since is None else since_when(options.since, SystemClock().now())
+    sources = list(local_transcripts().find(options.paths, since=since))
+    if options.dry_run:
+        _show_dry(call, options, sources)
+    else:
+        _learn(call, options, sources)
+
+
+def since_when(text: str, now: datetime) -> datetime:
+    """A time, or how long ago: `7d`, `24h`, `2w`."""
+    ago = _AGO.fullmatch(text.strip())
+    try:
+        return parse_time(text) if ago is None else now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    except (Invalid, OverflowError):
+        raise Invalid(
+            f"{shortened(text)!r} is neither a time nor a while ago",
+            code="time.format",
+            hint="write it as 7d, 24h, 2026-11-15 or 2026-11-15T08:30:00Z",
+        ) from None
+
+
+def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+    from runlore.cli import learn_tables
+    from runlore.domain.suggesting.plain import suggestion_to_plain
+
+    try:
+        findings = _looked_through(call, sources)
+    except KeyboardInterrupt:
+        stopped = RunloreError(
+            "stopped; nothing was stored", code="learn.stopped", hint="the same command begins anew"
+        )
+        report(stopped, as_json=call.as_json)
+        raise
+    written = _written(options, findings, is_stored=False)
+    plain: dict[str, JsonValue] = {
+        "dry_run": True,
+        **_reading_to_plain(findings.reading),
+        "suggestions": [suggestion_to_plain(suggestion) for suggestion in findings.suggestions],
+        "left": dict(findings.left),
+        "report": written,
+    }
+    call.answer(plain, lambda: learn_tables.show_dry_run(findings, options.paths, report=written))
+
+
+def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+    from runlore.cli import learn_tables
+
+    try:
+        stored, answer, waiting, written = _stored(call, options, sources)
+    except KeyboardInterrupt:
+        stopped = RunloreError(
+            "stopped; what was read until then is stored",
+            code="learn.stopped",
+            hint="the same command goes on from there",
+        )
+        report(stopped, as_json=call.as_json)
+        raise
+    plain: dict[str, JsonValue] = {
+        "dry_run": False,
+        **_reading_to_plain(stored.reading),
+        "unchanged": stored.unchanged,
+        "stored": stored.stored,
+        "known": stored.known,
+        "left": dict(stored.reasons),
+        "suggestions": [answers.stored_suggestion_to_plain(each) for each in waiting],
+        "new": [each.suggestion.name for each in answer.new],
+        "seen_again": answer.seen_again,
+        "candidates": answer.candidates,
+        "suppressed": answer.suppressed,
+        "enhancing": answer.enhancing,
+        "paused": answer.paused,
+        "report": written,
+    }
+    call.answer(
+        plain, lambda: learn_tables.show_learned(stored, answer, waiting, paths=options.paths, report=written)
+    )
+
+
+def _stored(
+    call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]
+) -> "tuple[Stored, ops.SuggestAnswer, tuple[StoredSuggestion, ...], str | None]":
+    from runlore.daemon.mining.dry_run import look_again
+    from runlore.daemon.mining.places import local_transcripts
+    from runlore.daemon.mining.storing import imported_runs, store
+
+    with call.operations() as operations:
+        with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
+            stored = store(operations, local_transcripts(), sources, progress=progress)
+        with progress_bar("Looking for skills", hidden=call.as_json) as progress:
+            answer = operations.suggest(ops.SuggestRequest(enhance=options.enhance), progress)
+        waiting = _waiting(operations)
+        runs = frozenset[RunId]() if options.report is None else imported_runs(operations)
+    if options.report is None:
+        return stored, answer, waiting, None
+    with progress_bar("Writing the report", hidden=call.as_json) as progress:
+        suggestions = [each.suggestion for each in waiting]
+        findings = look_again(sources, suggestions, runs=runs, progress=progress)
+    return stored, answer, waiting, _written(options, findings, is_stored=True)
+
+
+def _waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
+    """All that waits in the review queue, the best first."""
+    found: list[StoredSuggestion] = []
+    cursor: str | None = None
+    while True:
+        page = operations.list_suggestions(ops.SuggestionsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
+        found.extend(page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            return tuple(found)
+
+
+def _looked_through(call: Call, sources: Sequence[TranscriptSource]) -> "Findings":
+    from runlore.daemon.mining.dry_run import look_through
+
+    with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
+        return look_through(sources, progress=progress)
+
+
+def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) -> str | None:
+    from runlore.cli.report.files import write_page
+    from runlore.cli.report.page import page
+
+    if options.report is None:
+        return None
+    return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
+
+
+def _reading_to_plain(reading: "Reading") -> dict[str, JsonValue]:
+    return {
+        "sessions": reading.sessions,
+        "runs": reading.runs,
+        "files": reading.files,
+        "lines": reading.lines,
+        "lines_skipped": reading.lines_skipped,
+        "bytes": reading.bytes,
+        "agents": [
+            {
+                "agent": agent.agent,
+                "files": agent.files,
+                "sessions": agent.sessions,
+                "runs": agent.runs,
+                "lines": agent.lines,
+                "bytes": agent.bytes,
+                "lines_skipped": agent.lines_skipped,
+                "skipped": dict(agent.skipped),
+            }
+            for agent in reading.agents
+        ],
+        "unsupported": [
+            {"path": each.path, "problem": each.problem, "looks_like": each.looks_like}
+            for each in reading.unread
+        ],
+    }

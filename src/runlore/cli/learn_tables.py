@@ -1,0 +1,184 @@
+"""What people see of `runlore learn`: the skills that were found, what was read for them, what to do next."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from runlore.cli.cells import counted
+from runlore.cli.skill_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.daemon.mining.findings import Findings, Reading, Unread
+from runlore.daemon.mining.places import looked_at
+from runlore.daemon.mining.storing import Stored
+from runlore.domain.excerpt import excerpt
+from runlore.domain.suggestion import StoredSuggestion, Suggestion
+from runlore.ports import operations as ops
+
+SHOWN_MAX = 40
+_PATHS_SHOWN_MAX = 1
+_COLUMNS = (
+    Column(title="NAME"),
+    Column(title="FOUND BY"),
+    Column(title="TIMES", right=True, labelled=True),
+    Column(title="SESSIONS", right=True, labelled=True),
+    Column(title="SCORE", right=True, labelled=True),
+    Column(title="FROM"),
+    Column(title="DESCRIPTION", wraps=True),
+)
+_AGENT_COLUMNS = (
+    Column(title="AGENT"),
+    *(
+        Column(title=title, right=True, labelled=True)
+        for title in ("FILES", "SESSIONS", "RUNS", "LINES", "UNDERSTOOD")
+    ),
+    Column(title="NOT UNDERSTOOD", wraps=True, labelled=True),
+)
+_LEFT = {
+    "unfinished": "may still be written; it is read the next time",
+    "paused": "capture is paused",
+    "folder": "capture is off for the folder",
+    "private": "the session is private",
+    "forgotten": "was forgotten",
+    "ended": "the session has ended",
+    "taken": "another run has its id",
+}
+
+
+def show_dry_run(findings: Findings, paths: Sequence[str], *, report: str | None) -> None:
+    """What a dry run found."""
+    if _show_nothing_found(findings.reading, paths):
+        _show_report(report)
+        return
+    _show_suggestions(findings.suggestions)
+    show_reading(findings.reading)
+    _show_left(findings.left)
+    _show_report(report)
+    if findings.suggestions:
+        say("This was a dry run: nothing was stored. What next:", "dim")
+        _show_next(shlex.join(["runlore", "learn", *paths]), "puts these into the review queue")
+    else:
+        say("This was a dry run: nothing was stored.", "dim")
+
+
+def show_learned(
+    stored: Stored,
+    answer: ops.SuggestAnswer,
+    waiting: Sequence[StoredSuggestion],
+    *,
+    paths: Sequence[str],
+    report: str | None,
+) -> None:
+    """What a storing run found, and what waits now."""
+    if not stored.unchanged and not waiting and _show_nothing_found(stored.reading, paths):
+        _show_report(report)
+        return
+    _show_suggestions([each.suggestion for each in waiting])
+    show_reading(stored.reading)
+    if stored.unchanged:
+        say(f"{counted(stored.unchanged, 'transcript')} had nothing new.", "dim")
+    known = f"; {stored.known:,} more were stored before" if stored.known else ""
+    say(f"Stored {counted(stored.stored, 'run')} (a run is one request and all that followed){known}.")
+    _show_left(stored.reasons)
+    _show_found(answer)
+    if answer.candidates:
+        say(f"{counted(answer.candidates, 'instruction')} without a command became learning candidates.")
+    if answer.enhancing:
+        say(f"{counted(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
+    _show_report(report)
+    if waiting:
+        say("What next:", "dim")
+        name = waiting[0].suggestion.name
+        _show_next(f"runlore skill suggestions show {name}", "shows one with its evidence")
+        _show_next(f"runlore skill suggestions skip {name}", "takes one out for good")
+
+
+def _show_found(answer: ops.SuggestAnswer) -> None:
+    if answer.paused:
+        say("Capture is paused: nothing new is stored or suggested.", "yellow")
+        _show_next("runlore capture resume", "lets it go on")
+        return
+    say(
+        f"Looked through {counted(answer.sessions, 'stored session')}:"
+        f" {counted(len(answer.new), 'new suggestion')}, {answer.seen_again:,} seen again."
+    )
+
+
+def show_reading(reading: Reading) -> None:
+    """What was read, by agent, and what was not."""
+    say("")
+    if reading.agents:
+        show_table(
+            _AGENT_COLUMNS,
+            [
+                (
+                    agent.agent,
+                    *(f"{number:,}" for number in (agent.files, agent.sessions, agent.runs, agent.lines)),
+                    agent.understood_text,
+                    ", ".join(f"{count:,} {why}" for why, count in sorted(agent.skipped.items())),
+                )
+                for agent in reading.agents
+            ],
+        )
+    _show_unread(reading.unread)
+
+
+def _show_nothing_found(reading: Reading, paths: Sequence[str]) -> bool:
+    """Whether nothing could be read at all; then that is said, with where it was looked for."""
+    if reading.agents:
+        return False
+    if paths:
+        say(f"No session of any agent was found in {', '.join(paths)}.")
+    else:
+        say("No session of any agent was found. Transcripts are looked for in:")
+        for place in looked_at():
+            say(f"  {place}", "dim")
+        say("Name a file or a folder where yours are: runlore learn PATH", "dim")
+    _show_unread(reading.unread)
+    return True
+
+
+def _show_suggestions(suggestions: Sequence[Suggestion]) -> None:
+    if not suggestions:
+        say("Nothing was repeated, recovered or corrected often enough to be worth a skill yet.")
+        return
+    show_table(_COLUMNS, [_row(suggestion) for suggestion in suggestions[:SHOWN_MAX]])
+    more = len(suggestions) - SHOWN_MAX
+    if more > 0:
+        say(f"And {more:,} more: --json tells all of them, --report FILE.html shows them.", "dim")
+
+
+def _row(suggestion: Suggestion) -> tuple[Cell, ...]:
+    return (
+        (suggestion.name, "bold"),
+        suggestion.heuristic.value,
+        f"{suggestion.times:,}",
+        f"{suggestion.sessions:,}",
+        str(suggestion.score.points),
+        ("outside", "yellow") if suggestion.provenance.tainted else "",
+        excerpt(suggestion.description, DESCRIPTION_CHARS_MAX),
+    )
+
+
+def _show_unread(unread: Sequence[Unread]) -> None:
+    """What has no reader or cannot be read, each kind once with the first files of it."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for each in unread:
+        kinds.setdefault((each.looks_like, each.problem), []).append(each.path)
+    for (looks_like, problem), paths in sorted(kinds.items()):
+        of = f" that look{'s' * (len(paths) == 1)} like {looks_like}" if looks_like else ""
+        shown = ", ".join(paths[:_PATHS_SHOWN_MAX])
+        more = f" and {len(paths) - _PATHS_SHOWN_MAX:,} more" if len(paths) > _PATHS_SHOWN_MAX else ""
+        say(f"Not read: {counted(len(paths), 'file')}{of} ({problem}): {shown}{more}", "yellow")
+
+
+def _show_left(reasons: Mapping[str, int]) -> None:
+    for reason, count in reasons.items():
+        say(f"Left alone: {counted(count, 'run')} ({_LEFT.get(reason, reason)}).", "dim")
+
+
+def _show_report(report: str | None) -> None:
+    if report is not None:
+        say(f"The report is in {report}")
+
+
+def _show_next(command: str, told: str) -> None:
+    say(f"  {command}  {told}", "dim")

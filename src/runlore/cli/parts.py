@@ -1,0 +1,90 @@
+"""The commands of `runlore` by name: each is loaded when it is called, so that none pays for the others."""
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.main import get_group
+
+from runlore.cli.usage import HelpfulGroup, group
+
+
+class Part(NamedTuple):
+    """Where a command or a group of commands is written, and what it is for, in the words of its own help."""
+
+    module: str
+    name: str
+    about: str
+
+
+PARTS = {
+    "up": Part("service", "up", "Start the daemon of a state root."),
+    "down": Part("service", "down", "End the daemon of a state root; what it has begun is finished."),
+    "logs": Part("service", "logs", "Show the log of the daemon."),
+    "status": Part("status", "status", "Show where the state lies, what it holds and what it does."),
+    "learn": Part("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
+    "why": Part("why", "why", "Show what a run was given, what was left out, and why."),
+    "backup": Part("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
+    "restore": Part("upkeep", "restore", "Read a backup into an empty store, with no daemon running."),
+    "doctor": Part("upkeep", "doctor", "Check that everything is whole, and repair what can be."),
+    "version": Part("version", "version", "Show the version."),
+    "memory": Part("memory", "memory", "Records: list, search, propose, review, undo, forget."),
+    "learning": Part("learning", "learning", "What was learned: candidates, learnings, feedback."),
+    "skill": Part("skill", "skill", "Skills that sessions have shown to be worth keeping."),
+    "session": Part("session", "session", "Conversations with agents: their runs, journals and memory."),
+    "policy": Part("policy", "policy", "What you have decided for everybody, versioned."),
+    "capture": Part("capture", "capture", "What of runs is stored and learned from."),
+    "token": Part("token", "token", "Who may call this Runlore, and as what."),
+    "jobs": Part("upkeep", "jobs", "Background work: what waits, runs or has failed."),
+}
+
+
+class Root(HelpfulGroup):
+    """The command itself. Its help is told without loading what it lists."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Loaded()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the table says it all
+        """The commands with what each is for."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, part.about) for name, part in PARTS.items()])
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """All commands by name, each made when somebody asks for it."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _made(name, PARTS[name])
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PARTS)
+
+    def __len__(self) -> int:
+        return len(PARTS)
+
+    def __setitem__(self, name: str, made: Any) -> None:
+        self._made[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+
+def _made(name: str, part: Part) -> Any:
+    from runlore.cli.calls import command
+
+    found = getattr(import_module(f"runlore.cli.{part.module}"), part.name)
+    if isinstance(found, typer.Typer):
+        made = get_group(found)
+        made.name = name
+        return made
+    alone = group("")
+    command(alone, name)(found)
+    return get_group(alone).commands[name]

@@ -1,0 +1,1 @@
+"""The report of `runlore learn`: one HTML page that needs nothing but itself."""

@@ -1,0 +1,245 @@
+"""One suggestion as a card: what it is, why it is suggested, how often it was seen, what to do with it."""
+
+from collections.abc import Sequence
+
+from runlore.cli.cells import counted, time_text
+from runlore.cli.report.markup import NOTHING, Markup, element, joined, lines, text
+from runlore.cli.report.prose import inline, prose
+from runlore.daemon.mining.findings import Example
+from runlore.domain.detectors.mined import Outcome, Step
+from runlore.domain.excerpt import excerpt
+from runlore.domain.suggestion import Suggestion
+
+_REQUEST_CHARS_MAX = 300
+_EVIDENCE_SHOWN_MAX = 8
+_PROJECTS_NAMED_MAX = 3
+_NUMBERS_SHOWN_MAX = 24
+_SEARCHED_CHARS_MAX = 2_000
+_MARKS = {
+    Outcome.SUCCEEDED: ("✓", "worked"),
+    Outcome.FAILED: ("✕", "failed"),
+    Outcome.REFUSED: ("⊘", "was refused"),
+    Outcome.UNKNOWN: ("·", "ended in a way that is not told"),
+}
+
+
+def card(suggestion: Suggestion, example: Example | None, *, is_stored: bool) -> Markup:
+    """The card of one suggestion."""
+    is_tainted = suggestion.provenance.tainted
+    return element(
+        "article",
+        _head(suggestion),
+        element("p", inline(suggestion.description), class_="description"),
+        _taint(suggestion) if is_tainted else NOTHING,
+        element(
+            "div",
+            element("div", _commands(suggestion), _parameters(suggestion), _body(suggestion)),
+            element("div", _why(suggestion), _seen(suggestion)),
+            class_="columns",
+        ),
+        _example(example) if example else NOTHING,
+        _choice(suggestion, is_stored=is_stored),
+        class_="card",
+        id=anchor(suggestion),
+        data_heuristic=suggestion.heuristic.value,
+        data_taint="yes" if is_tainted else "no",
+        data_words=_searched(suggestion),
+    )
+
+
+def anchor(suggestion: Suggestion) -> str:
+    """Where the card stands in the page."""
+    return f"skill-{suggestion.name}"
+
+
+def _head(suggestion: Suggestion) -> Markup:
+    points = suggestion.score.points
+    ring = element(
+        "svg",
+        element("circle", cx=18, cy=18, r=15.5, class_="track"),
+        element(
+            "circle",
+            cx=18,
+            cy=18,
+            r=15.5,
+            pathLength=100,
+            stroke_dasharray=f"{points} 100",
+            class_="arc",
+            transform="rotate(-90 18 18)",
+        ),
+        element("text", text(points), x=18, y=22, text_anchor="middle"),
+        viewBox="0 0 36 36",
+        class_="ring",
+        role="img",
+        aria_label=f"score {points} of 100",
+    )
+    badges = element(
+        "p",
+        element("span", text(suggestion.heuristic.value), class_="badge"),
+        element("span", text("from outside"), class_="badge taint")
+        if suggestion.provenance.tainted
+        else NOTHING,
+        class_="badges",
+    )
+    title = element("h3", element("a", text(suggestion.name), href=f"#{anchor(suggestion)}"))
+    return element("header", element("div", title, badges), ring)
+
+
+def _taint(suggestion: Suggestion) -> Markup:
+    sources = suggestion.provenance.sources
+    named = element("ul", *(element("li", element("code", text(source))) for source in sources))
+    said = "The conversation had read text from outside by then. Read it with care before you keep it."
+    return element("aside", element("p", text(said)), named if sources else NOTHING, class_="outside")
+
+
+def _commands(suggestion: Suggestion) -> Markup:
+    steps = [
+        element("li", element("pre", element("code", lines(command)), tabindex=0))
+        for command in suggestion.commands
+    ]
+    return (
+        joined(element("h4", text("Commands")), element("ol", *steps, class_="commands"))
+        if steps
+        else NOTHING
+    )
+
+
+def _parameters(suggestion: Suggestion) -> Markup:
+    if not suggestion.parameters:
+        return NOTHING
+    rows = [
+        joined(
+            element("dt", element("code", text(f"<{parameter.name}>"))),
+            element("dd", text("such as "), _codes(parameter.examples))
+            if parameter.examples
+            else element("dd", text("differs each time")),
+        )
+        for parameter in suggestion.parameters
+    ]
+    return joined(element("h4", text("Parameters")), element("dl", *rows, class_="parameters"))
+
+
+def _codes(texts: Sequence[str]) -> Markup:
+    pieces = [element("code", text(each)) for each in texts]
+    return joined(*(piece if not n else joined(text(", "), piece) for n, piece in enumerate(pieces)))
+
+
+def _body(suggestion: Suggestion) -> Markup:
+    summary = element("summary", text("The skill as it would be written"))
+    return element("details", summary, element("div", prose(suggestion.body), class_="prose"))
+
+
+def _why(suggestion: Suggestion) -> Markup:
+    rows = [
+        element(
+            "li",
+            element("b", text(f"{part.points:+d}"), class_="up" if part.points >= 0 else "down"),
+            element("span", text(part.reason)),
+        )
+        for part in suggestion.score.parts
+    ]
+    title = element("h4", text(f"Why: {suggestion.score.points} of 100"))
+    return joined(title, element("ul", *rows, class_="why"))
+
+
+def _seen(suggestion: Suggestion) -> Markup:
+    projects = {each.project: each.known_as for each in suggestion.evidence if each.project}
+    named = sorted(set(projects.values()))
+    often = f"{counted(suggestion.times, 'time')} in {counted(suggestion.sessions, 'session')}"
+    where = f", in {counted(len(projects), 'project')}" if projects else ""
+    if 0 < len(named) <= _PROJECTS_NAMED_MAX and all(named):
+        where = f", in {', '.join(named)}"
+    latest = list(reversed(suggestion.evidence))[:_EVIDENCE_SHOWN_MAX]
+    rows = [
+        element(
+            "li",
+            element("time", text(time_text(evidence.at)), datetime=time_text(evidence.at)),
+            element("code", text(evidence.run_id)),
+            element("span", text(f"events {_numbers(evidence.event_numbers)}")),
+        )
+        for evidence in latest
+    ]
+    return joined(
+        element("h4", text("Seen")),
+        element("p", element("b", text(often)), text(where)),
+        element(
+            "details",
+            element("summary", text("The latest evidence")),
+            element("ul", *rows, class_="evidence"),
+        )
+        if rows
+        else NOTHING,
+    )
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:_NUMBERS_SHOWN_MAX]))
+    more = len(numbers) - _NUMBERS_SHOWN_MAX
+    return f"{shown} and {more} more" if more > 0 else shown or "none"
+
+
+def _example(example: Example) -> Markup:
+    said = excerpt(" ".join(example.request.split()), _REQUEST_CHARS_MAX)
+    asked = element("blockquote", element("p", text(said))) if said else NOTHING
+    where = joined(
+        text(f"{example.agent}, {time_text(example.at)}, session "),
+        element("code", text(example.session_id)),
+        text(", run "),
+        element("code", text(example.run_id)),
+    )
+    steps = element("ol", *(_step(step) for step in example.steps), class_="steps")
+    return element(
+        "section",
+        element("h4", text("An example from the transcript")),
+        element("p", where, class_="where"),
+        asked,
+        steps,
+        class_="example",
+    )
+
+
+def _step(step: Step) -> Markup:
+    mark, told = _MARKS[step.outcome]
+    code = "" if step.exit_code is None else f", exit code {step.exit_code}"
+    return element(
+        "li",
+        element("span", text(f"event {step.number}"), class_="event"),
+        element(
+            "span", text(mark), class_=f"mark {step.outcome.value}", role="img", aria_label=f"{told}{code}"
+        ),
+        element(
+            "div",
+            element("pre", element("code", lines(step.text)), tabindex=0),
+            element("p", text(step.error), class_="error") if step.error else NOTHING,
+        ),
+    )
+
+
+def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
+    name = suggestion.name
+    if is_stored:
+        keep = joined(
+            text("It waits in the review queue: "),
+            element("code", text(f"runlore skill suggestions show {name}")),
+        )
+    else:
+        keep = joined(
+            element("code", text("runlore learn")),
+            text(" without --dry-run puts it into the review queue, and "),
+            element("code", text(f"runlore skill suggestions show {name}")),
+            text(" shows it there."),
+        )
+    skip = joined(
+        element("code", text(f"runlore skill suggestions skip {name}")),
+        text(" takes it out, and the same pattern does not come back."),
+    )
+    return element(
+        "footer",
+        element("p", element("b", text("Keep ")), keep),
+        element("p", element("b", text("Skip ")), skip),
+    )
+
+
+def _searched(suggestion: Suggestion) -> str:
+    words = " ".join([suggestion.name, suggestion.description, *suggestion.commands])
+    return words.lower()[:_SEARCHED_CHARS_MAX]

@@ -1,0 +1,286 @@
+"""The page: what was read, what it shows over time, and each suggestion with its evidence.
+
+One file without a network: its style and its script stand in it, a policy in its head forbids everything
+else, and it says all it has to say without the script, which only filters.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from importlib import resources
+
+from runlore.cli.cells import counted
+from runlore.cli.report.cards import anchor, card
+from runlore.cli.report.markup import NOTHING, Markup, element, joined, raw, text
+from runlore.cli.report.plots import Bar, Series, beside, gathered, over_time
+from runlore.daemon.mining.findings import AgentRead, Day, Findings, Reading
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.suggestion import Suggestion
+
+_TITLE = "Skills in your transcripts"
+_UNREAD_SHOWN_MAX = 200
+# A longer table would hide the cards below it.
+_GLANCE_OPEN_MAX = 12
+
+
+def page(findings: Findings, *, made_at: datetime, is_stored: bool) -> str:
+    """The whole page as a text. `is_stored` says whether the suggestions wait in a store."""
+    body = element(
+        "body",
+        element("a", text("Skip to the suggestions"), href="#suggestions", class_="skip"),
+        _header(findings, made_at, is_stored=is_stored),
+        element(
+            "main",
+            _plots(findings),
+            _suggestions(findings, is_stored=is_stored),
+            _reading(findings.reading),
+        ),
+        element("footer", element("p", text("Made by Runlore on this machine. Nothing was sent anywhere."))),
+        raw(_file("page.js"), "script"),
+    )
+    return f"<!DOCTYPE html>\n{element('html', _head(), body, lang='en')}\n"
+
+
+def _head() -> Markup:
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy()),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", text(f"{_TITLE} - Runlore")),
+        raw(_file("page.css"), "style"),
+    )
+
+
+def _policy() -> str:
+    """Nothing from anywhere but this one style and this one script."""
+    return (
+        f"default-src 'none'; style-src 'sha256-{_digest('page.css')}'; "
+        f"script-src 'sha256-{_digest('page.js')}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(name: str) -> str:
+    return base64.b64encode(hashlib.sha256(_file(name).encode()).digest()).decode()
+
+
+def _header(findings: Findings, made_at: datetime, *, is_stored: bool) -> Markup:
+    reading, days = findings.reading, findings.days
+    commands = sum(day.commands for day in days)
+    figures = [
+        _figure(len(findings.suggestions), "suggested skills", "first"),
+        _figure(reading.sessions, "sessions"),
+        _figure(reading.runs, "runs"),
+        _figure(commands, "commands"),
+        _figure(_share(sum(day.failures for day in days), commands), "of them failed"),
+        _figure(_share(sum(day.repeats for day in days), commands), "were done before"),
+    ]
+    span = f", from {_day(days[0].day)} to {_day(days[-1].day)}" if days else ""
+    agents = ", ".join(agent.agent for agent in reading.agents if agent.runs)
+    told = f"What {agents or 'no agent'} did in {counted(reading.sessions, 'session')}{span}."
+    stored = (
+        "The suggestions wait in the review queue; nothing is saved as a skill until you say so."
+        if is_stored
+        else "This was a dry run: nothing was stored."
+    )
+    return element(
+        "header",
+        element("p", text("Runlore"), class_="brand"),
+        element("h1", text(_TITLE)),
+        element("p", text(f"{told} {stored}"), class_="lead"),
+        element("p", text(f"Written on {_day(made_at)} at {made_at:%H:%M} UTC"), class_="written"),
+        element("dl", *figures, class_="figures"),
+        class_="top",
+    )
+
+
+def _figure(value: int | str, name: str, kind: str = "") -> Markup:
+    shown = value if isinstance(value, str) else f"{value:,}"
+    return element(
+        "div", element("dt", text(name)), element("dd", text(shown)), class_=f"figure {kind}".strip()
+    )
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "-"
+
+
+def _plots(findings: Findings) -> Markup:
+    days = findings.days
+    by_agent: dict[str, dict[date, int]] = {}
+    for day in days:
+        for agent, count in day.by_agent.items():
+            by_agent.setdefault(agent, {})[day.day] = count
+    heuristics = _heuristics(findings.suggestions)
+    return element(
+        "section",
+        element("h2", text("Over time")),
+        element(
+            "div",
+            over_time(
+                "Commands", "what agents ran, by agent; looking around is not counted", gathered(by_agent)
+            ),
+            over_time("Failures", "commands that failed", [_series("failed", "bad", days, "failures")]),
+            over_time(
+                "Repeats",
+                "commands that had been run before, with whatever values",
+                [
+                    _series("done before", "c2", days, "repeats"),
+                    Series(
+                        name="new",
+                        colour="c0",
+                        counts={day.day: day.commands - day.repeats for day in days},
+                    ),
+                ],
+            ),
+            element(
+                "div",
+                beside(
+                    "Suggestions",
+                    "by what found them",
+                    [Bar(name=name, number=count, colour="c3") for name, count in heuristics.items()],
+                ),
+                beside(
+                    "Runs",
+                    "by agent",
+                    [Bar(name=agent.agent, number=agent.runs) for agent in findings.reading.agents],
+                ),
+                class_="stack",
+            ),
+            class_="panels",
+        ),
+    )
+
+
+def _series(name: str, colour: str, days: Sequence[Day], field: str) -> Series:
+    return Series(name=name, colour=colour, counts={day.day: getattr(day, field) for day in days})
+
+
+def _heuristics(suggestions: Iterable[Suggestion]) -> Mapping[str, int]:
+    counts: dict[str, int] = {}
+    for suggestion in suggestions:
+        counts[suggestion.heuristic.value] = counts.get(suggestion.heuristic.value, 0) + 1
+    return {each.value: counts[each.value] for each in Heuristic if each.value in counts}
+
+
+def _suggestions(findings: Findings, *, is_stored: bool) -> Markup:
+    found = findings.suggestions
+    title = element("h2", text("Suggestions"), id="suggestions")
+    if not found:
+        none = "Nothing was repeated, recovered, corrected or asked for often enough to be worth a skill yet."
+        return element("section", title, element("p", text(none), class_="none"))
+    cards = [card(each, findings.examples.get(each.pattern), is_stored=is_stored) for each in found]
+    return element("section", title, _filter(found), _glance(found), *cards)
+
+
+def _filter(found: Sequence[Suggestion]) -> Markup:
+    """Shown by the script alone: without it there is nothing to filter with."""
+    choices = [
+        element("option", text("every kind"), value=""),
+        *(
+            element("option", text(f"{name} ({count})"), value=name)
+            for name, count in _heuristics(found).items()
+        ),
+    ]
+    return element(
+        "form",
+        element("label", text("Find "), element("input", type="search", id="find", autocomplete="off")),
+        element("label", text("Kind "), element("select", *choices, id="kind")),
+        element("label", element("input", type="checkbox", id="clean"), text(" without those from outside")),
+        element("output", text(counted(len(found), "suggestion")), id="shown", aria_live="polite"),
+        class_="filter",
+        hidden=True,
+    )
+
+
+def _glance(found: Sequence[Suggestion]) -> Markup:
+    head = element(
+        "tr",
+        *(element("th", text(name), scope="col") for name in ("Skill", "Kind", "Times", "Sessions", "Score")),
+    )
+    rows = [
+        element(
+            "tr",
+            element(
+                "td",
+                element("a", text(each.name), href=f"#{anchor(each)}"),
+                element("span", text("from outside"), class_="badge taint")
+                if each.provenance.tainted
+                else NOTHING,
+            ),
+            element("td", text(each.heuristic.value)),
+            element("td", text(f"{each.times:,}")),
+            element("td", text(f"{each.sessions:,}")),
+            element("td", text(each.score.points)),
+            data_for=anchor(each),
+        )
+        for each in found
+    ]
+    table = element("table", element("thead", head), element("tbody", *rows), class_="glance")
+    return element(
+        "details",
+        element("summary", text("All at a glance")),
+        element("div", table, class_="wide panel"),
+        open=len(found) <= _GLANCE_OPEN_MAX,
+    )
+
+
+def _reading(reading: Reading) -> Markup:
+    names = ("Agent", "Files", "Sessions", "Runs", "Lines", "Understood", "Not understood")
+    head = element("tr", *(element("th", text(name), scope="col") for name in names))
+    table = element(
+        "table",
+        element("thead", head),
+        element("tbody", *(_agent_row(agent) for agent in reading.agents)),
+        class_="reading",
+    )
+    return element(
+        "section",
+        element("h2", text("What was read")),
+        element("div", table, class_="wide panel") if reading.agents else NOTHING,
+        _unread(reading),
+    )
+
+
+def _agent_row(agent: AgentRead) -> Markup:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(agent.skipped.items()))
+    numbers = (agent.files, agent.sessions, agent.runs, agent.lines)
+    return element(
+        "tr",
+        element("th", text(agent.agent), scope="row"),
+        *(element("td", text(f"{number:,}")) for number in numbers),
+        element("td", text(agent.understood_text)),
+        element("td", text(reasons or "-")),
+    )
+
+
+def _unread(reading: Reading) -> Markup:
+    if not reading.unread:
+        return NOTHING
+    shown = reading.unread[:_UNREAD_SHOWN_MAX]
+    rows = [
+        element(
+            "li",
+            element("code", text(each.path)),
+            text(f": {each.problem}"),
+            text(f" (it looks like {each.looks_like})") if each.looks_like else NOTHING,
+        )
+        for each in shown
+    ]
+    more = len(reading.unread) - len(shown)
+    return joined(
+        element("h3", text("Found and not read")),
+        element("ul", *rows, class_="unread"),
+        element("p", text(f"And {more:,} more.")) if more else NOTHING,
+    )

@@ -1,0 +1,90 @@
+"""`runlore skill suggestions`: the skills that sessions suggest, and what is decided about them."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, skill_tables
+from runlore.cli.calls import Call, command
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.suggestion import SuggestionState
+from runlore.ports import operations as ops
+
+skill = group("Skills that sessions have shown to be worth keeping.")
+suggestions = group("Suggested skills: the review queue.")
+skill.add_typer(suggestions, name="suggestions")
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The suggestion's name, or its id.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionOptions:
+    """What the list of suggestions narrows by."""
+
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help=f"Only this state: {', '.join(SuggestionState)}; waiting if left out. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    heuristic: Annotated[
+        list[str],
+        typer.Option(
+            "--heuristic",
+            metavar="NAME",
+            help=f"Only of this detector: {', '.join(Heuristic)}. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+
+
+@command(suggestions, "list")
+def list_suggestions(call: Call, where: SuggestionOptions, page: options.PageOptions) -> None:
+    """List suggested skills, the best first.
+
+    Those that wait for a decision unless a state is named.
+    """
+    request = ops.SuggestionsRequest(
+        states=options.words(SuggestionState, where.state, "state"),
+        heuristics=options.words(Heuristic, where.heuristic, "heuristic"),
+        limit=page.read_limit(),
+        cursor=page.cursor,
+    )
+    with call.operations() as operations:
+        found = operations.list_suggestions(request)
+    call.answer(answers.suggestions_to_plain(found), lambda: skill_tables.show_suggestions(found))
+
+
+@command(suggestions, "show")
+def show(call: Call, name: NameArgument) -> None:
+    """Show one suggested skill and its evidence.
+
+    With its whole text, and the reasons of its score.
+    """
+    with call.operations() as operations:
+        stored = operations.get_suggestion(name)
+    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_suggestion(stored))
+
+
+@command(suggestions, "skip")
+def skip(call: Call, name: NameArgument) -> None:
+    """Take a suggestion out of the queue.
+
+    The same pattern does not come back under another name.
+    """
+    with call.operations() as operations:
+        stored = operations.skip_suggestion(operations.get_suggestion(name).suggestion_id)
+    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_move("Skipped", stored))
+
+
+@command(suggestions, "reset")
+def reset(call: Call, name: NameArgument) -> None:
+    """Let a skipped suggestion wait again."""
+    with call.operations() as operations:
+        stored = operations.reset_suggestion(operations.get_suggestion(name).suggestion_id)
+    call.answer(
+        answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_move("Waiting again:", stored)
+    )

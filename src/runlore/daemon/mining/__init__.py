@@ -1,0 +1,1 @@
+"""Transcripts of other agents on this machine: found, read, mined, and brought into the store."""

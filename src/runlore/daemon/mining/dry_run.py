@@ -1,0 +1,237 @@
+"""A dry run: transcripts are read, mined and looked through in this command alone, and nothing is stored.
+
+Files are read by as many processes as the machine has cores, where there is enough to read; what comes of
+them is put together in the order of the files, so that it is the same however many read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from runlore.daemon.mining.findings import Example, Findings
+from runlore.daemon.mining.folders import told_folder
+from runlore.daemon.mining.mishaps import contained
+from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.pool import Task, Told, cores, worked
+from runlore.daemon.mining.sources import Folders, SourceRead, in_order, read_source
+from runlore.daemon.mining.sums import Sums, readable, shown
+from runlore.daemon.mining.tally import Tally
+from runlore.domain import limits
+from runlore.domain.detectors.cross_session import CrossSession
+from runlore.domain.detectors.earlier_reads import first_reads
+from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggestion import Suggestion
+from runlore.domain.transcript import TranscriptSource
+from runlore.ports.operations import Progress, unwatched
+from runlore.ports.transcripts import Transcripts
+
+# Below this much, starting processes takes longer than they save.
+ALONE_BYTES_MAX = 8 * 1024**2
+BUNDLE_BYTES = 1024**2
+BUNDLE_FILES_MAX = 64
+# Where something went wrong that is of no file.
+TOGETHER = "(several sessions together)"
+
+
+def look_through(
+    sources: Sequence[TranscriptSource], *, workers: int | None = None, progress: Progress = unwatched
+) -> Findings:
+    """Read these sources and answer with what they show. `workers` are as many as there are cores."""
+    gathered = _gathered(sources, _Gathered(sums=Sums()), workers=workers, progress=progress)
+    sessions = gathered.in_order()
+    return gathered.findings(suggestions_of(gathered.matches(sessions)), sessions)
+
+
+def look_again(
+    sources: Sequence[TranscriptSource],
+    suggestions: Iterable[Suggestion],
+    *,
+    runs: frozenset[RunId],
+    progress: Progress = unwatched,
+) -> Findings:
+    """What these sources tell of runs that a store has, beside what waits there. All others are neither
+    counted nor quoted: what was forgotten, what was never stored."""
+    gathered = _gathered(sources, _Gathered(sums=Sums(), only=runs), workers=None, progress=progress)
+    return gathered.findings(tuple(suggestions), gathered.in_order())
+
+
+def _gathered(
+    sources: Sequence[TranscriptSource],
+    gathered: "_Gathered",
+    *,
+    workers: int | None,
+    progress: Progress,
+) -> "_Gathered":
+    known = readable(sources, gathered.sums)
+    for source, read in _read_all(known, workers, progress):
+        gathered.add(source, read)
+    return gathered
+
+
+def examples_of(
+    suggestions: Iterable[Suggestion], sessions: Mapping[SessionId, Sequence[MinedRun]]
+) -> dict[str, Example]:
+    """For each pattern the latest time that it was seen, as far as these sessions tell it."""
+    runs = {run.run_id: run for mined in sessions.values() for run in mined}
+    return {
+        suggestion.pattern: example
+        for suggestion in suggestions
+        if (example := _example(suggestion, runs)) is not None
+    }
+
+
+@dataclass(kw_only=True)
+class _Gathered:
+    """What came of all sources so far, in their order; of these runs alone, where any are named."""
+
+    sums: Sums
+    only: frozenset[RunId] | None = None
+    tally: Tally = field(default_factory=Tally)
+    left: Counter[str] = field(default_factory=Counter)
+    _sessions: dict[SessionId, dict[int, MinedRun]] = field(default_factory=dict)
+    _earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
+    # What a session shows, where one source tells all of it; None where several do.
+    _matches: dict[SessionId, tuple[Match, ...] | None] = field(default_factory=dict)
+
+    def add(self, source: TranscriptSource, read: SourceRead) -> None:
+        """Take what came of the next source. A run that an earlier one has told is not taken again."""
+        self.sums.add(source, read.counts)
+        for problem in dict.fromkeys(read.problems):
+            self.sums.add_unread(source, problem)
+        self.left.update(read.left)
+        tallies = [tally for tally in read.tallies if self._is_taken(tally.run_id)]
+        for tally in tallies:
+            self.sums.add_run(source, tally.session_id, tally.run_id)
+        self.tally.add(tallies)
+        for session_id, latest in read.sessions.items():
+            is_first = session_id not in self._sessions and session_id not in self._earlier
+            self._matches[session_id] = read.matches[session_id] if is_first else None
+            runs = self._sessions.setdefault(session_id, {})
+            for ordinal, mined in latest:
+                if self._is_taken(mined.run_id):
+                    runs.setdefault(ordinal, mined)
+            for ordinal in sorted(runs)[: -limits.SESSION_RUNS_MINED_MAX]:
+                self._note(session_id, runs.pop(ordinal).outside)
+        for session_id, reads in read.earlier.items():
+            self._note(session_id, reads)
+            if session_id in self._sessions and session_id not in read.sessions:
+                # It was looked through without knowing of these.
+                self._matches[session_id] = None
+
+    def _note(self, session_id: SessionId, reads: tuple[OutsideRead, ...]) -> None:
+        if reads:
+            self._earlier[session_id] = first_reads((*self._earlier.get(session_id, ()), *reads))
+
+    def findings(
+        self, suggestions: tuple[Suggestion, ...], sessions: Mapping[SessionId, Sequence[MinedRun]]
+    ) -> Findings:
+        """All of it, with what is suggested."""
+        return Findings(
+            reading=self.sums.reading(),
+            left=dict(sorted(self.left.items())),
+            days=self.tally.days(),
+            suggestions=suggestions,
+            examples=examples_of(suggestions, sessions),
+        )
+
+    def _is_taken(self, run_id: RunId) -> bool:
+        return self.only is None or run_id in self.only
+
+    def in_order(self) -> dict[SessionId, tuple[MinedRun, ...]]:
+        """The sessions by their ids, each with its runs in order."""
+        return {
+            session_id: in_order(runs, self._earlier.get(session_id, ()))
+            for session_id, runs in sorted(self._sessions.items())
+        }
+
+    def matches(self, sessions: Mapping[SessionId, Sequence[MinedRun]]) -> list[Match]:
+        """What each session shows, and what all of them show together."""
+        across = CrossSession()
+        found: list[Match] = []
+        for session_id, runs in sessions.items():
+            told = self._matches[session_id]
+            with contained(self._note_mishap):
+                found.extend(matches_of_session(runs) if told is None else told)
+                across.add(runs)
+        with contained(self._note_mishap):
+            found.extend(across.matches())
+        return found
+
+    def _note_mishap(self, problem: str) -> None:
+        self.sums.add_mishap(TOGETHER, problem)
+
+
+def _read_all(
+    sources: Sequence[TranscriptSource], workers: int | None, progress: Progress
+) -> "list[tuple[TranscriptSource, SourceRead]]":
+    total = sum(source.bytes for source in sources)
+    if workers is None:
+        workers = cores() if total > ALONE_BYTES_MAX else 1
+    tasks = [Task(job=source, name=shown(source.path)) for source in sources]
+    done: Counter[int] = Counter()
+    so_far = 0
+
+    def told(place: int, read_bytes: int) -> None:
+        nonlocal so_far
+        # What is packed is longer than its file.
+        read = min(read_bytes, sources[place].bytes)
+        so_far += read - done[place]
+        done[place] = read
+        progress(so_far, total)
+
+    reads: dict[int, SourceRead] = {}
+    for place, read in worked(_read, tasks, bundles=_bundles(sources), workers=workers, told=told):
+        reads[place] = read
+        told(place, sources[place].bytes)
+    return [(source, reads[place]) for place, source in enumerate(sources)]
+
+
+def _read(source: TranscriptSource, told: Told) -> SourceRead:
+    """What each process does."""
+    transcripts, folders = _own()
+    return read_source(transcripts, source, folders, told)
+
+
+@cache
+def _own() -> tuple[Transcripts, Folders]:
+    return local_transcripts(), Folders(told_folder)
+
+
+def _bundles(sources: Sequence[TranscriptSource]) -> list[list[int]]:
+    """Small files together, so that handing them out does not take longer than reading them; the largest
+    first, so that none is begun when the others have ended."""
+    bundles: list[list[int]] = []
+    room = 0
+    for place in sorted(range(len(sources)), key=lambda place: (-sources[place].bytes, place)):
+        size = sources[place].bytes
+        if not bundles or size > room or len(bundles[-1]) >= BUNDLE_FILES_MAX:
+            bundles.append([])
+            room = BUNDLE_BYTES
+        bundles[-1].append(place)
+        room -= size
+    return bundles
+
+
+def _example(suggestion: Suggestion, runs: Mapping[RunId, MinedRun]) -> Example | None:
+    """The latest evidence whose run is at hand."""
+    for evidence in reversed(suggestion.evidence):
+        run = runs.get(evidence.run_id)
+        if run is None:
+            continue
+        numbers = frozenset(evidence.event_numbers)
+        return Example(
+            agent=run.agent,
+            session_id=run.session_id,
+            run_id=run.run_id,
+            project=run.project,
+            at=evidence.at,
+            request=run.request.own if run.request else "",
+            steps=tuple(step for step in run.steps if step.number in numbers),
+        )
+    return None

@@ -1,0 +1,122 @@
+"""What reading transcripts came to, as plain values: nothing of a reader or of a store is in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from runlore.domain.detectors.mined import Step
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.suggestion import Suggestion
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentRead:
+    """What was read of one agent. `skipped` counts the lines that were not understood, by reason."""
+
+    agent: str
+    files: int = 0
+    lines: int = 0
+    bytes: int = 0
+    sessions: int = 0
+    runs: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def lines_skipped(self) -> int:
+        """How many lines were not understood."""
+        return sum(self.skipped.values())
+
+    @property
+    def understood(self) -> float:
+        """The share of its lines that were understood; nothing read is nothing missed."""
+        return 1 - self.lines_skipped / self.lines if self.lines else 1.0
+
+    @property
+    def understood_text(self) -> str:
+        """The share in percent, rounded down: one line that was not understood is never 100."""
+        missed = -(-10_000 * self.lines_skipped // self.lines) if self.lines else 0
+        return f"{(10_000 - missed) / 100:.2f} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """Something that was found and not read, and why; `looks_like` names the agent it may be of."""
+
+    path: str
+    problem: str
+    looks_like: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What was looked at, and what was read of it."""
+
+    agents: tuple[AgentRead, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def files(self) -> int:
+        """How many files were read."""
+        return sum(agent.files for agent in self.agents)
+
+    @property
+    def lines(self) -> int:
+        """How many lines were read."""
+        return sum(agent.lines for agent in self.agents)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes were read."""
+        return sum(agent.bytes for agent in self.agents)
+
+    @property
+    def sessions(self) -> int:
+        """Of how many sessions anything was read."""
+        return sum(agent.sessions for agent in self.agents)
+
+    @property
+    def runs(self) -> int:
+        """How many runs were read."""
+        return sum(agent.runs for agent in self.agents)
+
+    @property
+    def lines_skipped(self) -> int:
+        """How many lines were not understood."""
+        return sum(agent.lines_skipped for agent in self.agents)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Day:
+    """What agents did on one day: commands that do something, those that failed, those done before."""
+
+    day: date
+    commands: int
+    failures: int
+    repeats: int
+    by_agent: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One time that a pattern was seen, as its transcript tells it, redacted."""
+
+    agent: str
+    session_id: SessionId
+    run_id: RunId
+    project: str
+    at: datetime
+    request: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What a look over transcripts found. `examples` are by the pattern of their suggestion; `left` counts
+    the runs that were left alone, by reason."""
+
+    reading: Reading
+    left: Mapping[str, int] = field(default_factory=dict)
+    days: tuple[Day, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    examples: Mapping[str, Example] = field(default_factory=dict)

@@ -1,0 +1,109 @@
+"""What is read of one source: its runs, mined and counted. Any process does it, and each the same."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runlore.daemon.mining.mishaps import contained
+from runlore.daemon.mining.tally import RunTally, tally_of
+from runlore.domain import limits
+from runlore.domain.detectors.earlier_reads import LEFT_OUT, first_reads, with_earlier
+from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.session import SessionId
+from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptSource
+from runlore.flow.capture.importing import Left, ToldFolder
+from runlore.ports.transcripts import Transcripts
+
+# How often is told how far a source has been read.
+_TOLD_EVERY_BYTES = 1024**2
+
+
+@dataclass(kw_only=True)
+class SourceRead:
+    """What came of one source. Of each session the latest runs are kept, as many as the detectors look at, by
+    their ordinals; all of them are counted, and what the others read from outside is in `earlier`. `matches`
+    are what each session shows by these runs alone. `problems` are where Runlore itself went wrong: what was
+    read until then stands."""
+
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    sessions: dict[SessionId, "deque[tuple[int, MinedRun]]"] = field(default_factory=dict)
+    earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
+    tallies: list[RunTally] = field(default_factory=list)
+    left: Counter[str] = field(default_factory=Counter)
+    matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def keep(self, ordinal: int, mined: MinedRun) -> None:
+        """Take one run."""
+        latest = self.sessions.setdefault(mined.session_id, deque())
+        latest.append((ordinal, mined))
+        if len(latest) > limits.SESSION_RUNS_MINED_MAX:
+            self._note(mined.session_id, latest.popleft()[1].outside)
+        self.tallies.append(tally_of(mined))
+
+    def leave(self, run: ToldRun) -> None:
+        """Leave a run out: whatever it read, nobody knows."""
+        self.left[Left.FOLDER.value] += 1
+        self._note(run.session_id, (OutsideRead(number=run.first_number, source=LEFT_OUT),))
+
+    def _note(self, session_id: SessionId, reads: tuple[OutsideRead, ...]) -> None:
+        if reads:
+            self.earlier[session_id] = first_reads((*self.earlier.get(session_id, ()), *reads))
+
+
+class Folders:
+    """Which project a folder is of, and whether it may be learned from; each is looked at once."""
+
+    def __init__(self, look: Callable[[str], ToldFolder]) -> None:
+        self._look = look
+        self._known: dict[str, ToldFolder] = {}
+
+    def of(self, folder: str) -> ToldFolder:
+        """What is known of a folder."""
+        if folder not in self._known:
+            self._known[folder] = self._look(folder)
+        return self._known[folder]
+
+
+def read_source(
+    transcripts: Transcripts, source: TranscriptSource, folders: Folders, told: Callable[[int], None]
+) -> SourceRead:
+    """Read a source from its beginning, and mine each run of it."""
+    read = SourceRead()
+    with contained(read.problems.append):
+        _mine(transcripts, source, read, folders=folders, told=told)
+    for session_id, latest in read.sessions.items():
+        read.matches[session_id] = ()
+        with contained(read.problems.append):
+            runs = in_order(dict(latest), read.earlier.get(session_id, ()))
+            read.matches[session_id] = matches_of_session(runs)
+    return read
+
+
+def _mine(
+    transcripts: Transcripts,
+    source: TranscriptSource,
+    read: SourceRead,
+    *,
+    folders: Folders,
+    told: Callable[[int], None],
+) -> None:
+    last_told = 0
+    for run in transcripts.read(source, read.counts):
+        folder = folders.of(run.folder)
+        if folder.capture:
+            mined = mined_told(run, project=folder.project, project_name=folder.project_name)
+            read.keep(run.ordinal, mined)
+        else:
+            read.leave(run)
+        if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:
+            last_told = read.counts.bytes
+            told(last_told)
+
+
+def in_order(runs: Mapping[int, MinedRun], earlier: Sequence[OutsideRead]) -> tuple[MinedRun, ...]:
+    """The runs of a session by their ordinals, with what others of it read."""
+    return with_earlier([runs[ordinal] for ordinal in sorted(runs)], earlier)

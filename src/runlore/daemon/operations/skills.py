@@ -1,0 +1,198 @@
+"""Skills learned from transcripts: runs brought in, what they suggest, and what people decide about that."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from runlore.daemon.acts import Call, Done
+from runlore.daemon.jobs import learning_skills
+from runlore.daemon.lookups import askable
+from runlore.daemon.mining.folders import told_folder
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.requests import checked_limit
+from runlore.daemon.run_ends import remembering
+from runlore.domain import limits
+from runlore.domain.audit import Act
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
+from runlore.domain.told_bounds import check_position, check_told
+from runlore.domain.transcript import Position
+from runlore.flow.pipeline.importing import Came, Importing
+from runlore.flow.skills.deciding import decide
+from runlore.flow.skills.turn import suggestions_turn
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections, Transaction
+
+_SOURCES_MAX = 10_000
+_WAITING = frozenset({SuggestionState.WAITING})
+_PAUSED = "paused"
+# The numbers that answers tell, as they are kept with a key.
+_BROUGHT = ("stored", "known", "left", "sessions", "events")
+_FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhancing", _PAUSED)
+_BECAUSE = "left: "
+
+
+class SkillActs(Bound):
+    """Transcripts, and what is suggested."""
+
+    @operation
+    def import_runs(self, request: ops.RunsToImport) -> ops.ImportedRuns:
+        """Bring runs of another agent in. A run is known by its id, so that repeating it changes nothing."""
+        _check_source(request.source)
+        for run in request.runs:
+            check_told(run)
+        if request.position is not None:
+            check_position("position", request.position)
+        importing = Importing(
+            remembering=remembering(self.parts), actor=self.caller.actor, holder=self.parts.process_id
+        )
+        folders = {folder: told_folder(folder) for folder in {run.folder for run in request.runs}}
+        batch = importing.prepared(request, folders)
+        came: list[Came] = []
+
+        def do(tx: Transaction, _act: Act) -> Done[ops.ImportedRuns]:
+            came.append(importing.bring_in(tx, batch))
+            answer = came[-1].answer()
+            # Under the names of what was stored, so that it goes when any of that is forgotten.
+            runs = [brought.run for brought in came[-1].stored]
+            names: dict[str, int] = {name: 0 for run in runs for name in (run.run_id, run.session_id)}
+            return Done(answer=answer, numbers={**names, **_imported_numbers(answer)})
+
+        call = Call(operation="import_runs", request=request, key=request.idempotency_key)
+        answer = self.acting.perform_counted(call, do, _imported_again)
+        for each in came:
+            importing.remember(each)
+        return answer
+
+    @operation
+    def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:
+        """How far these sources have been read."""
+        if len(sources) > _SOURCES_MAX:
+            raise Invalid(
+                f"there are {len(sources):,} sources, more than {_SOURCES_MAX:,}",
+                code="transcript.sources",
+                hint="ask for some of them at a time",
+            )
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.transcript_positions.get_many(sources)
+
+    @operation
+    def suggest(
+        self, request: ops.SuggestRequest, progress: ops.Progress = ops.unwatched
+    ) -> ops.SuggestAnswer:
+        """Run the detectors over all that was mined. A pattern is suggested once, however often."""
+        call = Call(operation="suggest", request=request, key=request.idempotency_key)
+        before = self.acting.counted_before(call, _suggested_again)
+        if before is not None:
+            return before
+        answer = learning_skills(self.parts).suggest(enhance=request.enhance, progress=progress)
+
+        def do(_tx: Transaction, _act: Act) -> Done[ops.SuggestAnswer]:
+            new: dict[str, int] = {stored.suggestion_id: 0 for stored in answer.new}
+            return Done(
+                answer=answer, numbers={**new, **{name: int(getattr(answer, name)) for name in _FOUND}}
+            )
+
+        return self.acting.perform_counted(call, do, _suggested_again)
+
+    @operation
+    def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:
+        """Suggestions, the best first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        with self.parts.store.snapshot() as snapshot:
+            found = snapshot.suggestions.page(
+                limit=limit + 1,
+                after=_place(request.cursor),
+                states=request.states or _WAITING,
+                heuristics=request.heuristics or None,
+            )
+        items = found[:limit]
+        return ops.SuggestionPage(items=items, next_cursor=_cursor(items[-1]) if len(found) > limit else None)
+
+    @operation
+    def get_suggestion(self, name: str) -> StoredSuggestion:
+        """One suggestion by its name or id."""
+        with self.parts.store.snapshot() as snapshot:
+            return _found(snapshot, name)
+
+    @operation
+    def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
+        """Take one out of the queue."""
+        return self._decided(suggestion_id, SuggestionMove.SKIP)
+
+    @operation
+    def reset_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
+        """Let a skipped one wait again."""
+        return self._decided(suggestion_id, SuggestionMove.RESET)
+
+    def _decided(self, suggestion_id: SuggestionId, move: SuggestionMove) -> StoredSuggestion:
+        with self.parts.store.transaction() as tx:
+            suggestions_turn(tx)
+            act = Act(actor=self.caller.actor, at=self.parts.clock.now())
+            return decide(tx, _found(tx, suggestion_id), move, act)
+
+
+def _found(collections: Collections, name: str) -> StoredSuggestion:
+    """A suggestion by its name, else by its id."""
+    asked = askable(name, "suggestion")
+    named = collections.suggestions.find(name=asked)
+    return named or collections.suggestions.get(SuggestionId(asked))
+
+
+def _check_source(source: str) -> None:
+    if not check_text("the source", source).strip() or len(source) > limits.ID_CHARS_MAX:
+        raise Invalid(
+            f"the source is blank or longer than {limits.ID_CHARS_MAX} characters",
+            code="transcript.source",
+            hint="give a digest of where the runs come from",
+        )
+
+
+def _imported_numbers(answer: ops.ImportedRuns) -> dict[str, int]:
+    told = {name: getattr(answer, name) for name in _BROUGHT}
+    return {**told, **{f"{_BECAUSE}{reason}": number for reason, number in answer.reasons.items()}}
+
+
+def _imported_again(_tx: Transaction, numbers: Mapping[str, int]) -> ops.ImportedRuns:
+    reasons = {
+        name.removeprefix(_BECAUSE): number for name, number in numbers.items() if name.startswith(_BECAUSE)
+    }
+    stored, known, left, sessions, events = (numbers.get(name, 0) for name in _BROUGHT)
+    return ops.ImportedRuns(
+        stored=stored, known=known, left=left, sessions=sessions, events=events, reasons=reasons
+    )
+
+
+def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.SuggestAnswer:
+    """What was found then, without what was forgotten since."""
+    new: list[StoredSuggestion] = []
+    for name in numbers:
+        if name not in _FOUND:
+            with suppress(NotFound):
+                new.append(tx.suggestions.get(SuggestionId(name)))
+    counts = {name: numbers.get(name, 0) for name in _FOUND if name != _PAUSED}
+    return ops.SuggestAnswer(new=tuple(new), paused=bool(numbers.get(_PAUSED)), **counts)
+
+
+def _cursor(stored: StoredSuggestion) -> str:
+    place = f"{stored.suggestion.score.points}:{stored.suggestion_id}"
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _place(cursor: str | None) -> tuple[int, SuggestionId] | None:
+    if cursor is None:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        score, colon, name = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
+        if colon and score.isdecimal() and len(score) <= 9:
+            return int(score), SuggestionId(check_text("the cursor", name))
+    except (ValueError, binascii.Error, Invalid):
+        pass
+    raise Invalid(
+        "the cursor is not one that a list of suggestions gave",
+        code="cursor.format",
+        hint="take next_cursor from the page before, or leave it out",
+    )

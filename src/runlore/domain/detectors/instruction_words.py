@@ -1,0 +1,170 @@
+"""Which words tell an agent to keep something as a skill (SKL-2), and which only look like it.
+
+The phrase is an instruction: "I save this" tells of something, "can you save this" asks for it. It is none
+where it is denied, asked about, quoted, or speaks of a file to be saved or of a part of a program.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runlore.domain.detectors.asked_names import asked_name
+from runlore.domain.inline_spans import code_spans, masked, quotations
+
+PHRASES_MAX = 32
+TASK_WORDS_MIN = 3
+
+_PHRASE = re.compile(
+    r"(?<![\w-])(?:"
+    r"(?P<keep>save|remember) this(?P<skill> as (?:an? )?(?:new )?skill)?"
+    r"|(?:save|remember|keep|store) (?:that|it|these(?: steps)?|all (?:of )?this|the (?:above|steps)"
+    r"|those steps)"
+    r" as (?:an? )?(?:new )?skill"
+    r"|save (?:as|to) (?:an? )?(?:new )?skill"
+    r"|add (?:an? )(?:new )?skill|make (?:an? )(?:new )?skill|make (?:this|that|it)(?: into)? (?:an? )skill"
+    r"|turn (?:this|that|it|these steps) into (?:an? )skill"
+    r"|create (?:an? )?(?:new )?skill(?= about\b| from (?:this|that|it)\b| called\b| named\b)"
+    r")(?![\w-])",
+    re.IGNORECASE,
+)
+SENTENCE_ENDS = re.compile(r"[.!?](?=\s|$)|[。！？]|\n")
+# Who does it, before the phrase: then it is told of and not asked for; but for those who are asked to.
+_SUBJECT = re.compile(
+    r"(?:^|[\s,;:(])(?:i|we|you|he|she|they|it|who|one|that|which|users?|people|i'?ll|we'?ll|you'?ll"
+    r"|they'?ll|it'?ll"
+    r"|can|could|may|might|will|would|shall|should|must|did|does|do|has|have|had|is|was|are|were|to"
+    r"|not|the|a|an"
+    r"|when|if|how|what|whether|always|usually|already|auto)\s*$",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"(?:^|[\s,;:(])(?:let'?s|let us|we should|we must|you should|you must|(?:can|could|would"
+    r"|will) (?:you|we)"
+    r"|(?:want|like|need|have|remember|sure|going) (?:you )?to)(?: (?:please|just|also|now|then"
+    r"|always))?\s*$",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"(?:\b(?:don'?t|do not|never|not|no need to|shouldn'?t|won'?t|can'?t|cannot|without|stop|didn'?t)"
+    r"(?: (?:you|please|just|have to|want to|want you to|need to|yet|even|ever))?)\s*$",
+    re.IGNORECASE,
+)
+_POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b", re.IGNORECASE)
+_ENDED = re.compile(r"\s*(?:$|[.!?;,:)\n–—-]|[。！？])")
+_HOLDS = re.compile(
+    r"\s+(?:for (?:later|next|future|the future|me|us|reuse|another|when|other)|as\b|about\b|when\b"
+    r"|next time|please"
+    r"|in (?:the )?future|so\b|and\b|because\b|too\b|now\b|called\b|named\b|thanks|[\"“'`])",
+    re.IGNORECASE,
+)
+_PROCEDURE = re.compile(
+    r"(?:\s+[\w./+-]{1,40}){0,4}?\s+(?:set-?up|procedure|workflow|steps?|process|approach|sequence"
+    r"|recipe|technique"
+    r"|pattern|trick|flow|commands?|way|method|routine|pipeline|fix|solution|lesson|skill|know-how)\b",
+    re.IGNORECASE,
+)
+_AS_NAME = re.compile(
+    r"(?:\s+[\w./+-]{1,40}){1,5}?\s+as\s+(?:an?\s+)?[\"“'`]?([\w./+-]{1,80})", re.IGNORECASE
+)
+_FILE = re.compile(
+    r"(?:\s+[\w./+-]{1,40}){0,2}?\s+(?:files?|documents?|images?|screenshots?|pictures?|pages?|text"
+    r"|outputs?|results?"
+    r"|data|logs?|reports?|changes?|code|scripts?|configs?|configuration|drafts?|contents?|tables?"
+    r"|lists?|json|csv"
+    r"|pdf|notes?|urls?|links?|responses?|answers?|branch|commits?|plans?|versions?|snapshots?"
+    r"|diagrams?|charts?"
+    r"|specs?|patch|diff|model|state|settings?|values?|variables?|queries|query|prompts?)\b",
+    re.IGNORECASE,
+)
+_TO_PLACE = re.compile(
+    r"(?:\s+[\w.+-]{1,40}){0,3}?\s+(?:to|in|into|under|at|on)\s+(?!(?:the )?future|my mind|mind|memory)",
+    re.IGNORECASE,
+)
+_FILE_NAME = re.compile(
+    r"\s+as\s+(?:an?\s+)?[\"“'`]?[\w.-]*(?:/[\w./-]*|\.[a-z][a-z0-9]{0,4})(?![\w-])", re.IGNORECASE
+)
+_THING = re.compile(
+    r"\s+(?:loaders?|commands?|pickers?|systems?|managers?|registry|files?|folders?|director(?:y"
+    r"|ies)|lists?|pages?"
+    r"|tests?|menus?|buttons?|options?|flags?|fields?|types?|class|functions?|methods?|parsers?"
+    r"|matchers?|stores?"
+    r"|panels?|cards?|sections?|trees?|levels?|checks?|search|points?|tags?|icons?|badges?|bars?|filters?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruction:
+    """An instruction to keep something. `start` and `end` are where its phrase stands in the message.
+
+    `is_skill` says that it speaks of a skill, `closes_task` that it ends a message that asks for work first.
+    """
+
+    start: int
+    end: int
+    name: str
+    is_skill: bool
+    closes_task: bool
+
+
+def has_phrase(own: str) -> bool:
+    """Whether a message has any of the phrases, meant or not: most have none, and need no closer look."""
+    return _PHRASE.search(own) is not None
+
+
+def instructions_in(said: str) -> Iterator[Instruction]:
+    """The instructions of a message in their order."""
+    code = code_spans(said)
+    inert = [*code, *quotations(masked(said, code))[0]]
+    for count, phrase in enumerate(_PHRASE.finditer(said)):
+        if count == PHRASES_MAX:
+            return
+        if any(start <= phrase.start() < end for start, end in inert):
+            continue
+        if _is_told(said, phrase) and _is_meant(said, phrase):
+            yield Instruction(
+                start=phrase.start(),
+                end=phrase.end(),
+                name=asked_name(said[_name_from(phrase) :]) or asked_name(said[phrase.end() :]),
+                is_skill="skill" in phrase[0].lower() or "skill" in _rest(said, phrase.end()).lower(),
+                closes_task=phrase[0].lower().startswith(("save", "turn", "make th", "make it"))
+                and len(said[: phrase.start()].split()) >= TASK_WORDS_MIN,
+            )
+
+
+def _name_from(phrase: re.Match[str]) -> int:
+    """Where a name may begin: behind the phrase, or with the "as" in it."""
+    return phrase.start("skill") if phrase["skill"] else phrase.end()
+
+
+def _is_told(said: str, phrase: re.Match[str]) -> bool:
+    """Whether the phrase tells somebody to do it: nobody else does it, and it is neither denied nor asked."""
+    before = said[max(0, phrase.start() - 200) : phrase.start()]
+    ends = list(SENTENCE_ENDS.finditer(before))
+    clause = before[ends[-1].end() :] if ends else before
+    if _DENIED.search(clause):
+        return False
+    behind = SENTENCE_ENDS.search(said, phrase.end())
+    if behind is not None and behind[0] in "?？" and not _POLITE.search(f"{clause}{phrase[0]}"):
+        return False
+    return _ASKING.search(clause) is not None or _SUBJECT.search(clause) is None
+
+
+def _is_meant(said: str, phrase: re.Match[str]) -> bool:
+    """Whether a skill is meant: what is saved is no file, and what is added no part of a program."""
+    rest = _rest(said, phrase.end())
+    if "skill" in phrase[0].lower():
+        return _THING.match(rest) is None
+    if _FILE_NAME.search(rest) or (_FILE.match(rest) and "skill" not in rest.lower()):
+        return False
+    if _ENDED.match(rest):
+        return True
+    if _TO_PLACE.match(rest) and "skill" not in rest.lower():
+        return False
+    return any(form.match(rest) for form in (_HOLDS, _PROCEDURE, _AS_NAME))
+
+
+def _rest(said: str, at: int) -> str:
+    """The rest of the sentence, a dot inside a word being none of its ends."""
+    end = SENTENCE_ENDS.search(said, at)
+    return said[at : min(end.start() if end else len(said), at + 300)]

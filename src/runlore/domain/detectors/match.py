@@ -1,0 +1,75 @@
+"""What a detector has found, before it is written up as a suggestion."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from runlore.domain.detectors.mined import MinedRun, Request, Step
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.taint import TRUSTED, Provenance
+
+
+class Heuristic(StrEnum):
+    """The detectors, in the order in which their findings are told."""
+
+    MULTI_STEP = "multi-step"
+    ERROR_RECOVERY = "error-recovery"
+    USER_CORRECTION = "user-correction"
+    REPEATED_ACTION = "repeated-action"
+    EXPLICIT_INSTRUCTION = "explicit-instruction"
+    CROSS_SESSION = "cross-session"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Occurrence:
+    """One time that the pattern was seen: its steps in order, and what the conversation had read by then.
+
+    For a recovery or a correction the first step is what went wrong and the last one what worked.
+    """
+
+    session_id: SessionId
+    run_id: RunId
+    project: str
+    steps: tuple[Step, ...]
+    provenance: Provenance = TRUSTED
+    project_name: str = ""
+
+
+def seen_in(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:
+    """One time that a pattern was seen, which ends in this run."""
+    return Occurrence(
+        session_id=run.session_id,
+        run_id=run.run_id,
+        project=run.project,
+        project_name=run.project_name,
+        steps=steps,
+    )
+
+
+Copy: TypeAlias = tuple[tuple[datetime, str], ...]
+"""What steps have in common with their copies in other sessions: when they were, and what they ran."""
+
+
+def copy_of(steps: Sequence[Step]) -> Copy | None:
+    """What the copies of these steps are known by; None where they cannot be told from other steps: a time to
+    the second may be that of two sessions at once, and one time for all steps is that of their file."""
+    if not any(step.at.microsecond for step in steps):
+        return None
+    if len(steps) > 1 and len({step.at for step in steps}) == 1:
+        return None
+    return tuple((step.at, step.text) for step in steps)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Match:
+    """A pattern that was found. `pattern` is the same for the same pattern whatever it comes to be called:
+    it is made of normal forms, and never of values. The latest occurrence comes last."""
+
+    heuristic: Heuristic
+    pattern: str
+    occurrences: tuple[Occurrence, ...]
+    request: Request | None = None
+    asked_name: str = ""

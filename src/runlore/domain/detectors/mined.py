@@ -1,0 +1,114 @@
+"""What is kept of a run for the detectors: its shell calls, what the user said, what it read from outside.
+
+It is small, holds no secret, and has one plain form, so that runs of long ago can be compared with today's.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+
+
+class Outcome(StrEnum):
+    """What became of a shell call. A refusal by the user or by the harness says nothing about the command."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class CommandKind(StrEnum):
+    """What a command is for. Looking, editing and plumbing neither count nor break a row; `looking.py` says
+    which is which."""
+
+    WORK = "work"
+    FILES = "files"
+    MOVING = "moving"
+    LOOKING = "looking"
+    EDITING = "editing"
+    PLUMBING = "plumbing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepCommand:
+    """One simple command of a shell call: as it was written, its normal form, and what it is about.
+
+    `values` are the words of it that its normal form leaves out, in order: what may become parameters.
+    `is_looking` says that it does not count in its call; so does a `cd` in front of another command.
+    """
+
+    text: str
+    form: str
+    topic: str
+    verb: str = ""
+    values: tuple[str, ...] = ()
+    is_looking: bool = False
+    kind: CommandKind = CommandKind.WORK
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One shell call: `number` is the event of the call in its session, `text` the command line, redacted.
+
+    `commands` are its simple commands in order, without those inside other programs' texts. `error` is the
+    line of the output that tells best why it failed.
+    """
+
+    run_id: RunId
+    number: int
+    result_number: int = 0
+    at: datetime
+    text: str
+    outcome: Outcome
+    exit_code: int | None = None
+    error: str = ""
+    commands: tuple[StepCommand, ...] = ()
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether it only looks around: it neither counts nor breaks a row."""
+        return all(command.is_looking for command in self.commands)
+
+    @property
+    def form(self) -> str:
+        """The normal forms of what it does, looking around left out."""
+        return " && ".join(command.form for command in self.commands if not command.is_looking)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What the user said: the input of a run, redacted; `own` is the part that is surely the user's own."""
+
+    run_id: RunId
+    number: int
+    at: datetime
+    text: str
+    own: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutsideRead:
+    """Something read from outside, and the event that brought it."""
+
+    number: int
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MinedRun:
+    """One run as the detectors see it. `left_out` counts shell calls beyond what is kept of one run;
+    `project_name` is what people call its project."""
+
+    session_id: SessionId
+    run_id: RunId
+    agent: str
+    project: str
+    at: datetime
+    request: Request | None
+    steps: tuple[Step, ...]
+    outside: tuple[OutsideRead, ...] = ()
+    left_out: int = 0
+    project_name: str = ""

@@ -1,0 +1,320 @@
+"""Makes of a run's events what the detectors see of it: shell calls, the request, what was read from outside.
+
+Commands are redacted before anything else is made of them, as the journal does when an event is entered, so
+that a run mined out of a transcript and the same run mined out of the journal are the same.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from runlore.domain import limits
+from runlore.domain.detectors.mined import CommandKind, MinedRun, OutsideRead, Request, Step, StepCommand
+from runlore.domain.detectors.mining_commands import step_commands
+from runlore.domain.detectors.outcome import judged
+from runlore.domain.injected import stripped
+from runlore.domain.journal import EventType, text_of
+from runlore.domain.own_words import own_words
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.redaction import redacted_beginning, redacted_json
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.shell import Script, script_of, script_of_words
+from runlore.domain.shell.wrappers import inner_of
+from runlore.domain.storable_json import storable_json
+from runlore.domain.taint_sources.calls import called_commands, is_narrating
+from runlore.domain.taint_sources.reading import NumberedEvent, outside_reads
+from runlore.domain.taint_sources.tools import runs_commands
+from runlore.domain.timestamps import truncated
+from runlore.domain.transcript import ToldRun
+from runlore.domain.whose_words import words_of
+
+# How much of a request is read, and how much of it is kept.
+REQUEST_READ_CHARS_MAX, REQUEST_CHARS_MAX = 8_000, 4_000
+# The time of what has none, neither of its own nor of an event before it.
+TIMELESS = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Programs whose exit code answers a question.
+ASKING = frozenset(
+    {
+        *("grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep", "diff", "cmp", "test", "[", "[["),
+        *("which", "type", "pgrep", "pidof", "expr", "command"),
+    }
+)
+_COUNTING = frozenset({CommandKind.WORK, CommandKind.FILES, CommandKind.MOVING})
+_STRICT = re.compile(r"\bset -[a-z]{0,8}[eo]\b|\bpipefail\b")
+# An address may hold a password, and is told as a source.
+_ADDRESSED = re.compile(r"://|@")
+_MARK, _WORD_OF_MARK = (
+    re.compile(r"<redacted:([a-z0-9-]{1,60})>"),
+    re.compile(r"redacted__([a-z0-9-]{1,60})__"),
+)
+_OTHER = re.compile(r"\|\|?|;|\n")
+# Members of an enumeration are slow to reach, and these are asked for with every event.
+_INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
+
+
+class ToldNumbered(NamedTuple):
+    """An event of a transcript with the number that it has, or would have, in the journal."""
+
+    number: int
+    at: datetime
+    type: EventType
+    body: JsonObject
+
+
+def numbered(told: ToldRun, *, otherwise: datetime = TIMELESS) -> tuple[ToldNumbered, ...]:
+    """The events of a transcript's run as the journal numbers them. One without a time has that of the event
+    before it; the first ones have that of the first which has one, or `otherwise`."""
+    at = next((event.at for event in told.events if event.at is not None), otherwise)
+    events: list[ToldNumbered] = []
+    for number, event in enumerate(told.events, start=told.first_number):
+        at = event.at or at
+        body = {name: storable_json(value) for name, value in event.entry.body.items()}
+        events.append(ToldNumbered(number=number, at=at, type=event.entry.type, body=body))
+    return tuple(events)
+
+
+def mined_told(
+    told: ToldRun, *, project: str, project_name: str = "", otherwise: datetime = TIMELESS
+) -> MinedRun:
+    """What the detectors see of a transcript's run."""
+    return mined_run(
+        _mined_of(told, otherwise=otherwise),
+        session_id=told.session_id,
+        run_id=told.run_id,
+        agent=told.agent.value,
+        project=project,
+        project_name=project_name,
+    )
+
+
+def _mined_of(told: ToldRun, *, otherwise: datetime) -> list[ToldNumbered]:
+    """Those of the same events of which anything is made here, and the first. Most of a transcript are the
+    texts of results, of which few are looked at: `judged` makes those storable itself."""
+    at = next((event.at for event in told.events if event.at is not None), otherwise)
+    events: list[ToldNumbered] = []
+    for number, event in enumerate(told.events, start=told.first_number):
+        entry = event.entry
+        at = event.at or at
+        kind = entry.type
+        if kind is _RESULT:
+            body = {**entry.body, "call_id": storable_json(entry.body.get("call_id"))}
+            if "source" in body:
+                body["source"] = storable_json(body["source"])
+        elif kind is _CALL or kind is _INPUT:
+            body = {name: storable_json(value) for name, value in entry.body.items()}
+        elif events:
+            continue
+        else:
+            body = {}
+        events.append(ToldNumbered(number, at, kind, body))
+    return events
+
+
+def mined_run(
+    events: Sequence[NumberedEvent],
+    *,
+    session_id: SessionId,
+    run_id: RunId,
+    agent: str,
+    project: str,
+    project_name: str = "",
+) -> MinedRun:
+    """What the detectors see of a run, made of its events in their order: those of the journal as they are,
+    those of a transcript as `numbered` gives them."""
+    read = [_read(event) for event in events]
+    calls = _calls(read)
+    steps = tuple(_step(call, run_id) for call in calls[: limits.RUN_STEPS_MAX])
+    clean = [each.event for each in read]
+    return MinedRun(
+        session_id=session_id,
+        run_id=run_id,
+        agent=agent,
+        project=project,
+        project_name=project_name,
+        at=truncated(clean[0].at) if clean else TIMELESS,
+        request=_request(clean, run_id),
+        steps=steps,
+        outside=tuple(OutsideRead(number=number, source=source) for number, source in outside_reads(clean)),
+        left_out=max(0, len(calls) - limits.RUN_STEPS_MAX),
+    )
+
+
+class _Read(NamedTuple):
+    """An event, and of a shell call what it runs; none where it is no shell call."""
+
+    event: NumberedEvent
+    scripts: tuple[Script, ...] = ()
+    commands: tuple[StepCommand, ...] = ()
+    text: str = ""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Call:
+    """A shell call and its results."""
+
+    read: _Read
+    results: list[NumberedEvent]
+
+
+def _calls(read: Iterable[_Read]) -> list[_Call]:
+    calls: list[_Call] = []
+    by_id: dict[str, _Call] = {}
+    for each in read:
+        call_id = each.event.body.get("call_id")
+        if each.commands:
+            calls.append(_Call(read=each, results=[]))
+            if isinstance(call_id, str):
+                by_id[call_id] = calls[-1]
+        elif each.event.type is _RESULT and isinstance(call_id, str) and call_id in by_id:
+            by_id[call_id].results.append(each.event)
+    return calls
+
+
+def _read(event: NumberedEvent) -> _Read:
+    """A shell call as the journal keeps it: without secrets, and without what Runlore itself has put in.
+
+    What only looks around is not kept word for word, so that there is nothing to redact in it.
+    """
+    if event.type is not _CALL:
+        return _Read(event)
+    name, arguments = event.body.get("name"), event.body.get("arguments")
+    if not isinstance(name, str) or not runs_commands(name):
+        return _Read(event)
+    told = _told(event, name)
+    if _only_looks(told) and not _ADDRESSED.search(told.text):
+        return _shortened(told)
+    clean = _cleaned(arguments)
+    if clean != arguments:
+        body = {**event.body, "arguments": clean}
+        told = _told(ToldNumbered(number=event.number, at=event.at, type=event.type, body=body), name)
+    return _shortened(told) if _only_looks(told) else told
+
+
+def _only_looks(told: _Read) -> bool:
+    return all(command.is_looking for command in told.commands)
+
+
+def _shortened(told: _Read) -> _Read:
+    commands = tuple(map(_without_words, told.commands))
+    return _Read(told.event, told.scripts, commands, " ; ".join([command.form for command in commands]))
+
+
+def _without_words(command: StepCommand) -> StepCommand:
+    if command.text == command.form and not command.values:
+        return command
+    return StepCommand(
+        text=command.form,
+        form=command.form,
+        topic=command.topic,
+        verb=command.verb,
+        is_looking=command.is_looking,
+        kind=command.kind,
+    )
+
+
+def _told(event: NumberedEvent, name: str) -> _Read:
+    called = list(called_commands(name, event.body.get("arguments")))
+    scripts = tuple(map(_script, called))
+    return _Read(
+        event=event,
+        scripts=scripts,
+        commands=tuple(_marked(command) for script in scripts for command in step_commands(script)),
+        text="\n".join(map(_text, called)),
+    )
+
+
+def _cleaned(arguments: JsonValue) -> JsonValue:
+    """What a call is told, without secrets; what it is merely described with is never looked at."""
+    if isinstance(arguments, Mapping):
+        told = {name: item for name, item in arguments.items() if not is_narrating(name)}
+        clean, _ = redacted_json(_unechoed(told))
+        return {**arguments, **clean} if isinstance(clean, Mapping) else clean
+    return redacted_json(_unechoed(arguments))[0]
+
+
+def _unechoed(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return stripped(value)
+    if isinstance(value, Mapping):
+        return {key: _unechoed(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_unechoed(item) for item in value]
+    return value
+
+
+def _step(call: _Call, run_id: RunId) -> Step:
+    event, scripts, commands, text = call.read
+    counting = [command for command in commands if command.kind in _COUNTING]
+    judgement = judged(
+        [result.body for result in call.results],
+        is_asking=not counting or _is_asking(scripts[-1]),
+        is_masked=bool(counting) and _is_masked(text, counting[-1]),
+    )
+    return Step(
+        run_id=run_id,
+        number=event.number,
+        result_number=call.results[-1].number if call.results else 0,
+        at=truncated(event.at),
+        text=_cut(text, limits.STEP_TEXT_CHARS_MAX),
+        outcome=judgement.outcome,
+        exit_code=judgement.exit_code,
+        error=judgement.error,
+        commands=commands,
+    )
+
+
+def _script(command: str | list[str]) -> Script:
+    if not isinstance(command, str):
+        return script_of_words(command)
+    # The mark of a secret would be two redirects to a shell.
+    return script_of(_MARK.sub(r"redacted__\1__", command) if "<redacted:" in command else command)
+
+
+def _marked(command: StepCommand) -> StepCommand:
+    """A command with the marks of secrets as they were."""
+    if "redacted__" not in command.text:
+        return command
+    values = tuple(_WORD_OF_MARK.sub(r"<redacted:\1>", value) for value in command.values)
+    return replace(command, text=_WORD_OF_MARK.sub(r"<redacted:\1>", command.text), values=values)
+
+
+def _text(command: str | list[str]) -> str:
+    """A command line as it would be typed; of `bash -lc SCRIPT` the script."""
+    if isinstance(command, str):
+        return command.strip()
+    inner = inner_of(command[0].rpartition("/")[2], command[1:]) if command else None
+    return inner.script.strip() if inner and inner.script else shlex.join(command)
+
+
+def _is_asking(script: Script) -> bool:
+    """Whether a call ends with a question: its last command is one, and nothing is piped into it."""
+    if not script.commands:
+        return False
+    last = script.commands[-1]
+    return last.place == 0 and last.program.rpartition("/")[2] in ASKING
+
+
+def _is_masked(text: str, counting: StepCommand) -> bool:
+    """Whether the exit code is not that of the last command which counts: something else comes behind it."""
+    at = text.rfind(counting.text)
+    behind = text[at + len(counting.text) :].rstrip("; \n\t)}") if at >= 0 else ""
+    return _OTHER.search(behind) is not None and not _STRICT.search(text)
+
+
+def _request(events: Iterable[NumberedEvent], run_id: RunId) -> Request | None:
+    event = next((event for event in events if event.type is _INPUT), None)
+    if event is None or not (told := text_of(event.body)):
+        return None
+    clean = redacted_beginning(stripped(told[:REQUEST_READ_CHARS_MAX])).text
+    text = _cut(clean, REQUEST_CHARS_MAX)
+    own = "" if words_of(event.body) else own_words(text)
+    return Request(run_id=run_id, number=event.number, at=truncated(event.at), text=text, own=own)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}\N{HORIZONTAL ELLIPSIS}"

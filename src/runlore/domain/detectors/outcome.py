@@ -1,0 +1,203 @@
+"""What became of a shell call (SKL-3): by exit code, by the tool's error flag, by text as the last resort.
+
+A refusal by the user, a call that the harness would not make, and an interruption say nothing about the
+command: they are neither success nor failure.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+
+from runlore.domain import limits
+from runlore.domain.detectors.mined import Outcome
+from runlore.domain.detectors.outcome_texts import (
+    FAILURES,
+    LINE_OF_FAILURE,
+    MORE_SIGNS,
+    REFUSALS,
+    SHORT_SIGNS,
+    SIGNS,
+    UNFINISHED,
+    TextRow,
+)
+from runlore.domain.guard.patterns import Match, Pattern, compiled
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.redaction import redacted
+from runlore.domain.storable import made_storable
+
+# How much of an output is looked at for failures: its beginning and its end.
+READ_CHARS_MAX = 6_000
+# A refusal stands at the beginning.
+BEGINNING_CHARS = 240
+REFUSAL_CHARS_MAX = 1_000
+OUTPUT_DEPTH_MAX = 4
+PARTS_MAX = 64
+# Ended by Ctrl-C, by `timeout` or by `kill`: how it would have ended is not known.
+ENDED = frozenset({124, 130, 143})
+
+_ALL_SIGNS = (*SIGNS, *MORE_SIGNS, *SHORT_SIGNS)
+_HARMLESS = rb"(?i)\b(?:0|no|zero) (?:errors?|failures?|failed)\b"
+_EMPTY = (
+    rb"(?i)^(?:(?:error: )?exit(?:ed)?(?: with)?(?: code| status)?[:= ]{1,3}\d{1,3}"
+    rb"|process exited with code \d+|(?:wall time|chunk id|original token count|session id)\b.{0,80}|output:"
+    rb"|traceback \(most.{0,40}|fail|\x1b\[\d+m)$"
+)
+_LINES_MAX = 12
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """What became of a call, with its exit code and the line that tells best why it failed."""
+
+    outcome: Outcome
+    exit_code: int | None = None
+    error: str = ""
+
+
+_NOTHING = Judgement(outcome=Outcome.UNKNOWN)
+_REFUSED = Judgement(outcome=Outcome.REFUSED)
+_SUCCEEDED = Judgement(outcome=Outcome.SUCCEEDED)
+_SUCCEEDED_CODE = Judgement(outcome=Outcome.SUCCEEDED, exit_code=0)
+
+
+def judged(results: Sequence[JsonObject], *, is_asking: bool = False, is_masked: bool = False) -> Judgement:
+    """What the results of one call say. Of several the last one with an exit code counts.
+
+    `is_asking` says that the exit code answers a question (`grep`, `diff`, `test`): 1 is then no failure, and
+    the output is what was asked for. `is_masked` says that a success is that of another command: `make |
+    tail`, `make || true`.
+    """
+    if not results:
+        return _NOTHING
+    body = next((each for each in reversed(results) if _exit_code(each) is not None), results[-1])
+    code = _exit_code(body)
+    if code == 0 and not is_masked:
+        return _SUCCEEDED_CODE
+    text = made_storable(output_text(body.get("output")))
+    if code:
+        return _unmade(text, code) or _failed(code, text, is_asking=is_asking)
+    if code is None and (told := _by_flag(body.get("is_error"), text, is_masked=is_masked)):
+        return told
+    if not is_asking and failing_line(text):
+        return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error_line(text))
+    return _SUCCEEDED if code is None else _SUCCEEDED_CODE
+
+
+def _by_flag(flag: JsonValue, text: str, *, is_masked: bool) -> Judgement | None:
+    """What the tool's own flag says; None where only the text is left."""
+    # Where no flag is set, only a short text can be a refusal: it says nothing besides.
+    unmade = _unmade(text, None) if flag is True or len(text) <= REFUSAL_CHARS_MAX else None
+    # A call that went well was not refused, whatever it has printed; but it may still run.
+    if unmade and (flag is not False or unmade.outcome is Outcome.UNKNOWN):
+        return unmade
+    if flag is True:
+        return Judgement(outcome=Outcome.FAILED, error=error_line(text))
+    return _SUCCEEDED if flag is False and not is_masked else None
+
+
+def _unmade(text: str, code: int | None) -> Judgement | None:
+    """A call that was not made, or not to its end."""
+    beginning = text[:BEGINNING_CHARS].strip().lower().encode(errors="replace")
+    if _any_of(REFUSALS).search(beginning):
+        return _REFUSED
+    if code in ENDED or _any_of(UNFINISHED).search(beginning):
+        return Judgement(outcome=Outcome.UNKNOWN, exit_code=code)
+    return None
+
+
+def _failed(code: int, text: str, *, is_asking: bool) -> Judgement:
+    if code == 1 and is_asking and not failing_line(text):
+        return Judgement(outcome=Outcome.UNKNOWN, exit_code=code)
+    return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error_line(text))
+
+
+def failing_line(text: str) -> str:
+    """The first line that says by itself that something failed; empty where none does."""
+    text = _ends(text)
+    return next(_failing_lines(text), "") if any(sign in text for sign in _ALL_SIGNS) else ""
+
+
+def error_line(text: str) -> str:
+    """The line that tells best why a call failed: one that says so, the last of a traceback, or the last."""
+    text = _ends(text)
+    line = next((each for each in _failing_lines(text) if not _says_nothing(each)), "")
+    if not line:
+        lines = (each.strip() for each in reversed(text.splitlines()))
+        line = next((each for each in lines if each and not _says_nothing(each)), "")
+    return _kept(line)
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line only says that something failed, or is the harness's own."""
+    return compiled(_EMPTY).search(line.encode(errors="replace")) is not None
+
+
+def output_text(output: JsonValue, depth: int = 0) -> str:
+    """The text of a result: as it is, or the texts of its parts."""
+    if isinstance(output, str):
+        return output
+    return "\n".join(islice(_texts(output, depth), PARTS_MAX))
+
+
+def _texts(output: JsonValue, depth: int) -> Iterator[str]:
+    if depth >= OUTPUT_DEPTH_MAX:
+        return
+    if isinstance(output, Mapping):
+        for name in ("stdout", "stderr", "output", "text", "content", "error", "message"):
+            if name in output:
+                yield output_text(output[name], depth + 1)
+    elif isinstance(output, Sequence):
+        for each in output:
+            yield output_text(each, depth + 1)
+
+
+def _failing_lines(text: str) -> Iterator[str]:
+    data = text.encode(errors="replace")
+    for found in islice(_failures(data), _LINES_MAX):
+        start = data.rfind(b"\n", 0, found.start() + 1) + 1
+        end = data.find(b"\n", found.end())
+        line = data[start : end if end >= 0 else len(data)]
+        if not compiled(_HARMLESS).search(line):
+            yield line.decode(errors="replace").strip()
+
+
+def _failures(data: bytes) -> Iterator[Match]:
+    """What says that something failed. The patterns are many, so that they are tried only where a line has
+    one of their words: in it and in the two lines before it, for a failure may begin there."""
+    failing = _any_of(FAILURES).finditer
+    begin = end = 0
+    for signed in compiled(LINE_OF_FAILURE).finditer(data):
+        start = _lines_before(data, signed.start())
+        if start > end:
+            yield from failing(data, begin, end)
+            begin = start
+        end = signed.end()
+    yield from failing(data, begin, end)
+
+
+def _lines_before(data: bytes, start: int) -> int:
+    """Where the second line before a place begins that is not blank."""
+    for _ in range(2):
+        start = data.rfind(b"\n", 0, len(data[:start].rstrip(b"\t\n\f\r "))) + 1
+    return start
+
+
+@cache
+def _any_of(rows: Sequence[TextRow]) -> Pattern:
+    return compiled(("(?m)" + "|".join(f"(?:{row.pattern})" for row in rows)).encode())
+
+
+def _exit_code(body: JsonObject) -> int | None:
+    code = body.get("exit_code")
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def _ends(text: str) -> str:
+    half = READ_CHARS_MAX // 2
+    return text if len(text) <= READ_CHARS_MAX else f"{text[:half]}\n{text[-half:]}"
+
+
+def _kept(line: str) -> str:
+    line = " ".join(line[: limits.STEP_ERROR_CHARS_MAX * 4].split())
+    return redacted(line).text[: limits.STEP_ERROR_CHARS_MAX]

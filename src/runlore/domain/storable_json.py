@@ -1,0 +1,24 @@
+"""Values of JSON as they can be kept: see `storable`."""
+
+from collections.abc import Mapping, Sequence
+
+from runlore.domain.record import JsonValue
+from runlore.domain.storable import made_storable
+
+# Nested deeper than any event may be: what is inside is refused later, whatever it holds.
+_DEPTH_MAX = 128
+
+
+def storable_json(value: JsonValue, depth: int = 1) -> JsonValue:
+    """The value with a sign in place of what no database holds, in its keys too."""
+    if isinstance(value, str):
+        return value if value.isascii() and "\0" not in value else made_storable(value)
+    if value is None or isinstance(value, int | float):
+        return value
+    if depth > _DEPTH_MAX:
+        return value
+    if isinstance(value, Mapping):
+        return {made_storable(key): storable_json(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [storable_json(item, depth + 1) for item in value]
+    return value

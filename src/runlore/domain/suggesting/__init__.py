@@ -1,0 +1,1 @@
+"""Writes up what the detectors found: united, scored, named, with parameters, a body and its evidence."""

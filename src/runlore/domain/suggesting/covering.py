@@ -1,0 +1,142 @@
+"""Drops what another suggestion covers: the same commands are suggested once.
+
+Where two heuristics found the same commands, the earlier of this order stays: what the user asked for, what
+many sessions show, what the user corrected, what failed and was put right, a procedure, a repeated command.
+A procedure covers shorter ones that it contains, and in the same project those that are nearly the same; the
+one with more points stays. What a toolchain does by default is suggested once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runlore.domain.detectors.cross_session_rows import PRINTING
+from runlore.domain.detectors.match import Heuristic
+
+STRENGTH = (
+    Heuristic.EXPLICIT_INSTRUCTION,
+    Heuristic.CROSS_SESSION,
+    Heuristic.USER_CORRECTION,
+    Heuristic.ERROR_RECOVERY,
+    Heuristic.MULTI_STEP,
+    Heuristic.REPEATED_ACTION,
+)
+ALIKE_SHARE = 0.8
+PROCEDURES = frozenset({Heuristic.CROSS_SESSION, Heuristic.MULTI_STEP})
+
+
+# What everybody who works with a toolchain runs untold.
+_EVERYDAY = {
+    "go": "build, test, vet, run, fmt, mod tidy, get, install",
+    "cargo": "build, test, check, run, fmt, clippy, add",
+    "npm": "install, ci, test, start, run build, run test, run dev, run start",
+    "pnpm": "install, test, build, run build, run test, run dev",
+    "yarn": "install, test, build, add, run build, run test",
+    "pip": "install",
+    "uv": "sync, run pytest, add",
+    "pytest": "",
+    "make": ", test, build, all, clean",
+}
+_DEFAULTS = {
+    f"{program} {command}".strip(): program
+    for program, commands in _EVERYDAY.items()
+    for command in commands.split(", ")
+} | {"gofmt": "go", "goimports": "go", "python -m pytest": "pytest"}
+
+
+# How much is printed, and how code is formatted.
+_EVERYDAY_FLAGS = PRINTING | {"-w", "-l", "-s", "-d", "-e", "-m"}
+# What goes with anything.
+_BESIDE = frozenset({"git push", "git pull", "cd"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What covering has to know of a suggestion: its forms in order, where it was seen, what it is worth."""
+
+    heuristic: Heuristic
+    pattern: str
+    forms: tuple[str, ...]
+    points: int
+    is_fix: bool = False
+    projects: frozenset[str] = frozenset()
+
+
+def kept(found: Sequence[Found]) -> tuple[Found, ...]:
+    """Those that nothing stronger covers, the strongest first."""
+    chosen: dict[str, Found] = {}
+    by_form: dict[str, list[Found]] = {}
+    for one in sorted(found, key=_strength):
+        # Those that say what a toolchain does by default are compared too.
+        forms = {*map(_bare, one.forms), default_toolchain(one.forms)} - {""}
+        rivals = {id(other): other for form in forms for other in by_form.get(form, ())}
+        if one.pattern in chosen or any(covers(other, one) for other in rivals.values()):
+            continue
+        chosen[one.pattern] = one
+        for form in forms:
+            by_form.setdefault(form, []).append(one)
+    return tuple(chosen.values())
+
+
+def _strength(one: Found) -> tuple[object, ...]:
+    order = STRENGTH.index(one.heuristic)
+    return order, -one.points, len(one.forms), one.pattern, one.forms, one.is_fix, sorted(one.projects)
+
+
+def covers(stronger: Found, weaker: Found) -> bool:
+    """Whether the weaker of two tells nothing that the stronger does not."""
+    if stronger.pattern == weaker.pattern:
+        return True
+    if stronger.is_fix or weaker.is_fix:
+        return stronger.is_fix and weaker.is_fix and _is_same_fix(stronger.forms, weaker.forms)
+    ours, theirs = set(map(_said, stronger.forms)), set(map(_said, weaker.forms))
+    if ours == theirs or _is_told_by_default(stronger, weaker):
+        return True
+    if not {stronger.heuristic, weaker.heuristic} <= PROCEDURES:
+        is_repeated = weaker.heuristic is Heuristic.REPEATED_ACTION
+        return is_repeated and stronger.heuristic is Heuristic.CROSS_SESSION and theirs <= ours
+    return _contains(stronger, ours, weaker, theirs=theirs)
+
+
+def _contains(stronger: Found, ours: set[str], weaker: Found, *, theirs: set[str]) -> bool:
+    """Whether one procedure tells another. Of different projects only what several sessions show does: what
+    one project needs besides is its own."""
+    is_same_place = weaker.projects <= stronger.projects
+    if theirs <= ours:
+        return is_same_place or stronger.heuristic is Heuristic.CROSS_SESSION
+    return is_same_place and len(ours & theirs) / len(ours | theirs) >= ALIKE_SHARE
+
+
+def _is_same_fix(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two fixes are one: the same commands, or the same done for another command of a program."""
+    is_same_program = one[:1] and other[:1] and one[0].split()[:1] == other[0].split()[:1]
+    return one == other or (bool(one[1:-1]) and one[1:-1] == other[1:-1] and bool(is_same_program))
+
+
+def _is_told_by_default(stronger: Found, weaker: Found) -> bool:
+    """Whether both are no more than what one toolchain does by default, which is worth saying once."""
+    is_wide = stronger.heuristic is Heuristic.CROSS_SESSION or stronger.heuristic is weaker.heuristic
+    ours, theirs = default_toolchain(stronger.forms), default_toolchain(weaker.forms)
+    return is_wide and bool(ours) and ours == theirs
+
+
+def default_toolchain(forms: Sequence[str]) -> str:
+    """The toolchain that all of these are the everyday commands of; empty where they are more than that."""
+    found = {_toolchain(form) for form in forms if _bare(form) not in _BESIDE}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _toolchain(form: str) -> str:
+    """Of which toolchain a form is an everyday command: `go test` is, `go test -race` is not."""
+    flags = {word for word in form.split() if word.startswith("-")}
+    return _DEFAULTS.get(_bare(form), "") if flags <= _EVERYDAY_FLAGS else ""
+
+
+def _bare(form: str) -> str:
+    """A form without its flags."""
+    return " ".join(word for word in form.split() if not word.startswith(("-", "<")))
+
+
+def _said(form: str) -> str:
+    """A form without what only says how much is printed: with and without `-v` it is the same thing to do,
+    with and without `-race` it is not."""
+    return " ".join(word for word in form.split() if word not in PRINTING and not word.startswith("<"))

@@ -1,0 +1,201 @@
+"""Values that differ between occurrences become named parameters, and so do values of the moment.
+
+Two commands of one normal form differ in their values alone. What is the same every time stays as it is; what
+differs is named by the flag before it, by where it stands, or by what it looks like.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from runlore.domain import limits
+from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.excerpt import excerpt
+from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern
+from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.suggesting.lines import Line, lines_of
+from runlore.domain.suggesting.markdown import visible
+from runlore.domain.suggesting.momentary import momentary_name, particular_name
+from runlore.domain.suggesting.placing import Placed, placed_values
+from runlore.domain.suggesting.value_names import name_of_value
+from runlore.domain.suggesting.words import words_of
+from runlore.domain.suggestion import Parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The commands of a match as they are told, with the parameters in them. `lines` are what they were
+    made of: those of the occurrence that stands for all; `left_out` of its commands are not told."""
+
+    commands: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    lines: tuple[Line, ...]
+    left_out: int = 0
+
+
+@dataclass
+class _Naming:
+    """The parameters so far: the same values at two places are one parameter."""
+
+    names: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def name(self, values: tuple[str, ...], wanted: str) -> str:
+        if values not in self.names:
+            if len(self.names) >= limits.PARAMETERS_MAX:
+                return wanted
+            taken = set(self.names.values())
+            numbered = (f"{wanted}-{number}" for number in range(2, limits.PARAMETERS_MAX + 2))
+            self.names[values] = next(name for name in (wanted, *numbered) if name not in taken)
+        return self.names[values]
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(
+            Parameter(name=name, examples=tuple(_examples(values))) for values, name in self.names.items()
+        )
+
+
+def written(match: Match) -> Written:
+    """The commands of a match, one line for each step, values that differ replaced by their parameters."""
+    told = [lines_of(occurrence.steps) for occurrence in match.occurrences]
+    if is_fix(match):
+        return _written_fix(told)
+    shown = None
+    if match.heuristic is Heuristic.CROSS_SESSION:
+        shown = of_pattern(match.pattern, told)
+    if shown is None:
+        found = [condensed(lines) for lines in told]
+        # The latest of those with the fewest steps stands for all: it has the least beside the pattern.
+        fewest = min(len(each.units) for each in found)
+        chosen = next(each for each in reversed(found) if len(each.units) == fewest)
+        alike: dict[Key, list[Line]] = {}
+        for each in found:
+            for unit in each.units if each is not chosen else ():
+                alike.setdefault(key_of(unit.line), []).extend(unit.lines)
+        units = tuple(Unit(lines=(*alike.get(key_of(unit.line), ()), *unit.lines)) for unit in chosen.units)
+        shown = Condensed(units=units, left_out=chosen.left_out)
+    naming = _Naming()
+    units = shown.units[: limits.SUGGESTION_COMMANDS_MAX]
+    lines = tuple(_usual(unit.lines) for unit in units)
+    commands = tuple(_told(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
+    return Written(commands=commands, parameters=naming.parameters(), lines=lines, left_out=shown.left_out)
+
+
+def _usual(lines: Sequence[Line]) -> Line:
+    """The latest of the lines that are written as most of them are."""
+    shapes = Counter(_shape([line]) for line in lines)
+    often = max(shapes.values())
+    return next(line for line in reversed(lines) if shapes[_shape([line])] == often)
+
+
+def _written_fix(told: Sequence[tuple[Line, ...]]) -> Written:
+    """What failed and what worked; the words in which the two differ stay as they are."""
+    # The shortest shows best what was changed; of equally short ones the latest.
+    chosen = min(reversed(told), key=lambda lines: len(lines[0].text) + len(lines[-1].text))
+    alike = [lines for lines in told if _shape(lines) == _shape(chosen)]
+    fixed = _compared(chosen)
+    naming = _Naming()
+    commands = tuple(
+        _told(line, [lines[at] for lines in alike], naming, fixed=fixed) for at, line in enumerate(chosen)
+    )
+    return Written(commands=commands, parameters=naming.parameters(), lines=chosen)
+
+
+def _told(line: Line, others: Sequence[Line], naming: _Naming, *, fixed: frozenset[str] = frozenset()) -> str:
+    """A line with its parameters, compared with those of the same shape; the latest come last."""
+    alike = [other for other in others if _shape([other]) == _shape([line])]
+    return line.written(
+        [
+            _template(command, [other.commands[place] for other in alike], naming, fixed=fixed)
+            for place, command in enumerate(line.commands)
+        ]
+    )
+
+
+def _shape(lines: Sequence[Line]) -> tuple[tuple[object, ...], ...]:
+    """What has to be the same for values to stand at the same place: the forms, and the flags of values."""
+    return tuple(
+        tuple(
+            (command.form, tuple(placed.flag for placed in placed_values(command)))
+            for command in line.commands
+        )
+        for line in lines
+    )
+
+
+def _compared(lines: Sequence[Line]) -> frozenset[str]:
+    """The words that stand in one of the two commands alone."""
+    if len(lines) < 2:
+        return frozenset()
+    before = {word.text for word in words_of(lines[0].text)}
+    after = {word.text for word in words_of(lines[-1].text)}
+    return frozenset(before ^ after)
+
+
+def _examples(values: Sequence[str]) -> Iterator[str]:
+    """The latest values first, each once."""
+    for value in list(dict.fromkeys(reversed(values)))[: limits.PARAMETER_EXAMPLES_MAX]:
+        yield excerpt(" ".join(visible(value).split()), limits.PARAMETER_EXAMPLE_CHARS_MAX)
+
+
+def _template(
+    command: StepCommand, alike: Sequence[StepCommand], naming: _Naming, *, fixed: frozenset[str]
+) -> str:
+    """A command's text with `<name>` in place of each value that is a parameter."""
+    others = [placed_values(other) for other in alike]
+    replaced: list[_Replaced] = []
+    for place, placed in enumerate(placed_values(command)):
+        values = tuple(other[place].value for other in others)
+        if placed.value not in fixed and (name := _name(command, values, placed, place=place)):
+            replaced.append(
+                _Replaced(placed.start, placed.end, before=placed.before, name=name, values=values)
+            )
+    return _replaced(command.text, list(_several(command.text, replaced)), naming)
+
+
+class _Replaced(NamedTuple):
+    """Where a parameter comes in, what stands before it, its wanted name and its values."""
+
+    start: int
+    end: int
+    before: str
+    name: str
+    values: tuple[str, ...]
+
+
+def _several(text: str, replaced: Sequence[_Replaced]) -> Iterator[_Replaced]:
+    """Files, paths or packages that follow one another are one parameter."""
+    last: _Replaced | None = None
+    for one in replaced:
+        is_next = last is not None and not text[last.end : one.start].strip() and not one.before
+        if last is not None and is_next and one.name in _PLURALS and last.name in (one.name, f"{one.name}s"):
+            values = tuple(map(" ".join, zip(last.values, one.values, strict=True)))
+            last = last._replace(end=one.end, name=f"{one.name}s", values=values)
+            continue
+        if last is not None:
+            yield last
+        last = one
+    if last is not None:
+        yield last
+
+
+_PLURALS = frozenset({"file", "path", "package"})
+
+
+def _name(command: StepCommand, values: tuple[str, ...], placed: Placed, *, place: int) -> str:
+    """What a value's parameter would be called; empty where the value stays."""
+    momentary = momentary_name(command, placed.value, flag=placed.flag) or particular_name(
+        command, placed.value, flag=placed.flag
+    )
+    if len(set(values)) == 1 and not momentary:
+        return ""
+    return momentary or name_of_value(command, placed.value, flag=placed.flag, place=place)
+
+
+def _replaced(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
+    told, at = [], 0
+    for one in replaced:
+        told += [text[at : one.start], f"{one.before}<{naming.name(one.values, one.name)}>"]
+        at = one.end
+    return "".join([*told, text[at:]])

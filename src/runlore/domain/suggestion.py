@@ -1,0 +1,127 @@
+"""Suggestions: skills that what was observed would be worth, each with its evidence, provenance and score."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.lifecycle import Lifecycle
+from runlore.domain.project import project_name
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.taint import TRUSTED, Provenance
+
+SuggestionId = NewType("SuggestionId", str)
+
+
+class SuggestionState(StrEnum):
+    """Where a suggestion stands. A waiting one is in the review queue."""
+
+    WAITING = "waiting"
+    SAVED = "saved"
+    SKIPPED = "skipped"
+
+
+class SuggestionMove(StrEnum):
+    """Everything that can happen to a suggestion."""
+
+    SEE_AGAIN = "see_again"
+    SAVE = "save"
+    SKIP = "skip"
+    RESET = "reset"
+
+
+SUGGESTION = Lifecycle[SuggestionState, SuggestionMove](
+    "suggestion",
+    {
+        (SuggestionState.WAITING, SuggestionMove.SEE_AGAIN): SuggestionState.WAITING,
+        (SuggestionState.SAVED, SuggestionMove.SEE_AGAIN): SuggestionState.SAVED,
+        (SuggestionState.SKIPPED, SuggestionMove.SEE_AGAIN): SuggestionState.SKIPPED,
+        (SuggestionState.WAITING, SuggestionMove.SAVE): SuggestionState.SAVED,
+        (SuggestionState.WAITING, SuggestionMove.SKIP): SuggestionState.SKIPPED,
+        (SuggestionState.SKIPPED, SuggestionMove.RESET): SuggestionState.WAITING,
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trigger:
+    """When a skill may matter: what it is about, and what is done."""
+
+    topic: str
+    actions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A value that differs between occurrences: `<name>` stands for it, and `examples` are what it was."""
+
+    name: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionEvidence:
+    """One time that the pattern was seen: the events of a session that show it."""
+
+    session_id: SessionId
+    run_id: RunId
+    event_numbers: tuple[int, ...]
+    at: datetime
+    project: str = ""
+    project_name: str = ""
+
+    @property
+    def known_as(self) -> str:
+        """What people call its project; empty where nobody knows."""
+        return self.project_name or project_name(self.project)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorePart:
+    """One reason of a score, and what it adds or takes."""
+
+    reason: str
+    points: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """How much a suggestion promises, from 0 to 100, as the sum of its reasons."""
+
+    points: int
+    parts: tuple[ScorePart, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """What SKL-4 says. `times` and `sessions` count all that was seen; `evidence` keeps the latest of it."""
+
+    name: str
+    description: str
+    heuristic: Heuristic
+    pattern: str
+    commands: tuple[str, ...]
+    trigger: Trigger
+    body: str
+    evidence: tuple[SuggestionEvidence, ...]
+    provenance: Provenance = TRUSTED
+    score: Score
+    parameters: tuple[Parameter, ...] = ()
+    times: int = 1
+    sessions: int = 1
+    enhanced_by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredSuggestion:
+    """A suggestion with its place in the queue."""
+
+    suggestion_id: SuggestionId
+    suggestion: Suggestion
+    state: SuggestionState = SuggestionState.WAITING
+    state_actor: str = ""
+    created_at: datetime
+    updated_at: datetime
+    revision: int = 1

@@ -1,0 +1,140 @@
+"""Transcripts of other agents: files and databases that people already have, and what a reader tells of them.
+
+A reader turns a transcript into runs, one for each input of the user, with events in the shape of the
+journal. What it does not understand it counts; what the agent's harness put in is not told at all.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from runlore.domain.journal import Entry
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+
+
+class TranscriptAgent(StrEnum):
+    """The agents whose transcripts are read."""
+
+    CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    GEMINI = "gemini"
+    OPENCODE = "opencode"
+    SWE_AGENT = "swe-agent"
+    AIDER = "aider"
+    PLAIN = "jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranscriptSource:
+    """One thing to read: a file, or one session of a database. `agent` is None where no reader knows it;
+    then `problem` says why, and `looks_like` which agent it may be of."""
+
+    path: str
+    agent: TranscriptAgent | None
+    part: str = ""
+    bytes: int = 0
+    modified_at: datetime
+    problem: str = ""
+    looks_like: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """How far a source has been read: up to where its last whole run ended.
+
+    `fingerprint` is of the beginning of what was read, so that a file which was replaced is read anew.
+    `carried` is what the reader has to know to go on from there (the session's id, the working folder, how
+    many runs there were).
+    """
+
+    offset: int = 0
+    line: int = 0
+    fingerprint: str = ""
+    carried: Mapping[str, str | int] = field(default_factory=dict)
+
+
+START = Position()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToldEvent:
+    """One event of a transcript, in the shape of a journal's, at its original time where it has one.
+
+    It is as the transcript tells it: nothing is redacted or checked yet (`domain.journal_entry.entered` does
+    that before anything is stored), but no text of it is longer than `limits.TOLD_TEXT_CHARS_MAX`.
+    """
+
+    entry: Entry
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToldRun:
+    """One input of the user and all that followed it, in the order of the transcript.
+
+    `events` begins with the input. `first_number` is the number that this input has in the session's journal:
+    a session begins with its binding (event 1), and each run ends with its status. `after` is the position
+    behind it. `is_whole` is False for the last run of a transcript that may still be written. `project`,
+    `project_name` and `project_folder` (the folder without links) are what is known of the folder where the
+    transcript lies, which whoever stores it may not see.
+    """
+
+    agent: TranscriptAgent
+    source_session: str
+    ordinal: int
+    first_number: int
+    events: tuple[ToldEvent, ...]
+    status: RunStatus = RunStatus.COMPLETED
+    folder: str = ""
+    branch: str = ""
+    model: str = ""
+    agent_version: str = ""
+    title: str = ""
+    after: Position = START
+    is_whole: bool = True
+    project: str = ""
+    project_name: str = ""
+    project_folder: str = ""
+
+    @property
+    def session_id(self) -> SessionId:
+        """The id that its session has here: always the same for the same session of the same agent."""
+        return SessionId(f"ses_{_digest(self.agent, self.source_session)}")
+
+    @property
+    def run_id(self) -> RunId:
+        """The id that it has here."""
+        return RunId(f"run_{_digest(self.agent, self.source_session, str(self.ordinal))}")
+
+
+@dataclass(kw_only=True)
+class ReadCounts:
+    """What was read of a source. `skipped` counts lines that were not understood, by reason. `after` is where
+    it was read to its end without any run being told: then nobody need look into it again."""
+
+    lines: int = 0
+    bytes: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    after: Position | None = None
+
+    @property
+    def lines_skipped(self) -> int:
+        """How many lines were not understood."""
+        return sum(self.skipped.values())
+
+    def skip(self, reason: str) -> None:
+        """Count one line that was not understood."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+def mishap(error: Exception) -> str:
+    """What is said where Runlore itself goes wrong in a source: the kind of error alone, for its text may
+    quote the transcript."""
+    return f"Runlore failed here: {type(error).__name__}"
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]

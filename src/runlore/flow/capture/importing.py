@@ -1,0 +1,230 @@
+"""Bringing in runs of other agents, as their transcripts tell them: sessions, journals, owed memories.
+
+A run is stored once, whole and at its original times, or not at all: its row is what says that it is known,
+also when it was forgotten since. Where people said no, nothing of it is stored.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid, Refused
+from runlore.domain.excerpt import excerpt
+from runlore.domain.injected import stripped
+from runlore.domain.journal import Entry, EventType, text_of
+from runlore.domain.journal_entry import status_entry
+from runlore.domain.policy import RunMemoryPolicy
+from runlore.domain.redaction import redacted
+from runlore.domain.run import MOVE_TO, TERMINAL, MemoryState, Run, RunStatus, moved
+from runlore.domain.run_memory import RunText
+from runlore.domain.session import UNBOUND, Binding, Session, SessionId, bound
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.told_entry import told_times
+from runlore.domain.transcript import ToldRun
+from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
+from runlore.flow.capture.remember import oldest_kept
+from runlore.flow.capture.sessions import make_session
+from runlore.ports.store import Transaction
+
+
+class Left(StrEnum):
+    """Why a run of a transcript is not stored."""
+
+    UNFINISHED = "unfinished"
+    PAUSED = "paused"
+    FOLDER = "folder"
+    PRIVATE = "private"
+    FORGOTTEN = "forgotten"
+    ENDED = "ended"
+    TAKEN = "taken"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldFolder:
+    """What is known here of a folder that a transcript names. `capture` False stores nothing of its runs."""
+
+    path: str | None = None
+    project: str = ""
+    project_name: str = ""
+    capture: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bringing:
+    """Who brings runs in, when, under which policy, and what is known of their folders."""
+
+    actor: str
+    now: datetime
+    policy: RunMemoryPolicy
+    folders: Mapping[str, ToldFolder] = field(default_factory=dict)
+
+    def folder(self, told: ToldRun) -> ToldFolder:
+        """The folder that a run was in."""
+        return folder_of(told, self.folders)
+
+
+def folder_of(told: ToldRun, seen: Mapping[str, ToldFolder]) -> ToldFolder:
+    """What is known of a run's folder: where its transcript was read they see it, here perhaps not. Whoever
+    says no is heard."""
+    folder = seen.get(told.folder, ToldFolder())
+    if not told.project:
+        return folder
+    return ToldFolder(
+        path=_path(told.project_folder) or folder.path,
+        project=_line(told.project, limits.PATH_CHARS_MAX),
+        project_name=_line(told.project_name, limits.TITLE_CHARS_MAX),
+        capture=folder.capture,
+    )
+
+
+# The entries of a run as the journal keeps them: made before anybody waits for them, where they are needed.
+Entries = Callable[[], tuple[Entry, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """A run that is stored now: its first number, what was said in it, and how many events it has."""
+
+    run: Run
+    text: RunText
+    events: int
+    is_new_session: bool
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether its memory is owed: it is no older than memories are kept."""
+        return self.run.memory is MemoryState.PENDING
+
+
+def is_paused(tx: Transaction) -> bool:
+    """Whether nothing at all is stored at present: then it is told again when capture has been resumed."""
+    switch = tx.counters.switch(CAPTURE_PAUSED)
+    return switch is not None and switch.on
+
+
+def bring(tx: Transaction, told: ToldRun, entries: Entries, bringing: Bringing) -> Brought | Left | None:
+    """Store a run with its session, where it is not there yet; None where it is. The caller has the session's
+    turn, and owes the memory where one is."""
+    session = tx.sessions.find(told.session_id)
+    present = tx.runs.find(told.run_id)
+    if present is not None:
+        return _present(present, told)
+    if not bringing.folder(told).capture:
+        return Left.FOLDER
+    if session is not None and (no := _refusal(tx, session, told, bringing)) is not None:
+        return no
+    return _stored(tx, told, entries(), bringing)
+
+
+def _present(run: Run, told: ToldRun) -> Left | None:
+    """A run of this id is never written again: a forgotten one stays forgotten."""
+    if not run.imported or run.session_id != told.session_id:
+        return Left.TAKEN
+    return Left.FORGOTTEN if run.memory is MemoryState.FORGOTTEN else None
+
+
+def _refusal(tx: Transaction, session: Session, told: ToldRun, bringing: Bringing) -> Left | None:
+    """Why nothing is added to a session that exists."""
+    if session.forgotten_at is not None:
+        return Left.FORGOTTEN
+    if session.private:
+        return Left.PRIVATE
+    if session.ended_at is not None:
+        return Left.ENDED
+    if is_muted(tx, session):
+        return Left.PAUSED
+    # Somebody may have made a session of this id for themselves, to read there what is brought in.
+    is_ours = session.agent == told.agent.value and session.created_by == bringing.actor
+    return None if is_ours or _has_imported(tx, session.session_id) else Left.TAKEN
+
+
+def _has_imported(tx: Transaction, session_id: SessionId) -> bool:
+    newest = tx.runs.page(limit=1, session_id=session_id)
+    return bool(newest) and newest[0].imported
+
+
+def _stored(tx: Transaction, told: ToldRun, entries: tuple[Entry, ...], bringing: Bringing) -> Brought:
+    is_new_session = tx.sessions.find(told.session_id) is None
+    newest = tx.runs.page(limit=1, session_id=told.session_id)
+    earliest = newest[0].finished_at if newest else None
+    times = told_times(told, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
+    if is_new_session:
+        make_session(tx, _session(told, times[0], bringing))
+    run = _ended(told, times, bringing)
+    number = tx.journal.append(
+        told.session_id, run.run_id, [*entries, status_entry(run)], [*times, times[-1]]
+    )
+    run = replace(run, input_number=number)
+    tx.runs.insert(run)
+    return Brought(run=run, text=_text(entries), events=len(entries) + 1, is_new_session=is_new_session)
+
+
+def _ended(told: ToldRun, times: tuple[datetime, ...], bringing: Bringing) -> Run:
+    """The run as it ended. One that nobody ended was interrupted: its agent is gone."""
+    status = told.status if told.status in TERMINAL else RunStatus.INTERRUPTED
+    opened = Run(
+        run_id=told.run_id,
+        session_id=told.session_id,
+        status=RunStatus.RUNNING,
+        agent=told.agent.value,
+        model=_line(told.model, limits.MODEL_CHARS_MAX) or None,
+        imported=True,
+        input_number=0,
+        created_by=bringing.actor,
+        opened_at=times[0],
+        active_at=times[0],
+    )
+    ended = moved(opened, MOVE_TO[status], times[-1])
+    assert ended.finished_at is not None, "a run that ended has its end"
+    is_kept = ended.finished_at >= oldest_kept(bringing.policy, bringing.now)
+    return replace(ended, memory=MemoryState.PENDING if is_kept else MemoryState.NONE)
+
+
+def _session(told: ToldRun, at: datetime, bringing: Bringing) -> Session:
+    folder = bringing.folder(told)
+    return Session(
+        session_id=told.session_id,
+        title=_line(told.title, limits.TITLE_CHARS_MAX),
+        agent=told.agent.value,
+        working_folder=_kept_path(folder.path),
+        binding=_binding(folder.project),
+        created_by=bringing.actor,
+        created_at=at,
+        active_at=at,
+    )
+
+
+def _binding(project: str) -> Binding:
+    """Linked to its project, where that has a name which can be one."""
+    try:
+        return bound(
+            UNBOUND,
+            persona_id=None,
+            project_ids=(project,) if project else (),
+            capability_scope=UNBOUND.capability_scope,
+        )
+    except (Invalid, Refused):
+        return UNBOUND
+
+
+def _path(told: str) -> str | None:
+    is_one = told.startswith("/") and len(told) <= limits.PATH_CHARS_MAX and is_storable(told)
+    return told if is_one else None
+
+
+def _kept_path(path: str | None) -> str | None:
+    """A folder's path as it may be kept: people put secrets even there."""
+    return None if path is None else redacted(made_storable(path)).text
+
+
+def _text(entries: tuple[Entry, ...]) -> RunText:
+    said = (text_of(entry.body) for entry in reversed(entries) if entry.type is EventType.ASSISTANT_MESSAGE)
+    return RunText(request=text_of(entries[0].body), outcome=next(filter(None, said), ""))
+
+
+def _line(text: str, chars_max: int) -> str:
+    """A stranger's text as one short line without secrets."""
+    line = " ".join(made_storable(text[: chars_max * 4]).split())
+    return excerpt(redacted(stripped(line)).text, chars_max)

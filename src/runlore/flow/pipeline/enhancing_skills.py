@@ -1,0 +1,139 @@
+"""Enhancing suggestions, as jobs: a model says better what one says, and its words are kept where they pass.
+
+The suggestion is read in a snapshot, the model asked outside any transaction, and what came of it written
+with the end of the job. Where the suggestion says something else by then, or something was forgotten, it is
+done again; where it was decided on, or is gone, nothing is.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from runlore.domain import limits
+from runlore.domain.errors import NotFound
+from runlore.domain.job import Job
+from runlore.domain.learning_policy import ModelBudget
+from runlore.domain.suggesting.enhancing import Enhanced
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.flow.asking import Asking
+from runlore.flow.pipeline.capturing import ASKED_LATER, FINAL
+from runlore.flow.policies import current_learning, current_skills
+from runlore.flow.skills.enhancing import TIMEOUT_S, Enhancing
+from runlore.flow.skills.turn import forgettings, suggestions_turn
+from runlore.ports.model import ModelFailure
+from runlore.ports.store import Collections, Store, Transaction
+
+_LATER = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sight:
+    """A suggestion that a model may improve, the names that others have, and what may be spent on it."""
+
+    stored: StoredSuggestion
+    taken: frozenset[str]
+    budget: ModelBudget
+    forgettings: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnhancingSkills:
+    """What enhances suggestions. With `may_ask` false no model is asked, and the job waits for who may."""
+
+    store: Store
+    asking: Asking
+    may_ask: bool = True
+
+    def enhance(self, job: Job) -> None:
+        """Do one job; Conflict (`job.lost`) where another has taken it over, and then nothing is written."""
+        while not self._attempt(job):
+            pass
+
+    def _attempt(self, job: Job) -> bool:
+        with self.store.snapshot() as snapshot:
+            sight = _look(snapshot, SuggestionId(job.subject))
+        if sight is None or not self.asking.models.is_configured:
+            with self.store.transaction() as tx:
+                tx.jobs.finish(job)
+            return True
+        if not self.may_ask:
+            with self.store.transaction() as tx:
+                tx.jobs.postpone(job, until=self.asking.clock.now() + _LATER, reason=ASKED_LATER)
+            return True
+        came = self._asked(sight, job)
+        with self.store.transaction() as tx:
+            suggestions_turn(tx)
+            tx.jobs.check(job)
+            if forgettings(tx) != sight.forgettings:
+                return False
+            if came is not None and not self._kept(tx, sight, came):
+                return False
+            tx.jobs.finish(job)
+        return True
+
+    def _asked(self, sight: _Sight, job: Job) -> Enhanced | None:
+        """What a model made of it; None where it has no answer, and never will."""
+        with self.store.transaction() as tx:
+            lasting = timedelta(seconds=TIMEOUT_S + limits.JOB_LEASE_S)
+            tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
+        try:
+            return Enhancing(asking=self.asking, budget=sight.budget).enhance(
+                sight.stored.suggestion, taken=sight.taken
+            )
+        except ModelFailure as failure:
+            if failure.code in FINAL:
+                return None
+            raise
+
+    def _kept(self, tx: Transaction, sight: _Sight, came: Enhanced) -> bool:
+        """Write the words; False where the suggestion says something else by now."""
+        if came.dropped is not None:
+            tx.counters.add({f"skills.enhancement_dropped_{came.dropped.value}_total": 1})
+            return True
+        present = _waiting(tx, sight.stored.suggestion_id)
+        if present is None:
+            return True
+        if _words(present.suggestion) != _words(sight.stored.suggestion):
+            return False
+        better = came.suggestion
+        owner = tx.suggestions.find(name=better.name)
+        is_free = owner is None or owner.suggestion_id == present.suggestion_id
+        after = replace(
+            present.suggestion,
+            name=better.name if is_free else present.suggestion.name,
+            description=better.description,
+            trigger=better.trigger,
+            body=better.body,
+            enhanced_by=better.enhanced_by,
+        )
+        changed = replace(
+            present, suggestion=after, updated_at=self.asking.clock.now(), revision=present.revision + 1
+        )
+        tx.suggestions.update(changed, expected_revision=present.revision)
+        return True
+
+
+def _look(collections: Collections, suggestion_id: SuggestionId) -> _Sight | None:
+    stored = _waiting(collections, suggestion_id)
+    # People may have said no since the job was queued.
+    if stored is None or not current_skills(collections).llm_learn:
+        return None
+    return _Sight(
+        stored=stored,
+        taken=collections.suggestions.names() - {stored.suggestion.name},
+        budget=current_learning(collections).model_budget,
+        forgettings=forgettings(collections),
+    )
+
+
+def _waiting(collections: Collections, suggestion_id: SuggestionId) -> StoredSuggestion | None:
+    """The suggestion, where it waits and no model has improved it."""
+    try:
+        stored = collections.suggestions.get(suggestion_id)
+    except NotFound:
+        return None
+    is_open = stored.state is SuggestionState.WAITING and not stored.suggestion.enhanced_by
+    return stored if is_open else None
+
+
+def _words(suggestion: Suggestion) -> tuple[object, ...]:
+    return suggestion.description, suggestion.commands, suggestion.body

@@ -1,0 +1,222 @@
+"""Importing transcripts: runs of other agents on the same path as everything else, and mined for skills.
+
+A batch is one transaction with the position behind it: whoever dies before its commit has stored nothing,
+whoever dies behind it owes only memories, which the next start or maintenance writes. What is costly is made
+before the transaction; runs that are known cost a look.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from runlore.domain.audit import Act
+from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
+from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mining import mined_told
+from runlore.domain.errors import Invalid, Refused
+from runlore.domain.job import Job
+from runlore.domain.journal import Entry
+from runlore.domain.record import Origin
+from runlore.domain.run import RunId
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import SessionId
+from runlore.domain.told_entry import told_entries
+from runlore.domain.transcript import Position, ToldRun
+from runlore.flow.capture.ending import owe_memory
+from runlore.flow.capture.episodes import run_episode
+from runlore.flow.capture.importing import (
+    Bringing,
+    Brought,
+    Left,
+    ToldFolder,
+    bring,
+    folder_of,
+    is_paused,
+)
+from runlore.flow.capture.remember import Remembering
+from runlore.flow.policies import current_run_memory
+from runlore.flow.reactions import DAEMON
+from runlore.flow.record.intake import Intake, append
+from runlore.ports.operations.skills import ImportedRuns, RunsToImport
+from runlore.ports.store import Transaction
+
+REASON = "imported from a transcript"
+
+
+class _Prepared:
+    """A run, its entries, and what the detectors see of it, each made once and only where it is needed."""
+
+    def __init__(self, told: ToldRun, folders: Mapping[str, ToldFolder]) -> None:
+        self.told = told
+        self._folder = folder_of(told, folders)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries as the journal keeps them."""
+        return told_entries(self.told)
+
+    @cached_property
+    def mined(self) -> MinedRun:
+        """What is mined of it, under the number that it has where nothing of its session is missing."""
+        return self._mined(self.told)
+
+    def mined_at(self, number: int) -> MinedRun:
+        """What is mined of it, under the number that it got."""
+        if number == self.told.first_number:
+            return self.mined
+        return self._mined(replace(self.told, first_number=number))
+
+    def _mined(self, told: ToldRun) -> MinedRun:
+        folder = self._folder
+        return mined_told(told, project=folder.project, project_name=folder.project_name)
+
+    def prepared(self) -> tuple[tuple[Entry, ...], MinedRun]:
+        """Both, made now."""
+        return self.entries, self.mined
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Runs to be brought in: those that are whole, and what is known of their folders."""
+
+    request: RunsToImport
+    whole: tuple[_Prepared, ...]
+    folders: Mapping[str, ToldFolder]
+
+
+@dataclass(kw_only=True)
+class Came:
+    """What came of a batch so far."""
+
+    stored: list[Brought] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    known: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    # The sessions of the runs that are there; none where nothing of the batch is.
+    session_ids: set[SessionId] = field(default_factory=set)
+
+    def answer(self) -> ImportedRuns:
+        """As it is told."""
+        return ImportedRuns(
+            stored=len(self.stored),
+            known=self.known,
+            left=self.left.total(),
+            sessions=sum(brought.is_new_session for brought in self.stored),
+            events=sum(brought.events for brought in self.stored),
+            reasons=dict(sorted((+self.left).items())),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Importing:
+    """Who brings runs in: `actor` is named as having made them, `holder` writes their memories."""
+
+    remembering: Remembering
+    actor: str
+    holder: str
+
+    def prepared(self, request: RunsToImport, folders: Mapping[str, ToldFolder]) -> Batch:
+        """A batch to be brought in, with what is costly made for the runs that are not known."""
+        whole = tuple(_Prepared(run, folders) for run in _whole(request.runs))
+        self._prepare(whole)
+        return Batch(request=request, whole=whole, folders=folders)
+
+    def bring_in(self, tx: Transaction, batch: Batch) -> Came:
+        """Store what is new of a batch. The memories that are owed then are the caller's to write behind the
+        transaction."""
+        tx.lock({Scope(ScopeKind.SESSION, run.told.session_id) for run in batch.whole})
+        # The time is taken with the turn in hand, so that nothing is newer than now.
+        now = self.remembering.clock.now()
+        policy = current_run_memory(tx)
+        bringing = Bringing(actor=self.actor, now=now, policy=policy, folders=batch.folders)
+        came = self._bring_all(tx, batch.whole, bringing)
+        came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
+        position = _position(batch.request, len(batch.whole), came)
+        if position is not None and (batch.request.runs or _is_kept(tx, batch.request.source, position)):
+            tx.transcript_positions.put(batch.request.source, position, now, session_ids=came.session_ids)
+        return came
+
+    def remember(self, came: Came) -> None:
+        """Write the memories that are owed."""
+        for job in came.jobs:
+            self.remembering.settle(RunId(job.subject), job)
+
+    def _prepare(self, runs: tuple[_Prepared, ...]) -> None:
+        """Make what is costly for the runs that are not known."""
+        with self.remembering.store.snapshot() as snapshot:
+            known = snapshot.runs.get_many([run.told.run_id for run in runs])
+        for run in runs:
+            if run.told.run_id not in known:
+                run.prepared()
+
+    def _bring_all(self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: Bringing) -> Came:
+        came = Came()
+        if is_paused(tx):
+            came.left[Left.PAUSED] += len(runs)
+            return came
+        for run in runs:
+            self._bring(tx, run, bringing, came)
+        return came
+
+    def _bring(self, tx: Transaction, run: _Prepared, bringing: Bringing, came: Came) -> None:
+        brought = bring(tx, run.told, lambda: run.entries, bringing)
+        if isinstance(brought, Left):
+            came.left[brought] += 1
+            return
+        came.session_ids.add(run.told.session_id)
+        if brought is None:
+            came.known += 1
+            return
+        came.stored.append(brought)
+        tx.mined_runs.put(_mined(tx, run, brought.run.input_number))
+        if brought.is_remembered:
+            self._remember(tx, brought, bringing, came)
+
+    def _remember(self, tx: Transaction, brought: Brought, bringing: Bringing, came: Came) -> None:
+        """What follows when a run of late ends: its episode, and the memory that is owed from here on."""
+        ids = self.remembering.ids
+        act = Act(actor=DAEMON, at=bringing.now, reason=REASON)
+        # A text that cannot be a record must not keep the runs around it out.
+        with suppress(Invalid, Refused):
+            episode = run_episode(brought.run, brought.text, bringing.policy)
+            append(tx, Intake(ids=ids, act=act, origin=Origin.DAEMON), [episode])
+        came.jobs.append(owe_memory(tx, brought.run, ids=ids, holder=self.holder, at=bringing.now))
+
+
+def _mined(tx: Transaction, run: _Prepared, number: int) -> MinedRun:
+    """What is mined of a run under its number. Where an earlier run of its session was left out, nobody knows
+    what that one has read, and this one may have it from there."""
+    mined = run.mined_at(number)
+    told = run.told
+    if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:
+        return mined
+    return with_earlier([mined], [OutsideRead(number=number, source=LEFT_OUT)])[0]
+
+
+def _whole(runs: tuple[ToldRun, ...]) -> tuple[ToldRun, ...]:
+    """The runs up to the first that may still be written."""
+    for place, run in enumerate(runs):
+        if not run.is_whole:
+            return runs[:place]
+    return runs
+
+
+def _is_kept(tx: Transaction, source: str, position: Position) -> bool:
+    """Whether the position of a source that told nothing new may be noted: one behind runs tells of their
+    folder, so that it goes with the one which was noted with them."""
+    return not position.offset or source in tx.transcript_positions.get_many([source])
+
+
+def _position(request: RunsToImport, whole: int, came: Came) -> Position | None:
+    """How far the source has been read with this; None leaves it as it was.
+
+    What was kept back while capture is paused is told again later. Where nothing of it may be stored, neither
+    is where it was read.
+    """
+    if request.position is None or came.left[Left.PAUSED] or (whole and not came.session_ids):
+        return None
+    if whole == len(request.runs):
+        return request.position
+    return request.runs[whole - 1].after if whole else None

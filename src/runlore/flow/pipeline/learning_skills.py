@@ -1,0 +1,255 @@
+"""Learning skills: from a run that has just ended, as a job, and from everything that was mined, when asked.
+
+Both look in snapshots and write behind that, in the turn of whoever writes suggestions; where something was
+forgotten meanwhile they look again. What the user told to keep, without a command that shows it, is no skill:
+it becomes a learning candidate, once for a run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.admission import Draft, Stamp, admitted
+from runlore.domain.audit import Act
+from runlore.domain.detectors.explicit_instruction import candidate_of
+from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.detectors.session import matches_of_run
+from runlore.domain.errors import Invalid, Refused, Unavailable
+from runlore.domain.job import Job, JobKind
+from runlore.domain.record import EvidenceRef, Origin, Record, RecordId, Source, StateReason
+from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
+from runlore.domain.taint import inherited
+from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.importing import is_paused
+from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
+from runlore.flow.pipeline.capturing import said_already
+from runlore.flow.policies import current_skills
+from runlore.flow.queueing import queue
+from runlore.flow.reactions import DAEMON
+from runlore.flow.record.intake import Intake, propose
+from runlore.flow.skills.detecting import Sight, look, look_through, may_learn
+from runlore.flow.skills.suggesting import Finding, Kept, keep, take_back
+from runlore.flow.skills.turn import forgettings, suggestions_turn
+from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
+from runlore.ports.operations.progress import Progress, unwatched
+from runlore.ports.operations.skills import SuggestAnswer
+from runlore.ports.store import Collections, Store, Transaction
+
+REASON = "the user told to keep it"
+# How a candidate says what it was made of, so that it is made once.
+NOTED_AS = "learned_from"
+WRITTEN_AT_ONCE = 50
+_LOOKS_MAX = 8
+_PAGE = limits.LIST_LIMIT_MAX
+_PAUSED = SuggestAnswer(
+    runs=0, sessions=0, new=(), seen_again=0, candidates=0, suppressed=0, enhancing=0, paused=True
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Look:
+    """When a look at everything began, and how often something had been forgotten by then."""
+
+    since: datetime
+    forgettings: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningSkills:
+    """Who learns. With `has_model` a model improves what is found, as jobs. So many are written `at_once`."""
+
+    store: Store
+    ids: Ids
+    clock: Clock
+    has_model: bool = False
+    at_once: int = WRITTEN_AT_ONCE
+
+    def detect(self, job: Job, beat: Beat = unhurried) -> None:
+        """Do one job: mine a run that has ended, and keep what its session shows by now."""
+        while not self._detected(RunId(job.subject), job, beat):
+            beat()
+
+    def suggest(self, *, enhance: bool = False, progress: Progress = unwatched) -> SuggestAnswer:
+        """Look through everything that was mined, and keep what is found; nothing while capture is paused."""
+        made: set[SuggestionId] = set()
+        for _ in range(_LOOKS_MAX):
+            answer = self._suggested(progress, made)
+            if answer is not None:
+                may_enhance = enhance and self.has_model and not answer.paused
+                return replace(answer, enhancing=self._enhance_waiting() if may_enhance else 0)
+        raise Unavailable(
+            "what suggestions were to be made of kept being forgotten", code="store.busy", hint="try again"
+        )
+
+    def _detected(self, run_id: RunId, job: Job, beat: Beat) -> bool:
+        with self.store.snapshot() as snapshot:
+            sight = _sight(snapshot, run_id, beat)
+        matches = () if sight is None else matches_of_run(sight.runs)
+        found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
+        with self.store.transaction() as tx:
+            # The session before the job: whoever forgets the run takes them in this order too.
+            run = run_turn_if_any(tx, run_id)
+            tx.jobs.check(job)
+            if sight is not None:
+                suggestions_turn(tx)
+                if not _still(tx, run, sight):
+                    return False
+                self._keep(tx, sight, found)
+                self._propose(tx, sight.run, matches)
+            tx.jobs.finish(job)
+        return True
+
+    def _keep(self, tx: Transaction, sight: Sight, found: Sequence[Suggestion]) -> None:
+        at = self.clock.now()
+        tx.mined_runs.put(sight.mined)
+        kept = keep(tx, found, Finding(ids=self.ids, at=at))
+        if self.has_model and current_skills(tx).llm_learn:
+            queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
+
+    def _suggested(self, progress: Progress, made: set[SuggestionId]) -> SuggestAnswer | None:
+        """One look at everything; None where something was forgotten meanwhile. `made` are the new ones of
+        earlier looks."""
+        look = self._begin()
+        if look is None:
+            return _PAUSED
+        everything = look_through(self.store, progress)
+        found = suggestions_of(everything.matches)
+        if not self._take_back(found, look):
+            return None
+        kept = Kept()
+        for start in range(0, len(found), self.at_once):
+            written = self._write(found[start : start + self.at_once], look)
+            if written is None:
+                return None
+            kept += written
+            made |= {each.suggestion_id for each in written.new}
+        return SuggestAnswer(
+            runs=everything.runs,
+            sessions=everything.sessions,
+            new=tuple(each for each in (*kept.new, *kept.again) if each.suggestion_id in made),
+            seen_again=sum(each.suggestion_id not in made for each in kept.again),
+            candidates=sum(self._proposed(match) for match in everything.matches),
+            suppressed=kept.suppressed,
+        )
+
+    def _begin(self) -> "_Look | None":
+        """When a look at everything begins; None while capture is paused. The time is taken in the turn of
+        whoever writes suggestions: what has an earlier one is stored, and so is what it was made of."""
+        with self.store.transaction() as tx:
+            suggestions_turn(tx)
+            return None if is_paused(tx) else _Look(since=self.clock.now(), forgettings=forgettings(tx))
+
+    def _take_back(self, found: Sequence[Suggestion], look: "_Look") -> bool:
+        """Take back what is not found any more, before what is new takes its name; False where something was
+        forgotten meanwhile."""
+        with self.store.transaction() as tx:
+            suggestions_turn(tx)
+            if forgettings(tx) != look.forgettings:
+                return False
+            take_back(tx, frozenset(each.pattern for each in found), look.since)
+        return True
+
+    def _write(self, found: Sequence[Suggestion], look: "_Look") -> Kept | None:
+        with self.store.transaction() as tx:
+            suggestions_turn(tx)
+            if forgettings(tx) != look.forgettings:
+                return None
+            return keep(tx, found, Finding(ids=self.ids, at=self.clock.now(), whole_since=look.since))
+
+    def _proposed(self, match: Match) -> bool:
+        """Make a candidate of an instruction without commands, where its run has not been made one of."""
+        if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or candidate_of(match) is None:
+            return False
+        with self.store.transaction() as tx:
+            run, session = run_turn(tx, match.occurrences[-1].run_id)
+            if run.memory is MemoryState.FORGOTTEN or not is_captured(tx, session):
+                return False
+            return self._propose(tx, run, [match]) > 0
+
+    def _propose(self, tx: Transaction, run: Run, matches: Sequence[Match]) -> int:
+        """How many candidates were made; the caller has the session's turn."""
+        at = self.clock.now()
+        intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
+        drafts = [draft for match in matches if (draft := _draft(run, match)) is not None]
+        made = 0
+        for draft in drafts:
+            record = _admitted(draft, at)
+            if record is None or _is_made(tx, run) or said_already(tx, record, at) is not None:
+                continue
+            propose(tx, intake, [draft])
+            made += 1
+        return made
+
+    def _enhance_waiting(self) -> int:
+        """Have a model improve everything that waits and that none has improved, where people let it."""
+        queued, after = 0, None
+        while True:
+            with self.store.transaction() as tx:
+                if not current_skills(tx).llm_learn:
+                    return queued
+                page = tx.suggestions.page(
+                    limit=_PAGE, after=after, states=frozenset({SuggestionState.WAITING})
+                )
+                waiting = [each.suggestion_id for each in page if not each.suggestion.enhanced_by]
+                queued += queue(tx, self.ids, JobKind.ENHANCE, waiting, at=self.clock.now())
+            if len(page) < _PAGE:
+                return queued
+            after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
+
+
+def _sight(collections: Collections, run_id: RunId, beat: Beat) -> Sight | None:
+    run = collections.runs.find(run_id)
+    if run is None or not may_learn(collections, run):
+        return None
+    session = collections.sessions.get(run.session_id)
+    return look(collections, run, session, beat) if is_captured(collections, session) else None
+
+
+def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
+    """Whether what was looked at is as it was, and may still be learned from."""
+    return (
+        run is not None
+        and run.memory is not MemoryState.FORGOTTEN
+        and forgettings(tx) == sight.forgettings
+        and may_learn(tx, run)
+        and is_captured(tx, tx.sessions.get(run.session_id))
+    )
+
+
+def _draft(run: Run, match: Match) -> Draft | None:
+    """The candidate of an instruction: the user's own words, and what these had read before them."""
+    asked = candidate_of(match) if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION else None
+    if asked is None or match.request is None:
+        return None
+    return Draft(
+        kind=asked.kind,
+        summary=asked.text,
+        scope=Scope(ScopeKind.SESSION, run.session_id),
+        metadata={NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value},
+        confidence=limits.CONFIDENCE_MAX,
+        source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
+        evidence_refs=(EvidenceRef(run_id=run.run_id, event_number=match.request.number),),
+        provenance=inherited(occurrence.provenance for occurrence in match.occurrences),
+    )
+
+
+def _admitted(draft: Draft, at: datetime) -> Record | None:
+    """The record that a draft would be; None where it cannot be one."""
+    stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=at)
+    try:
+        return admitted(draft, stamp)
+    except (Invalid, Refused):
+        return None
+
+
+def _is_made(tx: Transaction, run: Run) -> bool:
+    """Whether a run was made a candidate of before; one that was forgotten tells no longer what it was."""
+    return any(
+        record.state_reason is StateReason.FORGOTTEN or NOTED_AS in record.metadata
+        for record in tx.records.of_run(run.run_id)
+    )

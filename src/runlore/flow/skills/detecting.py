@@ -1,0 +1,207 @@
+"""Looking for skills: what the detectors see of a run that has ended, of a session, and of all sessions.
+
+Nothing here writes. Journals and sessions are read in pieces, so that any number of them needs little memory
+but for what was found.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from runlore.domain import limits
+from runlore.domain.detectors.cross_session import CrossSession
+from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
+from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mining import mined_run
+from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.errors import Corrupt
+from runlore.domain.journal import EventType, JournalEvent
+from runlore.domain.project import project_name
+from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.session import Session, SessionId
+from runlore.flow.policies import current_skills
+from runlore.flow.skills.turn import forgettings
+from runlore.ports.operations.progress import Progress
+from runlore.ports.store import Collections, Store
+
+_SESSIONS_AT_ONCE = 64
+_CUT = "\n[...]\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """A run that has ended as learning sees it, the earlier runs of its session before it."""
+
+    run: Run
+    runs: tuple[MinedRun, ...]
+    forgettings: int
+
+    @property
+    def mined(self) -> MinedRun:
+        """What was mined of the run itself."""
+        return self.runs[-1]
+
+
+def look(collections: Collections, run: Run, session: Session, beat: Callable[[], None]) -> Sight | None:
+    """A run with its session; None where nothing can be learned from it. `beat` is told between the pages."""
+    try:
+        mined = _mined(collections, run, session, beat)
+    except Corrupt:
+        # What is damaged says nothing, and `doctor` tells of it.
+        return None
+    return Sight(
+        run=run,
+        runs=(*_earlier(collections, run), mined),
+        forgettings=forgettings(collections),
+    )
+
+
+def may_learn(collections: Collections, run: Run | None) -> bool:
+    """Whether people let anything be learned from a run by itself: it has ended, and is not forgotten."""
+    return (
+        run is not None
+        and run.is_terminal
+        and run.memory is not MemoryState.FORGOTTEN
+        and current_skills(collections).learn
+    )
+
+
+@dataclass(kw_only=True)
+class Everything:
+    """What all that was mined comes to."""
+
+    matches: list[Match]
+    runs: int = 0
+    sessions: int = 0
+
+
+def look_through(store: Store, progress: Progress) -> Everything:
+    """Run the detectors over every session, a few of them at a time."""
+    across = CrossSession()
+    found = Everything(matches=[])
+    total = sum(len(page) for page in _pages(store))
+    for runs in _sessions(store):
+        found.matches.extend(matches_of_session(runs))
+        across.add(runs)
+        found.runs += len(runs)
+        found.sessions += 1
+        progress(found.sessions, max(total, found.sessions))
+    found.matches.extend(across.matches())
+    return found
+
+
+class Looking:
+    """What some sessions show by now, each for itself and together; each is looked at once."""
+
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
+        self._known: dict[SessionId, tuple[tuple[MinedRun, ...], tuple[Match, ...]]] = {}
+
+    def matches(self, session_ids: Iterable[SessionId], pattern: str) -> list[Match]:
+        """What they show of a pattern."""
+        across = CrossSession()
+        found: list[Match] = []
+        for session_id in sorted(set(session_ids)):
+            runs, matches = self._looked_at(session_id)
+            found.extend(matches)
+            across.add(runs)
+        return [match for match in (*found, *across.matches()) if match.pattern == pattern]
+
+    def _looked_at(self, session_id: SessionId) -> tuple[tuple[MinedRun, ...], tuple[Match, ...]]:
+        if session_id not in self._known:
+            runs = _readable(self._collections, session_id)
+            self._known[session_id] = (runs, matches_of_session(runs))
+        return self._known[session_id]
+
+
+def first_number(mined: MinedRun) -> int:
+    """The first event that anything of a run was taken from."""
+    asked = () if mined.request is None else (mined.request.number,)
+    steps = (step.number for step in mined.steps)
+    return min((*asked, *steps, *(read.number for read in mined.outside)), default=0)
+
+
+def _sessions(store: Store) -> Iterator[tuple[MinedRun, ...]]:
+    for page in _pages(store):
+        with store.snapshot() as snapshot:
+            # Read before the snapshot is let go: what comes of it takes longer.
+            sessions = [_readable(snapshot, session_id) for session_id in page]
+        yield from filter(None, sessions)
+
+
+def _pages(store: Store) -> Iterator[tuple[SessionId, ...]]:
+    after: SessionId | None = None
+    while True:
+        with store.snapshot() as snapshot:
+            page = snapshot.mined_runs.sessions(after=after, limit=_SESSIONS_AT_ONCE)
+        yield page
+        if len(page) < _SESSIONS_AT_ONCE:
+            return
+        after = page[-1]
+
+
+def _readable(
+    collections: Collections, session_id: SessionId, *, before: int | None = None
+) -> tuple[MinedRun, ...]:
+    """The latest runs of a session, with what the ones before them read from outside."""
+    try:
+        pages = _latest_first(collections, session_id, before)
+        runs = next(pages, ())
+        reads: tuple[OutsideRead, ...] = ()
+        for page in pages:
+            reads = first_reads((*reads, *(read for mined in page for read in mined.outside)))
+    except Corrupt:
+        return ()
+    return with_earlier(runs, reads)
+
+
+def _latest_first(
+    collections: Collections, session_id: SessionId, before: int | None
+) -> Iterator[tuple[MinedRun, ...]]:
+    limit = limits.SESSION_RUNS_MINED_MAX
+    while page := collections.mined_runs.of_session(session_id, limit=limit, before=before):
+        yield page
+        if len(page) < limit or (before := first_number(page[0])) <= 0:
+            return
+
+
+def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
+    """The runs of the session that were asked for before this one."""
+    return tuple(
+        mined
+        for mined in _readable(collections, run.session_id, before=run.input_number)
+        if mined.run_id != run.run_id
+    )
+
+
+def _mined(collections: Collections, run: Run, session: Session, beat: Callable[[], None]) -> MinedRun:
+    project = next(iter(session.binding.project_ids), "")
+    return mined_run(
+        _events(collections, run.run_id, beat),
+        session_id=run.session_id,
+        run_id=run.run_id,
+        agent=run.agent or session.agent or "",
+        project=project,
+        project_name=project_name(project, session.working_folder or ""),
+    )
+
+
+def _events(collections: Collections, run_id: RunId, beat: Callable[[], None]) -> Sequence[JournalEvent]:
+    events: list[JournalEvent] = []
+    after = 0
+    while page := collections.journal.page(run_id=run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT):
+        events.extend(map(_bounded, page))
+        after = page[-1].number
+        beat()
+    return events
+
+
+def _bounded(event: JournalEvent) -> JournalEvent:
+    """An event without most of a long output: how a call ended stands at its beginning or its end."""
+    output = event.body.get("output")
+    if event.type is EventType.ASSISTANT_MESSAGE:
+        return replace(event, body={})
+    if not isinstance(output, str) or len(output) <= limits.TOLD_TEXT_CHARS_MAX:
+        return event
+    half = limits.TOLD_TEXT_CHARS_MAX // 2
+    return replace(event, body={**event.body, "output": f"{output[:half]}{_CUT}{output[-half:]}"})

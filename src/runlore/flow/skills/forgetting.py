@@ -1,0 +1,139 @@
+"""Forgetting runs in what was mined and suggested: no suggestion keeps a word of a run that was forgotten.
+
+Steps of several runs of a session may stand in one suggestion, so all that were seen in the session are
+written anew from what is left. That a forgotten run had read from outside stays known, without from where:
+what it read is still in the conversation behind it.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.detectors.mined import MinedRun
+from runlore.domain.errors import Corrupt
+from runlore.domain.job import JobKind
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggestion import (
+    StoredSuggestion,
+    Suggestion,
+    SuggestionEvidence,
+    SuggestionState,
+    Trigger,
+)
+from runlore.flow.skills.detecting import Looking
+from runlore.flow.skills.suggesting import free_name
+from runlore.flow.skills.turn import note_forgetting, suggestions_turn
+from runlore.ports.store import Transaction
+
+FORGOTTEN_SOURCE = "a run that was forgotten"
+
+
+def forget_run_in_skills(tx: Transaction, session_id: SessionId, run_id: RunId, at: datetime) -> None:
+    """Take a forgotten run out of what was mined and suggested; the caller has the session's turn.
+
+    Nothing is suggested of a run of which nothing was mined.
+    """
+    suggestions_turn(tx)
+    try:
+        mined = tx.mined_runs.find(run_id)
+        left = None if mined is None else _left_of(mined)
+        if mined == left:
+            return
+    except Corrupt:
+        # Of what is damaged nothing is known, and forgetting goes on.
+        left = None
+    tx.mined_runs.delete([run_id])
+    if left is not None and left.outside:
+        tx.mined_runs.put(left)
+    _forget_suggested(tx, session_id, frozenset({run_id}), at)
+
+
+def forget_session_in_skills(tx: Transaction, session_id: SessionId, at: datetime) -> None:
+    """The same for all runs of a forgotten session, and for how far its transcript was read."""
+    suggestions_turn(tx)
+    tx.transcript_positions.delete_of_sessions([session_id])
+    with suppress(Corrupt):
+        if not tx.mined_runs.of_session(session_id, limit=1):
+            return
+    run_ids = frozenset(run.run_id for run in tx.runs.of_session(session_id))
+    tx.mined_runs.delete(sorted(run_ids))
+    _forget_suggested(tx, session_id, run_ids, at)
+
+
+def _left_of(mined: MinedRun) -> MinedRun:
+    """What stays of a run: that it read from outside, and when, without from where."""
+    return MinedRun(
+        session_id=mined.session_id,
+        run_id=mined.run_id,
+        agent="",
+        project="",
+        at=mined.at,
+        request=None,
+        steps=(),
+        outside=tuple(replace(read, source=FORGOTTEN_SOURCE) for read in mined.outside),
+    )
+
+
+def _forget_suggested(
+    tx: Transaction, session_id: SessionId, run_ids: frozenset[RunId], at: datetime
+) -> None:
+    touched = tx.suggestions.of_runs([run.run_id for run in tx.runs.of_session(session_id)])
+    looking = Looking(tx)
+    for stored in touched:
+        rebuilt = _rebuilt(tx, stored, looking, session_id=session_id, run_ids=run_ids)
+        if rebuilt is None:
+            tx.jobs.cancel(JobKind.ENHANCE, stored.suggestion_id)
+            tx.suggestions.delete([stored.suggestion_id])
+        elif rebuilt != stored.suggestion:
+            after = replace(stored, suggestion=rebuilt, updated_at=at, revision=stored.revision + 1)
+            tx.suggestions.update(after, expected_revision=stored.revision)
+    tx.suggestions.forget_runs(sorted(run_ids))
+    note_forgetting(tx)
+
+
+def _rebuilt(
+    tx: Transaction,
+    stored: StoredSuggestion,
+    looking: Looking,
+    *,
+    session_id: SessionId,
+    run_ids: frozenset[RunId],
+) -> Suggestion | None:
+    """A suggestion from what is left of it; None where nothing shows its pattern any more.
+
+    What a person has decided on stays decided where there is any evidence left, without its words.
+    """
+    known = stored.suggestion
+    sessions = {session_id, *(evidence.session_id for evidence in known.evidence)}
+    found = suggestions_of(looking.matches(sessions, known.pattern))
+    if found:
+        return replace(found[0], name=_name(tx, known, found[0].name))
+    left = tuple(evidence for evidence in known.evidence if evidence.run_id not in run_ids)
+    if stored.state is SuggestionState.WAITING or not left:
+        return None
+    return _bare(tx, known, left)
+
+
+def _name(tx: Transaction, known: Suggestion, wanted: str) -> str:
+    """The name that it has; another one where this may be words of what was forgotten."""
+    is_words = bool(known.enhanced_by) or known.heuristic is Heuristic.EXPLICIT_INSTRUCTION
+    return free_name(tx, wanted) if is_words and wanted != known.name else known.name
+
+
+def _bare(tx: Transaction, known: Suggestion, left: tuple[SuggestionEvidence, ...]) -> Suggestion:
+    """What says only that the pattern was decided on, and where it was seen."""
+    return replace(
+        known,
+        name=_name(tx, known, known.heuristic.value),
+        description="",
+        commands=(),
+        trigger=Trigger(topic=""),
+        body="",
+        evidence=left,
+        provenance=replace(known.provenance, sources=()),
+        parameters=(),
+        enhanced_by="",
+    )

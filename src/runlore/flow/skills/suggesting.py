@@ -1,0 +1,188 @@
+"""Keeping what was found: a pattern is suggested once, and seen again where it is there already.
+
+What a person has skipped or saved stays so, and keeps its words; only what it was seen in is noted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runlore.domain import limits
+from runlore.domain.job import JobKind
+from runlore.domain.suggesting.naming import unique_name
+from runlore.domain.suggestion import (
+    SUGGESTION,
+    StoredSuggestion,
+    Suggestion,
+    SuggestionEvidence,
+    SuggestionId,
+    SuggestionMove,
+    SuggestionState,
+)
+from runlore.domain.taint import inherited
+from runlore.ports.ids import Ids
+from runlore.ports.store import Transaction
+
+_PAGE = limits.LIST_LIMIT_MAX
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Who looked, and when. `whole_since` is when a look at everything began; None where it was at one
+    session, whose findings are added to what is known."""
+
+    ids: Ids
+    at: datetime
+    whole_since: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What became of findings: new ones, those seen again, and those that were skipped before."""
+
+    new: tuple[StoredSuggestion, ...] = ()
+    again: tuple[StoredSuggestion, ...] = ()
+    suppressed: int = 0
+
+    def __add__(self, other: "Kept") -> "Kept":
+        return Kept(
+            new=(*self.new, *other.new),
+            again=(*self.again, *other.again),
+            suppressed=self.suppressed + other.suppressed,
+        )
+
+
+def keep(tx: Transaction, found: Sequence[Suggestion], finding: Finding) -> Kept:
+    """Write what was found; the caller has the turn. What is as it was is not written again."""
+    kept = Kept()
+    for suggestion in found:
+        present = tx.suggestions.find(pattern=suggestion.pattern)
+        if present is None:
+            kept += Kept(new=(_inserted(tx, suggestion, finding),))
+            continue
+        seen = _see_again(tx, present, suggestion, finding)
+        if present.state is SuggestionState.SKIPPED:
+            kept += Kept(suppressed=1)
+        else:
+            kept += Kept(again=(seen,))
+    return kept
+
+
+def take_back(tx: Transaction, patterns: frozenset[str], whole_since: datetime) -> int:
+    """Delete what waits and a look at everything does not find any more; how many that were. The caller has
+    the turn. What a person has decided on stays, and what a model has written; so does what came since."""
+    gone: list[SuggestionId] = []
+    after: tuple[int, SuggestionId] | None = None
+    while True:
+        page = tx.suggestions.page(limit=_PAGE, after=after, states=frozenset({SuggestionState.WAITING}))
+        gone += [
+            each.suggestion_id
+            for each in page
+            if each.suggestion.pattern not in patterns
+            and not each.suggestion.enhanced_by
+            and each.updated_at < whole_since
+        ]
+        if len(page) < _PAGE:
+            break
+        after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
+    for suggestion_id in gone:
+        tx.jobs.cancel(JobKind.ENHANCE, suggestion_id)
+    tx.suggestions.delete(gone)
+    return len(gone)
+
+
+def free_name(tx: Transaction, wanted: str) -> str:
+    """A name that no suggestion has: the one that is wanted, or it with a number."""
+    name, taken = wanted, set[str]()
+    while tx.suggestions.find(name=name) is not None:
+        taken.add(name)
+        name = unique_name(wanted, taken)
+    return name
+
+
+def _inserted(tx: Transaction, suggestion: Suggestion, finding: Finding) -> StoredSuggestion:
+    stored = StoredSuggestion(
+        suggestion_id=SuggestionId(finding.ids.new("sug", finding.at)),
+        suggestion=replace(suggestion, name=free_name(tx, suggestion.name)),
+        created_at=finding.at,
+        updated_at=finding.at,
+    )
+    tx.suggestions.insert(stored)
+    return stored
+
+
+def _see_again(
+    tx: Transaction, present: StoredSuggestion, found: Suggestion, finding: Finding
+) -> StoredSuggestion:
+    # What was added since the look began is not in what was found.
+    is_whole = finding.whole_since is not None and present.updated_at <= finding.whole_since
+    seen = found if is_whole else _joined(present.suggestion, found)
+    after = replace(
+        present,
+        suggestion=_told(present, seen),
+        state=SUGGESTION.after(present.state, SuggestionMove.SEE_AGAIN, name=present.suggestion_id),
+    )
+    if after == present:
+        return present
+    changed = replace(after, updated_at=finding.at, revision=present.revision + 1)
+    tx.suggestions.update(changed, expected_revision=present.revision)
+    return changed
+
+
+def _told(present: StoredSuggestion, seen: Suggestion) -> Suggestion:
+    """What a suggestion says from here on. It keeps its name; its words too, where a person has decided on
+    them or a model has written them, and then what they were made of taints them still."""
+    known = present.suggestion
+    if present.state is SuggestionState.WAITING and not known.enhanced_by:
+        return replace(seen, name=known.name)
+    return replace(
+        known,
+        evidence=seen.evidence,
+        times=seen.times,
+        sessions=seen.sessions,
+        score=seen.score,
+        provenance=inherited((known.provenance, seen.provenance)),
+    )
+
+
+def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
+    """What is known with what one more look at a part adds. The words are those that promise more, and what
+    they were taken from stays among the evidence: forgetting finds them by it."""
+    fresh = [evidence for evidence in found.evidence if _is_news(evidence, known)]
+    if not fresh:
+        return known
+    told, rest = (found, known.evidence) if _promises_more(found, known) else (known, tuple(fresh))
+    room = max(0, limits.SUGGESTION_EVIDENCE_MAX - len(told.evidence))
+    new = [each for each in rest if each not in told.evidence]
+    if told is known:
+        # What it was seen in stays known to the store, so that only the latest need be told.
+        evidence = sorted((*known.evidence, *new), key=_when)[-limits.SUGGESTION_EVIDENCE_MAX :]
+    else:
+        evidence = sorted((*found.evidence, *sorted(new, key=_when)[len(new) - room :]), key=_when)
+    sessions = {each.session_id for each in known.evidence}
+    return replace(
+        told,
+        evidence=tuple(evidence),
+        times=known.times + len(fresh),
+        sessions=known.sessions + len({each.session_id for each in fresh} - sessions),
+        provenance=inherited((known.provenance, found.provenance)),
+    )
+
+
+def _promises_more(found: Suggestion, known: Suggestion) -> bool:
+    return found.score.points > known.score.points
+
+
+def _is_news(evidence: SuggestionEvidence, known: Suggestion) -> bool:
+    """Whether an occurrence is not counted yet: it shares no event with one that is told, and where some are
+    told no longer it is not older than all of these."""
+    numbers = frozenset(evidence.event_numbers)
+    for each in known.evidence:
+        if each.session_id == evidence.session_id and not numbers.isdisjoint(each.event_numbers):
+            return False
+    is_cut = known.times > len(known.evidence)
+    return not is_cut or _when(evidence) > min(map(_when, known.evidence))
+
+
+def _when(evidence: SuggestionEvidence) -> tuple[datetime, str, tuple[int, ...]]:
+    return evidence.at, evidence.session_id, evidence.event_numbers

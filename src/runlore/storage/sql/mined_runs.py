@@ -1,0 +1,117 @@
+"""What the detectors see of runs, in SQL that both databases run.
+
+It is taken from what was said in a run, so all of it stands among the texts that can be emptied.
+"""
+
+from collections.abc import Sequence
+
+from runlore.domain.detectors.mined import MinedRun
+from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
+from runlore.domain.errors import RunloreError
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    Session,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "mined run"
+_NUMBER_MAX = 2**62
+_COLUMNS = ("run_id", "session_id", "number")
+_SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_TEXT = owned_texts.joined(OWNER, "m", "run_id")
+_OF_SESSION = (
+    f"SELECT {_SELECTED} FROM (SELECT * FROM mined_runs WHERE session_id = ? AND number < ?"
+    f" ORDER BY number DESC, run_id DESC LIMIT ?) m {_TEXT} ORDER BY m.number, m.run_id"
+)
+_SESSIONS = "SELECT DISTINCT session_id FROM mined_runs WHERE session_id > ? ORDER BY session_id LIMIT ?"
+_PUT = (
+    f"INSERT INTO mined_runs ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)})"
+    " ON CONFLICT (run_id) DO UPDATE SET session_id = excluded.session_id, number = excluded.number"
+)
+_SET_TEXT = "UPDATE mined_runs SET text_revision = ? WHERE run_id = ?"
+_DELETE = "DELETE FROM mined_runs WHERE run_id = ?"
+
+
+class SqlMinedRuns:
+    """`ports.skill_store.MinedRuns` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, run_id: RunId) -> MinedRun | None:
+        """What was mined of a run; None where nothing was."""
+        rows = self._session.rows(
+            f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", (run_id,)
+        )
+        return _read(rows[0]) if rows else None
+
+    def of_session(
+        self, session_id: SessionId, *, limit: int, before: int | None = None
+    ) -> tuple[MinedRun, ...]:
+        """The latest runs of a session, oldest first; those that began `before` an event of it."""
+        if limit <= 0 or not is_storable(session_id):
+            return ()
+        end = _NUMBER_MAX if before is None else before
+        return tuple(map(_read, self._session.rows(_OF_SESSION, (session_id, end, limit))))
+
+    def sessions(self, *, after: SessionId | None = None, limit: int) -> tuple[SessionId, ...]:
+        """The sessions of which anything is mined, by id."""
+        if limit <= 0 or not is_storable(after or ""):
+            return ()
+        return tuple(SessionId(row[0]) for row in self._session.rows(_SESSIONS, (after or "", limit)))
+
+    @writing
+    def put(self, mined: MinedRun) -> None:
+        """Keep what was mined of a run, in place of what was kept before."""
+        columns.checked(mined.run_id, mined.session_id)
+        self._session.make_room(freeing=False)
+        row: Parameters = (mined.run_id, mined.session_id, _number(mined))
+        self._session.run([Statement(sql=_PUT, rows=[row])])
+        # The row is ours from here on, so nobody else writes its text.
+        revision, statements = owned_texts.replaced(
+            self._session, _owner(mined.run_id), mined_to_plain(mined)
+        )
+        placed: Parameters = (revision, mined.run_id)
+        self._session.run([*statements, Statement(sql=_SET_TEXT, rows=[placed])])
+
+    @writing
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what was mined of forgotten runs; those of which nothing is are passed over."""
+        self._session.make_room(freeing=True)
+        for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
+            rows: list[Parameters] = [(run_id,) for run_id in chunk]
+            # Whoever writes one of them has ended when its row is gone, and its text is seen.
+            self._session.run([Statement(sql=_DELETE, rows=rows)])
+            self._session.run([owned_texts.emptied(self._session, map(_owner, chunk))])
+
+
+def _owner(run_id: str) -> str:
+    return f"{OWNER}:{run_id}"
+
+
+def _number(mined: MinedRun) -> int:
+    """The first event of the session that anything of the run was taken from."""
+    asked = () if mined.request is None else (mined.request.number,)
+    steps = (step.number for step in mined.steps)
+    return min((*asked, *steps, *(read.number for read in mined.outside)), default=0)
+
+
+def _read(row: Row) -> MinedRun:
+    run_id, session_id, number = row[: len(_COLUMNS)]
+    text = owned_texts.read(row)
+    try:
+        mined = mined_from_plain(text)
+        if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):
+            raise ValueError("the row and its text do not agree")
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"what was mined of run {run_id}") from error
+    return mined

@@ -1,0 +1,272 @@
+"""Suggested skills, in SQL that both databases run.
+
+What a suggestion says is taken from what was said in runs, its name and its pattern too: it stands among the
+texts that can be emptied, and the rows that are looked for hold digests.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.run import RunId
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.suggesting.plain import suggestion_from_plain, suggestion_to_plain
+from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.rows import digest
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    STREAM_LARGE_ROWS,
+    Parameters,
+    Row,
+    Session,
+    SqlValue,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "suggestion"
+_DERIVED = ("name", "pattern", "heuristic", "score")
+_COLUMNS = (
+    "suggestion_id",
+    *_DERIVED,
+    "state",
+    "state_actor",
+    "created_at_ms",
+    "updated_at_ms",
+    "revision",
+)
+_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_TEXT = owned_texts.joined(OWNER, "s", "suggestion_id")
+_SELECT = f"SELECT {_SELECTED} FROM suggestions s {_TEXT}"
+_OF_RUNS = (
+    f"{_SELECT} WHERE s.suggestion_id IN"
+    " (SELECT suggestion_id FROM suggestion_runs WHERE run_id IN ({ids})) ORDER BY s.suggestion_id"
+)
+_INSERT = (
+    f"INSERT INTO suggestions ({', '.join(_COLUMNS)}, text_revision)"
+    f" VALUES ({in_list(_COLUMNS)}, ?) ON CONFLICT DO NOTHING"
+)
+_LOCKED = "SELECT revision, name, pattern FROM suggestions WHERE suggestion_id = ?"
+_UPDATE = (
+    f"UPDATE suggestions SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
+    " WHERE suggestion_id = ?"
+)
+_DELETE = "DELETE FROM suggestions WHERE suggestion_id = ?"
+_RUNS = "SELECT run_id FROM suggestion_runs WHERE suggestion_id = ?"
+_ADD_RUN = "INSERT INTO suggestion_runs (run_id, suggestion_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_DELETE_RUNS = "DELETE FROM suggestion_runs WHERE suggestion_id = ?"
+_FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
+
+
+class SqlSuggestions:
+    """`ports.skill_store.Suggestions` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
+        """One suggestion; NotFound when the id names nothing."""
+        found = self._one("s.suggestion_id = ?", suggestion_id) if is_storable(suggestion_id) else None
+        if found is None:
+            raise not_found(suggestion_id)
+        return found
+
+    def find(self, *, name: str | None = None, pattern: str | None = None) -> StoredSuggestion | None:
+        """The suggestion of a name or of a pattern."""
+        for column, text in (("name", name), ("pattern", pattern)):
+            if text is not None and (found := self._one(f"s.{column} = ?", digest(made_storable(text)))):
+                return found
+        return None
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: tuple[int, SuggestionId] | None = None,
+        states: frozenset[SuggestionState] | None = None,
+        heuristics: frozenset[Heuristic] | None = None,
+    ) -> tuple[StoredSuggestion, ...]:
+        """The best first."""
+        if limit <= 0:
+            return ()
+        asked = Condition()
+        for column, members in (("state", states), ("heuristic", heuristics)):
+            if members is not None:
+                wanted = sorted(member.value for member in members)
+                asked = asked.also(f"{column} IN ({in_list(wanted)})", *wanted) if wanted else _NOTHING
+        if after is not None:
+            score, suggestion_id = after
+            asked = asked.also(
+                "(score < ? OR (score = ? AND suggestion_id > ?))", score, score, made_storable(suggestion_id)
+            )
+        found = f"SELECT * FROM suggestions WHERE {asked.sql} ORDER BY score DESC, suggestion_id LIMIT ?"
+        sql = f"SELECT {_SELECTED} FROM ({found}) s {_TEXT} ORDER BY s.score DESC, s.suggestion_id"
+        return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
+
+    def names(self) -> frozenset[str]:
+        """The names that are taken."""
+        rows = self._session.stream(_SELECT, at_once=STREAM_LARGE_ROWS)
+        return frozenset(_read(row).suggestion.name for row in rows)
+
+    def of_runs(self, run_ids: Sequence[RunId]) -> tuple[StoredSuggestion, ...]:
+        """The suggestions that were ever seen in any of these runs, by id."""
+        found: dict[SuggestionId, StoredSuggestion] = {}
+        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+            rows = self._session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk)
+            found.update((stored.suggestion_id, stored) for stored in map(_read, rows))
+        return tuple(found[suggestion_id] for suggestion_id in sorted(found))
+
+    def count(self) -> dict[SuggestionState, int]:
+        """How many there are, by state."""
+        rows = self._session.rows("SELECT state, count(*) FROM suggestions GROUP BY state")
+        return {SuggestionState(state): number for state, number in rows}
+
+    def check(self, suggestion_id: SuggestionId) -> None:
+        """Raise Corrupt when it cannot be read, or when forgetting would not find it by its evidence."""
+        seen = {evidence.run_id for evidence in self.get(suggestion_id).suggestion.evidence}
+        if not seen.issubset(row[0] for row in self._session.rows(_RUNS, (suggestion_id,))):
+            raise columns.damaged(f"suggestion {suggestion_id}")
+
+    @writing
+    def insert(self, stored: StoredSuggestion) -> None:
+        """Write a new one; Conflict when its id, its name or its pattern is taken."""
+        self._check(stored)
+        self._session.make_room(freeing=False)
+        self._insert(stored)
+        # The id may have been another one's, whose text was emptied.
+        revision, statements = self._replaced(stored)
+        self._session.run([*statements, _placed(stored, revision), _runs(stored)])
+
+    @writing
+    def update(self, stored: StoredSuggestion, *, expected_revision: int) -> None:
+        """Write its new state; Conflict when it has moved, or when its new name or pattern is taken."""
+        self._check(stored)
+        self._session.make_room(freeing=False)
+        asked: Parameters = (stored.suggestion_id,)
+        # One that gets another name is a new row: whoever has waited for the old one looks again.
+        locked = self._session.rows(_LOCKED + self._session.dialect.for_update, asked)
+        revision, *digests = (locked or self._session.rows(_LOCKED, asked) or [(None,)])[0]
+        if revision is None:
+            raise not_found(stored.suggestion_id)
+        if revision != expected_revision:
+            raise _moved(stored.suggestion_id, expected=expected_revision, found=revision)
+        if tuple(digests) != _derived(stored.suggestion)[:2]:
+            self._session.run([Statement(sql=_DELETE, rows=[asked])])
+            self._insert(stored)
+        text_revision, statements = self._replaced(stored)
+        self._session.run([*statements, _placed(stored, text_revision), _runs(stored)])
+
+    @writing
+    def delete(self, suggestion_ids: Sequence[SuggestionId]) -> None:
+        """Delete suggestions whose evidence was forgotten, with their texts."""
+        self._session.make_room(freeing=True)
+        for chunk in chunks(sorted(filter(is_storable, set(suggestion_ids))), IN_LIST_MAX):
+            rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]
+            # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
+            self._session.run([Statement(sql=_DELETE, rows=rows)])
+            emptied = owned_texts.emptied(self._session, map(_owner, chunk))
+            self._session.run([Statement(sql=_DELETE_RUNS, rows=rows), emptied])
+
+    @writing
+    def forget_runs(self, run_ids: Sequence[RunId]) -> None:
+        """Note that nothing of these runs stands in any suggestion any more."""
+        rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
+        self._session.run([Statement(sql=_FORGET_RUN, rows=rows)])
+
+    def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
+        rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
+        return _read(rows[0]) if rows else None
+
+    def _check(self, stored: StoredSuggestion) -> None:
+        runs = (evidence.run_id for evidence in stored.suggestion.evidence)
+        columns.checked(stored.suggestion_id, stored.state_actor, stored.suggestion.pattern, *runs)
+
+    def _insert(self, stored: StoredSuggestion) -> None:
+        if self._session.run([Statement(sql=_INSERT, rows=[(*_values(stored), 0)])]) != [1]:
+            raise Conflict(
+                f"there is a suggestion like {stored.suggestion.name!r} already",
+                code="suggestion.exists",
+                hint="read it again, and add to the one that is there or choose another name",
+            )
+
+    def _replaced(self, stored: StoredSuggestion) -> tuple[int | None, list[Statement]]:
+        text = suggestion_to_plain(stored.suggestion)
+        return owned_texts.replaced(self._session, _owner(stored.suggestion_id), text)
+
+
+_NOTHING = Condition().also("1 = 0")
+
+
+def not_found(name: str) -> NotFound:
+    """The error for an id or a name that names no suggestion."""
+    return NotFound(
+        f"there is no suggestion {name!r:.80}",
+        code="suggestion.not-found",
+        hint="`runlore skill suggestions list` shows the names",
+    )
+
+
+def _moved(suggestion_id: SuggestionId, *, expected: int, found: int) -> Conflict:
+    return Conflict(
+        f"suggestion {suggestion_id} has moved: revision {expected} was expected, {found} was found",
+        code="suggestion.moved",
+        hint="read the suggestion again and decide anew",
+    )
+
+
+def _owner(suggestion_id: str) -> str:
+    return f"{OWNER}:{suggestion_id}"
+
+
+def _placed(stored: StoredSuggestion, text_revision: int | None) -> Statement:
+    suggestion_id, *values = _values(stored)
+    return Statement(sql=_UPDATE, rows=[(*values, text_revision, suggestion_id)])
+
+
+def _runs(stored: StoredSuggestion) -> Statement:
+    run_ids: Iterable[str] = sorted({evidence.run_id for evidence in stored.suggestion.evidence})
+    return Statement(sql=_ADD_RUN, rows=[(run_id, stored.suggestion_id) for run_id in run_ids])
+
+
+def _derived(suggestion: Suggestion) -> tuple[SqlValue, ...]:
+    """The values of the columns that follow from what the suggestion says."""
+    found = (digest(suggestion.name), digest(suggestion.pattern))
+    return (*found, suggestion.heuristic.value, suggestion.score.points)
+
+
+def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
+    return (
+        stored.suggestion_id,
+        *_derived(stored.suggestion),
+        stored.state.value,
+        stored.state_actor,
+        to_milliseconds(stored.created_at),
+        to_milliseconds(stored.updated_at),
+        stored.revision,
+    )
+
+
+def _read(row: Row) -> StoredSuggestion:
+    suggestion_id, *derived = row[: 1 + len(_DERIVED)]
+    state, state_actor, created_at_ms, updated_at_ms, revision = row[1 + len(_DERIVED) : len(_COLUMNS)]
+    text = owned_texts.read(row)
+    try:
+        suggestion = suggestion_from_plain(text)
+        if tuple(derived) != _derived(suggestion):
+            raise ValueError("the row and its text do not agree")
+        return StoredSuggestion(
+            suggestion_id=SuggestionId(suggestion_id),
+            suggestion=suggestion,
+            state=SuggestionState(state),
+            state_actor=state_actor,
+            created_at=from_milliseconds(created_at_ms),
+            updated_at=from_milliseconds(updated_at_ms),
+            revision=revision,
+        )
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"suggestion {suggestion_id}") from error

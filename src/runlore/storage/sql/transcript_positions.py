@@ -1,0 +1,122 @@
+"""How far transcripts have been read, in SQL that both databases run.
+
+A position tells the folder that an agent worked in, so it stands among the texts that can be emptied.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable
+from runlore.domain.timestamps import to_milliseconds
+from runlore.domain.transcript import Position
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    Session,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "transcript"
+_SELECT = (
+    f"SELECT p.source, {owned_texts.SELECTED} FROM transcript_positions p"
+    f" {owned_texts.joined(OWNER, 'p', 'source')}"
+)
+_ALL = f"{_SELECT} ORDER BY p.source"
+_PUT = (
+    "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
+    " DO UPDATE SET at_ms = excluded.at_ms"
+)
+_PUT_SESSION = "INSERT INTO transcript_sessions (session_id, source) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_SET_TEXT = "UPDATE transcript_positions SET text_revision = ? WHERE source = ?"
+_OF_SESSIONS = (
+    "SELECT source FROM transcript_positions WHERE source IN"
+    " (SELECT source FROM transcript_sessions WHERE session_id IN ({ids})) ORDER BY source"
+)
+_DELETE = "DELETE FROM transcript_positions WHERE source = ?"
+_DELETE_SESSIONS = "DELETE FROM transcript_sessions WHERE source = ?"
+
+
+class SqlTranscriptPositions:
+    """`ports.skill_store.TranscriptPositions` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
+        """How far these have been read."""
+        found: dict[str, Position] = {}
+        for chunk in chunks(filter(is_storable, dict.fromkeys(sources)), IN_LIST_MAX):
+            rows = self._session.rows(f"{_SELECT} WHERE p.source IN ({in_list(chunk)})", chunk)
+            found.update(map(_read, rows))
+        return found
+
+    def all(self) -> Iterator[tuple[str, Position]]:
+        """All of them, by source."""
+        return map(_read, self._session.stream(_ALL))
+
+    @writing
+    def put(
+        self, source: str, position: Position, at: datetime, *, session_ids: Collection[SessionId] = ()
+    ) -> None:
+        """Note how far one has been read, with what was stored of it."""
+        columns.checked(source, *session_ids)
+        self._session.make_room(freeing=False)
+        row: Parameters = (source, to_milliseconds(at))
+        told: list[Parameters] = [(session_id, source) for session_id in sorted(set(session_ids))]
+        self._session.run([Statement(sql=_PUT, rows=[row]), Statement(sql=_PUT_SESSION, rows=told)])
+        # The row is ours from here on, so nobody else writes its text.
+        revision, statements = owned_texts.replaced(self._session, _owner(source), _text(position))
+        placed: Parameters = (revision, source)
+        self._session.run([*statements, Statement(sql=_SET_TEXT, rows=[placed])])
+
+    @writing
+    def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
+        """Delete the positions in transcripts that tell of forgotten sessions, beside others or alone."""
+        self._session.make_room(freeing=True)
+        locked = self._session.dialect.for_update
+        for chunk in chunks(sorted(filter(is_storable, set(session_ids))), IN_LIST_MAX):
+            found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
+            emptied = owned_texts.emptied(self._session, (_owner(row[0]) for row in found))
+            deleted = [Statement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
+            self._session.run([*deleted, emptied])
+
+
+def _owner(source: str) -> str:
+    return f"{OWNER}:{source}"
+
+
+def _text(position: Position) -> JsonObject:
+    return {
+        "offset": position.offset,
+        "line": position.line,
+        "fingerprint": position.fingerprint,
+        "carried": dict(position.carried),
+    }
+
+
+def _read(row: Row) -> tuple[str, Position]:
+    source = row[0]
+    text = owned_texts.read(row)
+    try:
+        carried = cast("Mapping[str, str | int]", text["carried"])
+        position = Position(
+            offset=_whole(text["offset"]),
+            line=_whole(text["line"]),
+            fingerprint=str(text["fingerprint"]),
+            carried=dict(carried),
+        )
+    except columns.UNREADABLE as error:
+        raise columns.damaged(f"transcript {source}") from error
+    return source, position
+
+
+def _whole(value: JsonValue) -> int:
+    return int(cast("int", value))

@@ -1,0 +1,1 @@
+"""Tests of the readers of other agents' transcripts; their samples are made here."""

@@ -1,0 +1,74 @@
+"""A session that was copied when it was resumed shows nothing twice, whatever ids its runs have there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runlore.domain.detectors.cross_session import CrossSession
+from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.mined import MinedRun
+from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggestion import Suggestion
+from runlore.domain.transcript import ToldRun
+from tests.flow.procedures import RECOVERY, RELEASE, session
+from tests.flow.telling import THEN, call, told
+
+pytestmark = pytest.mark.req("SKL-2")
+
+RUNS = (
+    told("Release the service", *RELEASE),
+    told("Run the tests", *RECOVERY),
+    told("no, use pnpm instead", call("pnpm install"), call("pnpm test")),
+)
+
+
+def mined(runs: Sequence[ToldRun]) -> tuple[MinedRun, ...]:
+    return tuple(mined_told(run, project="") for run in runs)
+
+
+def suggested(sessions: Sequence[Sequence[MinedRun]]) -> tuple[Suggestion, ...]:
+    """What sessions suggest, each for itself and together."""
+    across = CrossSession()
+    matches: list[Match] = []
+    for runs in sessions:
+        across.add(runs)
+        matches.extend(matches_of_session(runs))
+    return suggestions_of([*matches, *across.matches()])
+
+
+def counted(suggestions: Sequence[Suggestion]) -> list[tuple[object, ...]]:
+    return [(each.pattern, each.name, each.times, each.sessions, each.score) for each in suggestions]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    originals=st.integers(1, 3),
+    copied=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), min_size=1, max_size=3),
+    order=st.randoms(use_true_random=False),
+)
+def test_copies_make_nothing_more_frequent(
+    originals: int, copied: list[tuple[int, int]], order: object
+) -> None:
+    sessions = [
+        session(f"one-{n}", *RUNS, at=THEN - timedelta(days=n, milliseconds=7)) for n in range(originals)
+    ]
+    copies = [
+        tuple(replace(run, source_session=f"copy-{n}") for run in sessions[of % originals][:runs])
+        for n, (of, runs) in enumerate(copied)
+    ]
+    everything = [mined(runs) for runs in (*sessions, *copies)]
+    order.shuffle(everything)  # type: ignore[attr-defined]
+    once = suggested([mined(runs) for runs in sessions])
+    assert once
+    assert counted(suggested(everything)) == counted(once)
+
+
+def test_what_two_sessions_did_at_the_same_second_is_no_copy() -> None:
+    sessions = [mined(session(f"one-{n}", RUNS[0], at=THEN)) for n in range(3)]
+    assert max(each.sessions for each in suggested(sessions)) == 3
