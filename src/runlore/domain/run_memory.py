@@ -74,10 +74,16 @@ class Remembered:
 
 @dataclass(frozen=True, kw_only=True)
 class RunText:
-    """What the journal says of a run."""
+    """What the journal says of a run. `said_by` tells whose words the request is where not the user's."""
 
     request: str = ""
     outcome: str = ""
+    said_by: str = ""
+
+    @property
+    def asked(self) -> str:
+        """The request where it is the user's, else nothing: others state and decide nothing here."""
+        return "" if self.said_by else self.request
 
 
 @dataclass(frozen=True, kw_only=True)

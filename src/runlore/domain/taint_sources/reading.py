@@ -19,14 +19,13 @@ from runlore.domain.taint_sources.addresses import is_address, is_own_machine, s
 from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
 from runlore.domain.taint_sources.calls import outside_of_call
 from runlore.domain.taint_sources.paths import outside_of_path
-from runlore.domain.whose_words import ANOTHER_AGENT, words_of
+from runlore.domain.whose_words import words_of
 
 # How a source is named that has no other name.
 PASTED = "text pasted into the request"
 FORGOTTEN_CALL = "a tool call that was forgotten"
 FORGOTTEN_REQUEST = "a request that was forgotten"
 UNKNOWN_RESULT = "a result of an unknown tool"
-AGENTS_WORDS = "words of another agent"
 
 # Members of an enumeration are slow to reach, and these are asked for with every event.
 _INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
@@ -113,9 +112,9 @@ def _of_request(body: JsonObject) -> Iterator[str]:
         return
     if has_pasted(text_of(body)):
         yield PASTED
-    if words_of(body) == ANOTHER_AGENT:
-        # What it says may be what it has read.
-        yield AGENTS_WORDS
+    if said_by := words_of(body):
+        # An agent may say what it has read, and anybody can write a task.
+        yield f"words of {said_by}"
 
 
 def _of_result(body: JsonObject, known: set[str]) -> Iterator[str]:

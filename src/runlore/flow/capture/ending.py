@@ -10,10 +10,12 @@ from runlore.domain.errors import Conflict, Corrupt, Invalid
 from runlore.domain.excerpt import excerpt
 from runlore.domain.injected import stripped
 from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.journal import text_of
 from runlore.domain.journal_entry import status_entry
 from runlore.domain.redaction import redacted
 from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, moved
 from runlore.domain.run_memory import RunText
+from runlore.domain.whose_words import words_of
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
 
@@ -104,9 +106,10 @@ def run_text(collections: Collections, run: Run) -> RunText:
 
     What is damaged says nothing: a run ends and is remembered without it rather than never.
     """
-    request, outcome = "", ""
+    request, outcome, said_by = "", "", ""
     with suppress(Corrupt):
-        request = collections.journal.inputs([run.run_id]).get(run.run_id, "")
+        for event in collections.journal.range(run.session_id, run.input_number, run.input_number):
+            request, said_by = text_of(event.body), words_of(event.body)
     with suppress(Corrupt):
         outcome = collections.journal.latest_text(run.run_id)
-    return RunText(request=request, outcome=outcome)
+    return RunText(request=request, outcome=outcome, said_by=said_by)

@@ -160,7 +160,7 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
         noted=noted,
         pointed=pointed(collections, run_id),
         memory=remembered(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
-        text=RunText(request=stripped(text.request), outcome=stripped(text.outcome)),
+        text=replace(text, request=stripped(text.request), outcome=stripped(text.outcome)),
         own_provenance=own,
         conversation=inherited((own, _readable_conversation(collections, run, beat))),
         unlooked=_readable_unlooked(collections, run, beat),
@@ -202,7 +202,7 @@ def bare_summary_draft(sight: Sight) -> Draft:
 def statement_draft(sight: Sight, statement: Statement) -> Draft:
     """The candidate of a statement. What the user's own request says is trusted; all else is as the
     conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
-    is_own = statement.is_label or is_said(own_words(sight.text.request), statement.text)
+    is_own = statement.is_label or is_said(own_words(sight.text.asked), statement.text)
     return Draft(
         kind=statement.kind,
         summary=statement.text,
@@ -228,7 +228,7 @@ def echoes(sight: Sight, statements: Iterable[Statement]) -> tuple[Statement, ..
 
     What the user's own request says is no echo, whoever else says it too.
     """
-    own = own_words(sight.text.request)
+    own = own_words(sight.text.asked)
     keys = {semantic_key(text).text for text in sight.injected}
     given = [set(terms_of(text)) for text in sight.injected]
     return tuple(

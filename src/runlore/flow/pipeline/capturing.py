@@ -145,7 +145,7 @@ class Capturing:
         policy = sight.terms.learning.capture.semantic_candidates
         personal, cap = sight.terms.run_memory.redact_pii, policy.max_candidates_per_run
         sieve = Sieve(cap=cap, personal=personal)
-        sieve.add_labels(labelled(sight.text.request))
+        sieve.add_labels(labelled(sight.text.asked))
         labels = sieve.kept
         if sight.has_labels_written:
             sieve = Sieve(cap=max(0, cap - len(labels)), personal=personal, known=labels)

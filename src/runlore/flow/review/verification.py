@@ -19,6 +19,7 @@ from runlore.domain.run import ArtifactId, MemoryState, Run, RunId
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.support import Support, support_of
 from runlore.domain.taint import Provenance
+from runlore.domain.whose_words import words_of
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections
 
@@ -97,14 +98,12 @@ def _journalled(collections: Collections, run: Run, record: Record, *, is_clean:
     """What the journal holds of a run: what the evidence names in it, its request, its last word."""
     named = {ref.event_number for ref in record.evidence_refs if ref.run_id == run.run_id}
     believed = _SPOKEN if is_clean else _ASKED
-    for number in sorted(number for number in named - {run.input_number} if number is not None):
+    others = sorted(number for number in named - {run.input_number} if number is not None)
+    for number in (*others, run.input_number):
         with suppress(Corrupt):
             for event in collections.journal.range(run.session_id, number, number):
-                if event.run_id == run.run_id and event.type in believed:
+                if event.run_id == run.run_id and event.type in believed and not words_of(event.body):
                     yield _beginning(_believed(text_of(event.body), is_clean=is_clean))
-    with suppress(Corrupt):
-        asked = collections.journal.inputs([run.run_id]).get(run.run_id, "")
-        yield _beginning(_believed(asked, is_clean=is_clean))
     if is_clean:
         with suppress(Corrupt):
             yield _beginning(collections.journal.latest_text(run.run_id))
