@@ -1,14 +1,18 @@
 """What every test stands on: a clean environment, a real PostgreSQL, and reproducible random examples."""
 
+import gc
 import itertools
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresMissing, PostgresServer
 
 # The benchmarks' data folder is the one thing a caller may hand to the long rings.
@@ -38,15 +42,38 @@ settings.register_profile(
 settings.register_profile("soak", settings.get_profile("default"), derandomize=False, max_examples=2_000)
 settings.load_profile("default")
 
+# Where compiled modules are kept for a caller who wants none beside the sources.
+BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+# A file system in memory, on most Linux machines; a container may have given it next to nothing.
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 4 << 30
+
 _numbers = itertools.count()
 
 
 def pytest_configure() -> None:
-    """Forget what the caller's environment says about us, our databases and our output."""
+    """Forget what the caller's environment says about us, our databases and our output.
+
+    And let what the tests write stay in memory where there is room for it: they wait for a disk a third of
+    their time otherwise. Those that are about the disk ask for it, with `disk_path`.
+    """
     for name in list(os.environ):
         is_ours = name.startswith(CLEARED_PREFIXES) or name in CLEARED_VARIABLES
         if is_ours and name not in KEPT_VARIABLES:
             del os.environ[name]
+    if sys.dont_write_bytecode:
+        # Compiling all modules anew takes longer than most commands that the tests start.
+        sys.dont_write_bytecode = False
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
+    if _is_roomy(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no later search for garbage needs to go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,6 +106,13 @@ def clean_home(_homes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """An empty folder on a disk, for tests of what a disk does."""
+    with tempfile.TemporaryDirectory(prefix="runlore-") as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The server of this test process. Without PostgreSQL these tests fail; they are never skipped."""
@@ -96,8 +130,28 @@ def postgres_url(postgres_server: PostgresServer) -> str:
     return postgres_server.url()
 
 
+@pytest.fixture(scope="session")
+def postgres_pool(postgres_server: PostgresServer) -> PostgresPool:
+    """The databases of the server that one test after another is lent."""
+    return PostgresPool(postgres_server)
+
+
 @pytest.fixture
-def postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
-    """The address of an empty database for this test alone."""
+def postgres_database(postgres_pool: PostgresPool) -> Iterator[str]:
+    """The address of a database for this test alone, with Runlore's tables and nothing in them."""
+    with postgres_pool.database() as url:
+        yield url
+
+
+@pytest.fixture
+def new_postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of a database for this test alone, in which there are no tables yet."""
     with postgres_server.database() as url:
         yield url
+
+
+def _is_roomy(folder: Path) -> bool:
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return False
+    room = os.statvfs(folder)
+    return room.f_bavail * room.f_frsize >= MEMORY_BYTES_MIN

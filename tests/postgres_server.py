@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, LiteralString, Self
 from urllib.parse import quote
 
 import psycopg
@@ -135,14 +135,30 @@ class PostgresServer:
     @contextmanager
     def database(self, *, template: str = "template0") -> Iterator[str]:
         """The address of a fresh database that is gone afterwards, its connections cut."""
-        name = f"test_{secrets.token_hex(6)}"
-        self._execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
-        )
+        name = self.make_database(template=template)
         try:
             yield self.url(name)
         finally:
-            self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            self.drop_database(name)
+
+    def make_database(self, *, template: str = "template0") -> str:
+        """The name of a fresh database."""
+        name = f"test_{secrets.token_hex(6)}"
+        self.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        )
+        return name
+
+    def drop_database(self, name: str) -> None:
+        """Cut its connections and delete it; nothing to do for one that is gone already."""
+        self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def execute(self, statement: sql.Composed | LiteralString, *parameters: str) -> list[tuple[Any, ...]]:
+        """Run a statement as the server's owner."""
+        if self._admin is None or self._admin.broken:
+            self._admin = psycopg.connect(self.socket_url(), autocommit=True)
+        cursor = self._admin.execute(statement, parameters or None)
+        return cursor.fetchall() if cursor.description else []
 
     @property
     def _data(self) -> Path:
@@ -202,11 +218,6 @@ class PostgresServer:
         process.kill()
         process.wait()
         return False
-
-    def _execute(self, statement: sql.Composed) -> None:
-        if self._admin is None or self._admin.broken:
-            self._admin = psycopg.connect(self.socket_url(), autocommit=True)
-        self._admin.execute(statement)
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -18,7 +18,7 @@ from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 from runlore.ports.store import DumpRow
 from tests.flow.filling import fill
-from tests.postgres_server import PostgresServer
+from tests.postgres_pool import PostgresPool
 from tests.world import World
 
 Worlds: TypeAlias = Callable[[str], World]
@@ -28,13 +28,13 @@ OF_THE_PLACE = {"processes", "jobs", "notes", "counters"}
 
 
 @contextmanager
-def new_worlds(folder: Path, server: PostgresServer) -> Iterator[Worlds]:
+def new_worlds(folder: Path, pool: PostgresPool) -> Iterator[Worlds]:
     """Any number of empty worlds on either database."""
     with ExitStack() as open_now:
         made: list[World] = []
 
         def new(engine: str) -> World:
-            url = None if engine == "sqlite" else open_now.enter_context(server.database())
+            url = None if engine == "sqlite" else open_now.enter_context(pool.database())
             settings = Settings(state_root=str(folder / f"world-{len(made)}"), database_url=url)
             made.append(World(settings, ids=TimeOrderedIds()))
             open_now.callback(made[-1].close)

@@ -31,7 +31,7 @@ from tests.flow.copies import (
     rows_of,
     small_backup,
 )
-from tests.postgres_server import PostgresServer
+from tests.postgres_pool import PostgresPool
 from tests.world import World
 
 pytestmark = pytest.mark.req("OPS-3")
@@ -41,9 +41,9 @@ WAIT_S = 60.0
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Worlds]:
+def worlds(tmp_path: Path, postgres_pool: PostgresPool) -> Iterator[Worlds]:
     """Any number of empty worlds on either database."""
-    with new_worlds(tmp_path, postgres_server) as new:
+    with new_worlds(tmp_path, postgres_pool) as new:
         yield new
 
 

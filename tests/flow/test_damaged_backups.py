@@ -19,15 +19,15 @@ from tests.flow.copies import (
     small_backup,
     untouched,
 )
-from tests.postgres_server import PostgresServer
+from tests.postgres_pool import PostgresPool
 
 pytestmark = pytest.mark.req("OPS-3")
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Worlds]:
+def worlds(tmp_path: Path, postgres_pool: PostgresPool) -> Iterator[Worlds]:
     """Any number of empty worlds on either database."""
-    with new_worlds(tmp_path, postgres_server) as new:
+    with new_worlds(tmp_path, postgres_pool) as new:
         yield new
 
 

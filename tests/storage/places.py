@@ -71,6 +71,7 @@ class PostgresPlace:
     def __init__(self, url: str) -> None:
         self.url = url
         self._stores: list[Store] = []
+        self._behind: psycopg.Connection | None = None
 
     def open(self) -> Store:
         """Open the database."""
@@ -79,13 +80,16 @@ class PostgresPlace:
         return store
 
     def sql(self, statement: str) -> list[tuple[object, ...]]:
-        """Run a statement on a connection of its own."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(statement.encode())
-            return cursor.fetchall() if cursor.description else []
+        """Run a statement on a connection of our own, kept for the next one."""
+        if self._behind is None or self._behind.closed:
+            self._behind = psycopg.connect(self.url, autocommit=True)
+        cursor = self._behind.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
 
     def close(self) -> None:
         """Close all stores that were opened here."""
+        if self._behind is not None:
+            self._behind.close()
         while self._stores:
             self._stores.pop().close()
 

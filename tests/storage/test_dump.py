@@ -13,7 +13,7 @@ from runlore.ports.service_store import Switch
 from runlore.ports.store import DumpRow, Store
 from tests.builders import fact, proposed
 from tests.fakes import START
-from tests.postgres_server import PostgresServer
+from tests.postgres_pool import PostgresPool
 from tests.storage.places import Place, PostgresPlace, SqlitePlace, stored
 from tests.storage.something_of_everything import ODD_TEXT, fill, job, token
 
@@ -25,7 +25,7 @@ ENGINES = ("sqlite", "postgres")
 
 
 @pytest.fixture
-def places(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Places]:
+def places(tmp_path: Path, postgres_pool: PostgresPool) -> Iterator[Places]:
     """Any number of empty databases of either kind."""
     with ExitStack() as open_now:
         made: list[Place] = []
@@ -34,7 +34,7 @@ def places(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Places]:
             if engine == "sqlite":
                 made.append(SqlitePlace(tmp_path / f"home-{len(made)}"))
             else:
-                made.append(PostgresPlace(open_now.enter_context(postgres_server.database())))
+                made.append(PostgresPlace(open_now.enter_context(postgres_pool.database())))
             open_now.callback(made[-1].close)
             return made[-1]
 

@@ -75,8 +75,9 @@ ROWS = (
 
 def behind(place: Place, statement: str) -> None:
     """Change something as a broken disk would, whatever refers to it."""
-    unchecked = "SET session_replication_role = replica; " if isinstance(place, PostgresPlace) else ""
-    place.sql(unchecked + statement)
+    if isinstance(place, PostgresPlace):
+        statement = f"SET session_replication_role = replica; {statement}; RESET session_replication_role"
+    place.sql(statement)
 
 
 def literal(value: object) -> str:

@@ -246,9 +246,12 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 @pytest.mark.req("POL-10", "CAP-5", "OPS-4")
-def test_the_job_table_is_what_a_small_model_says_after_any_sequence_of_acts(store: Store) -> None:
+@pytest.mark.parametrize("examples", [30, pytest.param(60, marks=pytest.mark.soak)])
+def test_the_job_table_is_what_a_small_model_says_after_any_sequence_of_acts(
+    store: Store, examples: int
+) -> None:
     class AnyOrderHere(AnyOrder):
         def __init__(self) -> None:
             super().__init__(store)
 
-    run_state_machine_as_test(AnyOrderHere, settings=settings(max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(AnyOrderHere, settings=settings(max_examples=examples, stateful_step_count=40))

@@ -25,6 +25,12 @@ BROKEN = Migration(
 
 
 @pytest.fixture
+def postgres_database(new_postgres_database: str) -> str:
+    """One without tables, for here they are made."""
+    return new_postgres_database
+
+
+@pytest.fixture
 def target(place: Place) -> Iterator[Target]:
     """A database that this version has made, open for the next migration."""
     place.open().close()

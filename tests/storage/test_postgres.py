@@ -182,19 +182,19 @@ def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace)
 
 
 @pytest.mark.req("OPS-4")
-def test_text_is_ordered_by_its_bytes_whatever_the_servers_locale(postgres_place: PostgresPlace) -> None:
-    collations = postgres_place.sql(
+def test_text_is_ordered_by_its_bytes_whatever_the_servers_locale(new_postgres_database: str) -> None:
+    place = PostgresPlace(new_postgres_database)
+    collations = (
         "SELECT DISTINCT collation_name FROM information_schema.columns"
         " WHERE table_schema = current_schema() AND data_type = 'text'"
     )
 
-    postgres_place.open()
-    made = postgres_place.sql(
-        "SELECT DISTINCT collation_name FROM information_schema.columns"
-        " WHERE table_schema = current_schema() AND data_type = 'text'"
-    )
+    before = place.sql(collations)
+    place.open()
+    made = place.sql(collations)
+    place.close()
 
-    assert collations == []
+    assert before == []
     assert made == [("C",)]
 
 
@@ -219,7 +219,8 @@ def test_a_database_that_does_not_store_unicode_is_refused(postgres_url: str) ->
 def test_commits_are_synced_even_where_the_database_says_otherwise(postgres_place: PostgresPlace) -> None:
     name = postgres_place.sql("SELECT current_database()")[0][0]
     postgres_place.sql(f"ALTER DATABASE \"{name}\" SET synchronous_commit = 'off'")
-    assert postgres_place.sql("SHOW synchronous_commit") == [("off",)]
+    with psycopg.connect(postgres_place.url) as theirs:
+        assert theirs.execute("SHOW synchronous_commit").fetchall() == [("off",)]
 
     connection = connect(postgres_place.url, Server(postgres_place.url))
     setting = connection.execute("SHOW synchronous_commit").fetchall()

@@ -1,4 +1,4 @@
-"""The server that the storage tests run on: fresh databases, real crashes, and nothing left behind."""
+"""The server that the storage tests run on: clean databases, real crashes, and nothing left behind."""
 
 import os
 import signal
@@ -6,11 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from runlore.storage.migrate import known
+from runlore.storage.open import open_store
+from tests.builders import fact, proposed
+from tests.postgres_pool import PostgresPool
 from tests.postgres_server import SCRATCH_PREFIX, PostgresServer, remove_leftovers
+from tests.storage.places import write
+from tests.world import TABLES
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 30
@@ -34,6 +41,61 @@ def test_a_database_goes_although_somebody_is_still_connected(postgres_server: P
     with pytest.raises(psycopg.OperationalError, match="does not exist"):
         psycopg.connect(url)
     connection.close()
+
+
+def test_what_a_test_leaves_in_a_database_is_gone_before_another_gets_it(pool: PostgresPool) -> None:
+    with pool.database() as first:
+        store = open_store(database_url=first, state_root="/nonexistent")
+        write(store, proposed(fact()))
+        oid, store_id = _oid(first), _all(first, "SELECT value FROM store_meta")
+        left_open = psycopg.connect(first)
+        left_open.execute("SELECT * FROM records FOR UPDATE")
+
+    with pool.database() as second:
+        assert _oid(second) == oid
+        assert all(_all(second, f"SELECT * FROM {table}") == [] for table in set(TABLES) - {"store_meta"})
+        assert len(_all(second, "SELECT number FROM migrations")) == len(known())
+        assert _all(second, "SELECT value FROM store_meta") != store_id
+        with pytest.raises(psycopg.OperationalError, match="terminating connection"):
+            left_open.execute("SELECT 1")
+        with pytest.raises(psycopg.OperationalError, match="does not exist"):
+            psycopg.connect(first)
+    left_open.close()
+    store.close()
+
+
+def test_databases_that_are_lent_at_once_are_two(pool: PostgresPool) -> None:
+    with pool.database() as first, pool.database() as second:
+        assert _oid(first) != _oid(second)
+
+
+@pytest.mark.parametrize(
+    "alteration",
+    [
+        "ALTER TABLE records ADD COLUMN more TEXT",
+        "ALTER TABLE records DROP COLUMN state CASCADE",
+        "ALTER TABLE records DISABLE TRIGGER ALL",
+        "ALTER TABLE records SET (fillfactor = 50)",
+        "ALTER TABLE records ALTER COLUMN record_id TYPE VARCHAR(500)",
+        "CREATE INDEX more ON records (record_id)",
+        "CREATE TABLE more (id BIGINT)",
+        "DROP TABLE records CASCADE",
+        "CREATE FUNCTION more() RETURNS BIGINT LANGUAGE SQL AS 'SELECT 1'",
+        "CREATE FUNCTION more() RETURNS TRIGGER LANGUAGE PLPGSQL AS 'BEGIN RETURN NULL; END';"
+        "CREATE TRIGGER more BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION more()",
+        "INSERT INTO migrations VALUES (9, 'later', 'x')",
+        "DELETE FROM store_meta",
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
+    ],
+)
+def test_a_database_that_a_test_has_altered_is_not_lent_again(pool: PostgresPool, alteration: str) -> None:
+    with pool.database() as first:
+        altered = _oid(first)
+        with psycopg.connect(first) as connection:
+            connection.execute(alteration.encode())
+
+    with pool.database() as second:
+        assert _oid(second) != altered
 
 
 def test_text_is_utf_8_in_the_order_of_its_bytes_and_time_is_utc(postgres_database: str) -> None:
@@ -94,6 +156,23 @@ def test_the_folders_of_running_tests_and_of_others_are_left_alone(tmp_path: Pat
     finally:
         running.rmdir()
         foreign.unlink()
+
+
+@pytest.fixture(scope="module")
+def pool(postgres_server: PostgresServer) -> PostgresPool:
+    """One that nobody else uses."""
+    return PostgresPool(postgres_server)
+
+
+def _all(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
+def _oid(url: str) -> int:
+    """What a database keeps when it gets another name."""
+    ((oid,),) = _all(url, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    return int(oid)
 
 
 @pytest.fixture

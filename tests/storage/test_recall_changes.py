@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Record, RecordId, Sensitivity, State
@@ -105,8 +112,10 @@ class Life(RuleBasedStateMachine):
             self._held[record.record_id] = record
 
 
-TestLife = pytest.mark.req("RET-1", "RET-3", "REC-9")(Life.TestCase)
-TestLife.settings = settings(max_examples=120, stateful_step_count=30)
+@pytest.mark.req("RET-1", "RET-3", "REC-9")
+@pytest.mark.parametrize("examples", [40, pytest.param(120, marks=pytest.mark.soak)])
+def test_through_any_life_the_index_holds_and_finds_what_a_plain_dictionary_does(examples: int) -> None:
+    run_state_machine_as_test(Life, settings=settings(max_examples=examples, stateful_step_count=30))
 
 
 @pytest.mark.req("RET-1")

@@ -302,8 +302,9 @@ class Moves(RuleBasedStateMachine):
 
 
 @pytest.mark.req("REC-6", "REC-9", "LRN-11", "LRN-13", "PRJ-5")
+@pytest.mark.parametrize("examples", [25, pytest.param(60, marks=pytest.mark.soak)])
 def test_after_any_moves_records_lists_and_their_past_equal_a_replay_by_brute_force(
-    place: Place, tmp_path: Path
+    place: Place, tmp_path: Path, examples: int
 ) -> None:
     opened: list[Store] = []
 
@@ -312,7 +313,7 @@ def test_after_any_moves_records_lists_and_their_past_equal_a_replay_by_brute_fo
             opened.append(_empty(place, tmp_path / str(len(opened)), opened))
             super().__init__(opened[-1])
 
-    run_state_machine_as_test(MovesHere, settings=settings(max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(MovesHere, settings=settings(max_examples=examples, stateful_step_count=40))
     opened[-1].close()
 
 

@@ -155,8 +155,9 @@ class Movers(RuleBasedStateMachine):
         assert self.store.problems() == ()
 
 
+@pytest.mark.parametrize("examples", [20, pytest.param(40, marks=pytest.mark.soak)])
 def test_lists_stamps_and_the_index_follow_whatever_is_published_elsewhere(
-    place: Place, tmp_path: Path
+    place: Place, tmp_path: Path, examples: int
 ) -> None:
     opened: list[Store] = []
 
@@ -165,7 +166,7 @@ def test_lists_stamps_and_the_index_follow_whatever_is_published_elsewhere(
             opened.append(_empty(place, tmp_path / str(len(opened)), opened))
             super().__init__(opened[-1])
 
-    run_state_machine_as_test(MoversHere, settings=settings(max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(MoversHere, settings=settings(max_examples=examples, stateful_step_count=25))
     opened[-1].close()
 
 

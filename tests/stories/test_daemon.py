@@ -96,10 +96,10 @@ def test_a_second_daemon_is_refused_and_the_first_goes_on(
         assert is_listening(first.said["socket"])
 
 
-def test_two_daemons_share_one_postgresql(clean_home: Path, postgres_database: str) -> None:
+def test_two_daemons_share_one_postgresql(clean_home: Path, new_postgres_database: str) -> None:
     with (
-        daemon(clean_home / "one", database_url=postgres_database) as one,
-        daemon(clean_home / "two", database_url=postgres_database) as two,
+        daemon(clean_home / "one", database_url=new_postgres_database) as one,
+        daemon(clean_home / "two", database_url=new_postgres_database) as two,
     ):
         session = one.call("POST", "/v1/sessions", {"title": "shared"}).json["session_id"]
 

@@ -1,4 +1,7 @@
-"""Two hundred times `kill -9`: nothing acknowledged is lost, nothing is half there, and it goes on."""
+"""Again and again `kill -9`: nothing acknowledged is lost, nothing is half there, and it goes on.
+
+Forty times in the suite, two hundred times in the long ring.
+"""
 
 import json
 import os
@@ -19,7 +22,6 @@ from runlore.config.settings import Settings
 from tests.postgres_server import PostgresFailed, PostgresServer
 from tests.stories.ledger import Ledger
 
-KILLS = 200
 SERVER_KILLS = 4
 SILENCE_S_MAX = 60.0
 ANSWERS_MAX = 5
@@ -27,6 +29,8 @@ PATIENCE_ANSWERS = 8
 ACTS = ("propose", "confirm", "rollback", "findings", "compact", "episode", "forget")
 # An act takes a few milliseconds: the kill comes early in it, late in it, or after it.
 DELAYS_S_MAX = (0.001, 0.004, 0.012)
+
+AS_OFTEN = pytest.mark.parametrize("kills", [40, pytest.param(200, marks=pytest.mark.soak)])
 
 
 class Workers:
@@ -92,38 +96,40 @@ def running_workers() -> Iterator[Workers]:
 
 
 @pytest.mark.req("REC-6", "OPS-4", "LRN-12", "LAY-1", "LAY-3")
-def test_two_hundred_kills_lose_nothing_on_sqlite(tmp_path: Path) -> None:
-    settings = Settings(state_root=str(tmp_path / "home"))
+@AS_OFTEN
+def test_many_kills_lose_nothing_on_sqlite(kills: int, disk_path: Path) -> None:
+    settings = Settings(state_root=str(disk_path / "home"))
 
-    ledger = _killed_again_and_again(settings, kills=KILLS)
+    ledger = _killed_again_and_again(settings, kills=kills)
 
-    _assert_it_was_a_story(ledger, kills=KILLS)
+    _assert_it_was_a_story(ledger, kills=kills)
 
 
 @pytest.mark.req("REC-6", "OPS-4", "LRN-12", "LAY-1", "LAY-3")
-def test_two_hundred_kills_lose_nothing_on_postgresql(tmp_path: Path) -> None:
+@AS_OFTEN
+def test_many_kills_lose_nothing_on_postgresql(kills: int, disk_path: Path) -> None:
     with PostgresServer(durable=True) as server, server.database() as url:
-        settings = Settings(state_root=str(tmp_path / "home"), database_url=url)
+        settings = Settings(state_root=str(disk_path / "home"), database_url=url)
 
-        ledger = _killed_again_and_again(settings, kills=KILLS)
+        ledger = _killed_again_and_again(settings, kills=kills)
 
-        _assert_it_was_a_story(ledger, kills=KILLS)
+        _assert_it_was_a_story(ledger, kills=kills)
 
 
 @pytest.mark.req("REC-6", "OPS-4")
-def test_killing_the_postgresql_server_loses_nothing(tmp_path: Path) -> None:
+def test_killing_the_postgresql_server_loses_nothing(disk_path: Path) -> None:
     chance = random.Random(20261115)
     ledger = Ledger()
     with PostgresServer(durable=True) as server, running_workers() as workers, server.database() as url:
         name = url.rpartition("/")[2]
         for seed in range(1, SERVER_KILLS + 1):
-            settings = Settings(state_root=str(tmp_path / "home"), database_url=server.url(name))
+            settings = Settings(state_root=str(disk_path / "home"), database_url=server.url(name))
             workers.start(settings, seed)
             _listen(workers, ledger, answers=chance.randint(20, 60))
             _kill_the_server(server)
             _listen_to_the_end(workers, ledger)
             _start_again(server)
-            settings = Settings(state_root=str(tmp_path / "home"), database_url=server.url(name))
+            settings = Settings(state_root=str(disk_path / "home"), database_url=server.url(name))
             ledger.check(settings)
     assert sum(ledger.acts.values()) > 15 * SERVER_KILLS
 
@@ -207,6 +213,7 @@ def _assert_it_was_a_story(ledger: Ledger, *, kills: int) -> None:
     """It did what it is there for: every act was done, and most kills came in the midst of one."""
     for act in ACTS:
         assert ledger.acts[act] > kills // 20, ledger.acts
-        assert ledger.interrupted[act] > kills // 100, ledger.interrupted
+        # Forty are too few to be sure that one of them comes in the midst of each act.
+        assert ledger.interrupted[act] >= kills // 60, ledger.interrupted
     assert sum(ledger.acts.values()) > 3 * kills
     assert sum(ledger.interrupted.values()) > kills // 3, ledger.interrupted

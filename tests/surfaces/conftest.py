@@ -52,5 +52,5 @@ def shared_api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     with ExitStack() as ends:
         url = None
         if request.param == "postgres":
-            url = ends.enter_context(request.getfixturevalue("postgres_server").database())
+            url = ends.enter_context(request.getfixturevalue("postgres_pool").database())
         yield ends.enter_context(serving(Settings(state_root=home, database_url=url)))

@@ -175,10 +175,10 @@ def test_a_wrong_settings_file_is_refused_with_the_field_named(
 
 @pytest.mark.req("SUR-6", "OPS-4")
 def test_the_settings_file_names_the_database_and_the_environment_wins(
-    embedded: Runlore, postgres_database: str
+    embedded: Runlore, new_postgres_database: str
 ) -> None:
     embedded.home.mkdir(mode=0o700)
-    (embedded.home / "config.toml").write_text(f"[database]\nurl = {json.dumps(postgres_database)}\n")
+    (embedded.home / "config.toml").write_text(f"[database]\nurl = {json.dumps(new_postgres_database)}\n")
 
     assert embedded.json("status")["store"]["engine"] == "postgresql"
     other = Runlore(embedded.home, "postgresql://nobody@127.0.0.1:1/x")

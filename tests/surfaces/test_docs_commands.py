@@ -1,14 +1,18 @@
 """Every command in the documentation works as it is written there."""
 
+import io
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from runlore.cli.main import run as run_command
 from tests.console_blocks import Ids, Mismatch, Step, blocks, normalised, steps
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +20,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 COMMAND_TIMEOUT_S = 120
 SHELLS = {"", "sh", "bash", "shell", "zsh"}
+# Most of its many commands run in this process, as those of most tests do: starting them takes the time.
+LONG_PAGE = ROOT / "docs" / "guide.md"
+NEEDS_A_SHELL = frozenset("|<>;&$`*?~(){}#\n")
 
 RECORD = "rec_01jcq8z7n4t3v9k2m5x6p0r1ab"
 OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
@@ -24,10 +31,21 @@ OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
 @pytest.mark.req("SUR-7")
 @EVERY_PAGE
 def test_the_commands_of_a_page_do_what_it_says(page: Path, short_home: Path) -> None:
+    follow(page, short_home, run_here if page == LONG_PAGE else run)
+
+
+@pytest.mark.soak
+@pytest.mark.req("SUR-7")
+def test_every_command_of_the_long_page_does_so_in_a_process_of_its_own(short_home: Path) -> None:
+    follow(LONG_PAGE, short_home, run)
+
+
+def follow(page: Path, home: Path, running: Callable[[Step, Ids, Path], None]) -> None:
+    """Do all that a page shows, in its order."""
     ids = Ids()
     for step in steps(page.read_text("utf-8")):
         try:
-            run(step, ids, short_home)
+            running(step, ids, home)
         except Mismatch as mismatch:
             pytest.fail(f"{page.relative_to(ROOT)}:{step.line}: $ {step.command}\n{mismatch}", pytrace=False)
 
@@ -120,20 +138,35 @@ def test_a_step_that_exits_otherwise_or_prints_otherwise_is_a_mismatch(tmp_path:
         run(Step(line=1, command="echo told", output="said\n"), Ids(), tmp_path)
 
 
+def run_here(step: Step, ids: Ids, home: Path) -> None:
+    """Run one step in this process, if it is a command of ours that takes no shell and starts no daemon."""
+    command = ids.in_command(step.command).replace("\\\n", " ")
+    program, *arguments = shlex.split(command)
+    if program != "runlore" or "up" in arguments or NEEDS_A_SHELL.intersection(command):
+        run(step, ids, home)
+        return
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    before, folder = dict(os.environ), Path.cwd()
+    os.environ.clear()
+    os.environ.update(_environment(home))
+    os.chdir(home)
+    try:
+        with redirect_stdout(said), redirect_stderr(said):
+            code = run_command(arguments)
+    finally:
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(before)
+    said.seek(0)
+    _compare(step, ids, code, said.read())
+
+
 def run(step: Step, ids: Ids, home: Path) -> None:
     """Run one step in the page's scratch home, with the installed `runlore` first on PATH."""
     done = subprocess.run(
         ["/bin/sh", "-c", ids.in_command(step.command)],
         cwd=home,
-        env={
-            "HOME": str(home),
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
-            "LANG": "C.UTF-8",
-            "COLUMNS": "100",
-            "TERM": "dumb",
-            # Pages are run at the same time, and any port may be taken.
-            "RUNLORE_PORT": "0",
-        },
+        env=_environment(home),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -142,7 +175,23 @@ def run(step: Step, ids: Ids, home: Path) -> None:
         timeout=COMMAND_TIMEOUT_S,
         check=False,
     )
-    if done.returncode != step.exit_code:
-        raise Mismatch(f"exited with {done.returncode}, not {step.exit_code}:\n{done.stdout}")
+    _compare(step, ids, done.returncode, done.stdout)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.defpath}",
+        "LANG": "C.UTF-8",
+        "COLUMNS": "100",
+        "TERM": "dumb",
+        # Pages are run at the same time, and any port may be taken.
+        "RUNLORE_PORT": "0",
+    }
+
+
+def _compare(step: Step, ids: Ids, code: int, printed: str) -> None:
+    if code != step.exit_code:
+        raise Mismatch(f"exited with {code}, not {step.exit_code}:\n{printed}")
     if step.output:
-        ids.learn(step.output, normalised(done.stdout))
+        ids.learn(step.output, normalised(printed))

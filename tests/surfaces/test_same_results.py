@@ -108,8 +108,8 @@ def test_a_story_is_told_in_the_same_words_in_all_three_ways(
         with ExitStack() as stack:
             url = None
             if engine == "postgres":
-                server = request.getfixturevalue("postgres_server")
-                url = stack.enter_context(server.database())
+                pool = request.getfixturevalue("postgres_pool")
+                url = stack.enter_context(pool.database())
             place = stack.enter_context(places(way, clean_home / way, url))
             story = Story(place)
             records(story)
