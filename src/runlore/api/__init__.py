@@ -1,1 +1,1 @@
-"""The HTTP surface. Translates requests to operations and decides nothing. Filled by the runs issue."""
+"""The HTTP surface. Translates requests to operations and decides nothing."""

@@ -1,20 +1,20 @@
 """Options of the learning plane, and their text read into what the operations take."""
 
-import sys
 from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
 
 from runlore.cli import options
+from runlore.cli.given_files import text_of
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import EvidenceRef, Kind, PolicyDecision, PublishTier, Sensitivity, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports.operations import LearningFilters
 
-# More than any content has. What is longer is told its length; what is endless is not read to its end.
-_CONTENT_BYTES_MAX = 1 << 20
+# More than any content has: what is longer than a content may be is told its length.
+_CONTENT_MIB_MAX = 1
 _EVIDENCE_KEYS = ("run", "artifact", "event", "note")
 
 TextArgument = Annotated[
@@ -207,24 +207,9 @@ def _not_evidence(text: str) -> Invalid:
 
 
 def _read(path: str) -> str:
-    try:
-        if path == "-":
-            text = sys.stdin.buffer.read(_CONTENT_BYTES_MAX + 1)
-        else:
-            with open(path, "rb") as file:
-                text = file.read(_CONTENT_BYTES_MAX + 1)
-        if len(text) > _CONTENT_BYTES_MAX:
-            raise Invalid(
-                f"{path} is larger than 1 MiB",
-                code="content.file",
-                hint=f"say what is to be remembered in at most {limits.SUMMARY_CHARS_MAX:,} characters",
-            )
-        return text.decode()
-    except OSError as error:
-        raise Invalid(
-            f"{path} cannot be read: {error.strerror}", code="content.file", hint="check the path"
-        ) from error
-    except UnicodeDecodeError:
-        raise Invalid(
-            f"{path} is not a text in UTF-8", code="content.file", hint="write it again with a text editor"
-        ) from None
+    hint = f"say what is to be remembered in at most {limits.SUMMARY_CHARS_MAX:,} characters"
+    return text_of(path, mib_max=_CONTENT_MIB_MAX, too_large=hint, refused=_refused)
+
+
+def _refused(problem: str, hint: str) -> Invalid:
+    return Invalid(problem, code="content.file", hint=hint)

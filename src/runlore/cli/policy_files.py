@@ -2,18 +2,18 @@
 
 import copy
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import orjson
 
 from runlore.cli import options
+from runlore.cli.given_files import text_of
 from runlore.domain.errors import Invalid
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
 
-_FILE_BYTES_MAX = 1 << 20
+_FILE_MIB_MAX = 1
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
 _PATH = re.compile(r"[^.\[\]]+(\[\d{1,6}\]|\.[^.\[\]]+)*")
 # What stands beside the policy where `policy show --json` prints it, or where it is sent to the API.
@@ -26,7 +26,8 @@ def policy_document(name: PolicyName, path: str) -> JsonObject:
     One file can hold several policies, each under its name; anything else beside a table that is taken is
     refused, for it would have no effect.
     """
-    document = _parsed(path, _read(path))
+    text = text_of(path, mib_max=_FILE_MIB_MAX, too_large="it is not a policy", refused=_refused)
+    document = _parsed(path, text)
     for key in _names(name):
         inner = document.get(key)
         if isinstance(inner, dict):
@@ -56,10 +57,9 @@ def _names(name: PolicyName) -> tuple[str, str]:
 def _refuse_others(path: str, document: JsonObject, key: str, allowed: Iterable[str]) -> None:
     for other in document:
         if other not in set(allowed):
-            raise Invalid(
+            raise _refused(
                 f"{path} holds {options.shortened(other)!r} beside the table {key!r}",
-                code="policy.file",
-                hint=f"move it into the table {key}, or take it out: it would have no effect",
+                f"move it into the table {key}, or take it out: it would have no effect",
             )
 
 
@@ -98,27 +98,6 @@ def _no_field(text: str) -> Invalid:
     )
 
 
-def _read(path: str) -> str:
-    try:
-        if path == "-":
-            text = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
-        else:
-            with open(path, "rb") as file:
-                text = file.read(_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise Invalid(
-            f"{path} cannot be read: {error.strerror}", code="policy.file", hint="check the path"
-        ) from error
-    if len(text) > _FILE_BYTES_MAX:
-        raise Invalid(f"{path} is larger than 1 MiB", code="policy.file", hint="it is not a policy")
-    try:
-        return text.decode()
-    except UnicodeDecodeError:
-        raise Invalid(
-            f"{path} is not a text in UTF-8", code="policy.file", hint="write it again with a text editor"
-        ) from None
-
-
 def _parsed(path: str, text: str) -> Mapping[str, JsonValue]:
     """JSON where it begins like an object, else TOML."""
     import tomllib
@@ -128,8 +107,11 @@ def _parsed(path: str, text: str) -> Mapping[str, JsonValue]:
             return cast("Mapping[str, JsonValue]", tomllib.loads(text))
         return cast("Mapping[str, JsonValue]", orjson.loads(text))
     except (tomllib.TOMLDecodeError, orjson.JSONDecodeError, RecursionError) as error:
-        raise Invalid(
+        raise _refused(
             f"{path} is neither TOML nor a JSON object: {error}",
-            code="policy.file",
-            hint="`runlore policy show NAME --json` prints one that can be changed and put again",
+            "`runlore policy show NAME --json` prints one that can be changed and put again",
         ) from None
+
+
+def _refused(problem: str, hint: str) -> Invalid:
+    return Invalid(problem, code="policy.file", hint=hint)

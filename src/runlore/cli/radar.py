@@ -1,6 +1,5 @@
 """`runlore memory radar`: findings, their adoption, and the log of both."""
 
-import sys
 from dataclasses import dataclass, field
 from typing import Annotated, cast
 
@@ -9,6 +8,7 @@ import typer
 
 from runlore.cli import options, tables
 from runlore.cli.calls import Call, command
+from runlore.cli.given_files import bytes_of
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
@@ -19,7 +19,7 @@ from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
 radar = group("Findings about other projects, and what was adopted of them.")
-_FILE_BYTES_MAX = 64 << 20
+_FILE_MIB_MAX = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,22 +138,14 @@ def log(call: Call) -> None:
 
 
 def _findings_of(path: str) -> tuple[Finding, ...]:
+    text = bytes_of(path, mib_max=_FILE_MIB_MAX, too_large="split it", refused=_refused)
     try:
-        if path == "-":
-            text = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
-        else:
-            with open(path, "rb") as file:
-                text = file.read(_FILE_BYTES_MAX + 1)
-        if len(text) > _FILE_BYTES_MAX:
-            raise Invalid(f"{path} is larger than 64 MiB", code="radar.file", hint="split it")
         plain = cast("JsonValue", orjson.loads(text))
-    except OSError as error:
-        raise Invalid(
-            f"{path} cannot be read: {error.strerror}", code="radar.file", hint="check the path"
-        ) from error
     except orjson.JSONDecodeError as error:
-        raise Invalid(
-            f"{path} is not JSON: {error}", code="radar.file", hint="give one finding or a list"
-        ) from None
+        raise _refused(f"{path} is not JSON: {error}", "give one finding or a list") from None
     listed = plain if isinstance(plain, list) else [plain]
     return tuple(finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1))
+
+
+def _refused(problem: str, hint: str) -> Invalid:
+    return Invalid(problem, code="radar.file", hint=hint)
