@@ -61,6 +61,7 @@ TABLES = (
     "suggestions",
     "suggestion_runs",
     "transcript_positions",
+    "session_parents",
     "processes",
     "jobs",
     "policies",

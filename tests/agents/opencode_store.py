@@ -36,6 +36,7 @@ class Told:
     id: str = "ses_1"
     title: str = "Building"
     messages: list[tuple[dict[str, object], list[object]]] = field(default_factory=list)
+    parent: str | None = None
 
     def user(self, *parts: object) -> "Told":
         """The user says something."""
@@ -47,7 +48,7 @@ class Told:
 
     def first(self, count: int) -> "Told":
         """The session when it had so many messages."""
-        return Told(self.id, self.title, self.messages[:count])
+        return Told(self.id, self.title, self.messages[:count], self.parent)
 
     def _add(self, about: dict[str, object], parts: Iterable[object]) -> "Told":
         time = {"created": CREATED + 1000 * len(self.messages)}
@@ -73,7 +74,8 @@ def put_files(root: Path, told: Told, *, is_old: bool = False) -> Path:
     about = {"id": told.id, "directory": "/srv/shop", "title": told.title, "version": "1.2.3"}
     time = {"created": CREATED, "updated": CREATED + len(told.messages)}
     session = root / "session" / ("info" if is_old else "prj") / f"{told.id}.json"
-    _put(session, {**about, "projectID": "prj", "time": time})
+    parent = {} if told.parent is None else {"parentID": told.parent}
+    _put(session, {**about, "projectID": "prj", "time": time, **parent})
     base = root / "session" if is_old else root
     for message, parts in told.messages:
         _put(base / "message" / told.id / f"{message['id']}.json", {**message, "sessionID": told.id})
@@ -101,7 +103,7 @@ def put_database(path: Path, *sessions: Told, mode: str = "delete") -> Path:
 def insert(connection: apsw.Connection, told: Told) -> None:
     """A session's rows."""
     times = (CREATED, CREATED + len(told.messages))
-    about = (told.id, "prj", None, "slug", "/srv/shop", told.title, "1.2.3", *times)
+    about = (told.id, "prj", told.parent, "slug", "/srv/shop", told.title, "1.2.3", *times)
     connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", about)
     for message, parts in told.messages:
         id, created = str(message["id"]), message["time"]["created"]  # type: ignore[index]

@@ -7,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.agents.transcripts.aider import _BLOCK_CHARS_MAX, _Text
-from runlore.agents.transcripts.parsing import _HALF, beginning, bounded, shortened
+from runlore.agents.transcripts.parsing import _HALF, NEAR_CHARS, _ending, beginning, bounded, shortened
 from runlore.domain import limits
-from runlore.domain.guard import redact
-from tests.domain.guard_samples import drawn
+from runlore.domain.guard import find_secrets, redact
+from runlore.domain.guard.finding import REDACTION_MARKER
+from tests.domain.guard_samples import SHAPES, drawn
+from tests.domain.test_guard import ASSIGNMENTS, STRUCTURES
 
 pytestmark = [pytest.mark.req("JRN-1"), pytest.mark.req("RUN-3")]
 
@@ -106,3 +108,53 @@ def test_a_text_without_secrets_is_cut_where_it_is(chars: int) -> None:
 def test_many_short_secrets_make_no_text_longer_than_it_may_be() -> None:
     text = shortened("password=" + drawn("{alnum:5}") + "\n" + f"password={drawn('{alnum:9}')}\n" * 4_000)
     assert len(text) <= limits.TOLD_TEXT_CHARS_MAX
+
+
+def wide(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
+    """The secrets in a part of a text, all of which is looked at."""
+    return [
+        (f"<redacted:{found.rule}>", start + found.start, start + found.end)
+        for found in find_secrets(text[start:end])
+        if found.rule != REDACTION_MARKER
+    ]
+
+
+def widely_begun(text: str, chars: int) -> str:
+    """The long way to the beginning of a text."""
+    for rule, start, end in wide(text, max(0, chars - NEAR_CHARS), chars + NEAR_CHARS):
+        if start < chars < end:
+            return (text[:start] + rule)[:chars]
+    return text[:chars]
+
+
+def widely_ended(text: str, cut: int) -> str:
+    """The long way to its end."""
+    kept, done = "", cut
+    for rule, start, end in wide(text, max(0, cut - 2 * NEAR_CHARS), len(text)):
+        if end > cut and start < cut + 256:
+            kept += text[done : max(start, cut)] + rule
+            done = end
+    return (kept + text[done:])[cut - len(text) :]
+
+
+LONG = drawn("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx{alnum:2600}.{alnum:43}")
+TOLD = [LONG, *(drawn(form) for _, form in SHAPES), *ASSIGNMENTS, *(text for _, text in STRUCTURES)]
+AROUND = {
+    "lines": LOG[:6_000],
+    "one line": '{"level":"info","ready":true},' * 200,
+    "one word": "abcdefgh" * 700,
+    "other letters": "naïve … ½ 漢字 ─── done\n" * 300,
+    "what nobody sees": "one\u200b line\ufeff of a log\n" * 300,
+}
+
+
+@pytest.mark.req("LRN-8")
+@pytest.mark.parametrize("around", AROUND)
+def test_a_narrow_look_around_a_cut_finds_what_a_wide_one_finds(around: str) -> None:
+    filling = AROUND[around][:5_000]
+    for secret in TOLD if filling.isascii() else TOLD[::7]:
+        text = f"{filling}\n{secret}\n{filling}"
+        for share in (0.3, 0.8):
+            cut = len(filling) + 1 + int(len(secret) * share)
+            assert beginning(text, cut) == widely_begun(text, cut), secret
+            assert _ending(text, cut) == widely_ended(text, cut), secret

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun
+from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.transcript import ToldRun
+from runlore.domain.transcript import ToldEvent, ToldRun
 from tests.flow.procedures import RECOVERY, RELEASE, session
 from tests.flow.telling import THEN, call, told
 
@@ -72,3 +74,46 @@ def test_copies_make_nothing_more_frequent(
 def test_what_two_sessions_did_at_the_same_second_is_no_copy() -> None:
     sessions = [mined(session(f"one-{n}", RUNS[0], at=THEN)) for n in range(3)]
     assert max(each.sessions for each in suggested(sessions)) == 3
+
+
+def with_ids(runs: Sequence[ToldRun], name: str) -> tuple[ToldRun, ...]:
+    """The same runs whose calls have ids as providers draw them."""
+
+    def drawn(run: ToldRun, event: ToldEvent) -> ToldEvent:
+        body = event.entry.body
+        if "call_id" not in body:
+            return event
+        call_id = sha256(f"{name} {run.ordinal} {body['call_id']}".encode()).hexdigest()[:24]
+        return replace(event, entry=replace(event.entry, body={**body, "call_id": f"toolu_{call_id}"}))
+
+    return tuple(replace(run, events=tuple(drawn(run, event) for event in run.events)) for run in runs)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_copy_whose_times_are_whole_seconds_is_known_by_the_ids_of_its_calls(copies: int) -> None:
+    sessions = [with_ids(session(f"one-{n}", *RUNS, at=THEN - timedelta(days=n)), f"{n}") for n in range(2)]
+    copied = [
+        tuple(replace(run, source_session=f"copy-{number}") for run in sessions[number])
+        for number in range(copies)
+    ]
+    once = suggested([mined(runs) for runs in sessions])
+    stored = [[mined_from_plain(mined_to_plain(run)) for run in mined(runs)] for runs in (*copied, *sessions)]
+
+    assert once
+    assert counted(suggested([mined(runs) for runs in (*copied, *sessions)])) == counted(once)
+    assert counted(suggested(stored)) == counted(once)
+
+
+def test_calls_with_other_ids_at_the_same_second_are_no_copy() -> None:
+    sessions = [mined(with_ids(session(f"one-{n}", RUNS[0], at=THEN), f"{n}")) for n in range(3)]
+    assert max(each.sessions for each in suggested(sessions)) == 3
+
+
+@pytest.mark.parametrize("call_id", ["1", "call-1", "call_00000000000000000001", "a b" * 10, "é" * 30, None])
+def test_ids_that_only_count_tell_no_copy(call_id: str | None) -> None:
+    def named(event: ToldEvent) -> ToldEvent:
+        return replace(event, entry=replace(event.entry, body={**event.entry.body, "call_id": call_id}))
+
+    (run,) = session("one", told("Build", call("make build")), at=THEN)
+    (step,) = mined([replace(run, events=tuple(map(named, run.events)))])[0].steps
+    assert step.call == ""

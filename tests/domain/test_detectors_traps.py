@@ -92,7 +92,7 @@ def test_trap_6_a_second_session_of_the_same_topic_overwrites_nothing(tmp_path: 
     other = ("docker compose build", "docker compose up -d", "npm run e2e", "docker compose down")
     found = learned(tmp_path, [("ship", one)], [("test", other)])
 
-    assert sorted(found) == ["procedure-docker", "procedure-docker-2"]
+    assert sorted(found) == ["procedure-docker", "procedure-docker-build-push-kubectl-apply"]
     assert all(map(is_valid_name, found))
 
 

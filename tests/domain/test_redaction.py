@@ -9,6 +9,8 @@ from runlore.domain.redaction import (
     BEGINNING_CHARS,
     HIDDEN_CHARS_MAX,
     SHOWN_CHARS_MIN,
+    WORD_CHARS_MAX,
+    _is_word,
     redacted,
     redacted_beginning,
     redacted_json,
@@ -147,3 +149,10 @@ def test_a_secret_is_found_in_what_a_name_is_given_to_however_it_is_wrapped(valu
 )
 def test_what_is_told_about_credentials_stays(value: JsonValue) -> None:
     assert redacted_json(value) == (value, 0)
+
+
+@given(st.text(max_size=40) | st.text(alphabet="ab_A1²٣é-", max_size=40))
+def test_only_names_without_a_digit_are_words_that_may_be_remembered(key: str) -> None:
+    is_plain = key.isidentifier() and not any(sign.isdigit() for sign in key)
+
+    assert _is_word(key) is (is_plain and len(key) <= WORD_CHARS_MAX)

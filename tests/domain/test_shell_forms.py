@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.shell import ShellCommand, commands_of, normal_form, parts_of
 from runlore.domain.shell.forms import FORMS
+from tests.domain.mined_runs import ok, run, session
 from tests.domain.test_shell import ANY_WORD
 
 pytestmark = pytest.mark.req("SKL-13")
@@ -27,14 +28,20 @@ def form(script: str) -> str:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("go test ./pkg/auth/...", "go test"),
-        ("go test ./pkg/db/...", "go test"),
-        ("docker build -t myapp:v1 .", "docker build"),
-        ('curl -H "Auth: xxx" https://api.example.com/data', "curl <url>"),
+        pytest.param("go test ./pkg/auth/...", "go test", id="row 1: a path of one package"),
+        pytest.param("go test ./pkg/db/...", "go test", id="row 2: a path of another package"),
+        pytest.param(
+            "docker build -t myapp:v1 .", "docker build", id="row 3: the value of a flag, a version"
+        ),
+        pytest.param(
+            'curl -H "Auth: xxx" https://api.example.com/data', "curl <url>", id="row 4: a header, an address"
+        ),
     ],
 )
-def test_the_table_of_the_seed_holds(script: str, expected: str) -> None:
+def test_the_table_of_the_seed_holds_row_by_row(script: str, expected: str) -> None:
     assert form(script) == expected
+    (run_of_it,) = session(run("go", ok(script)))
+    assert [step.form for step in run_of_it.steps] == [expected], "the detectors compare just that"
 
 
 @pytest.mark.parametrize(

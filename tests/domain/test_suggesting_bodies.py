@@ -50,14 +50,14 @@ def test_a_procedure_is_told_in_four_sections() -> None:
 
     assert found.body == (
         "## Overview\n\n"
-        "A procedure of 4 steps: `git clone <url>`, `cd`, `npm install` and `npm test`."
-        " Use it when setting up a project, installing dependencies and running tests.\n\n"
+        "A procedure to set up a project, in 4 steps:"
+        " `git clone <url>`, `cd`, `npm install` and `npm test`.\n\n"
         "Seen once in one session, in `acme`.\n\n"
         "## Step-by-Step\n\n"
         "1. `git clone https://github.com/example/repo.git`\n2. `cd repo`\n3. `npm install`\n"
         "4. `npm test`\n\n"
         "## Common Pitfalls\n\n"
-        "- No step failed in what was seen (4 calls succeeded).\n\n"
+        "- Stop at the first step that fails; none did in what was seen (4 calls).\n\n"
         "## Verification\n\n"
         "`npm test` should exit with code 0.\n"
     )
@@ -66,6 +66,10 @@ def test_a_procedure_is_told_in_four_sections() -> None:
         "cd repo",
         "npm install",
         "npm test",
+    )
+    assert found.description == (
+        "How to set up a project: `git clone <url>`, `cd`, `npm install` and `npm test`."
+        " Use it when setting up a project, installing dependencies and running tests."
     )
     assert found.trigger.topic == "git"
     assert set(found.trigger.actions) >= {"clone", "install", "test"}
@@ -113,12 +117,13 @@ def test_pitfalls_are_the_failures_that_were_seen() -> None:
     assert found.name == "error-make-test"
 
 
-def test_verification_is_the_last_command_that_checks() -> None:
+def test_verification_is_every_step_that_checks() -> None:
     found = suggested(
         match(Heuristic.MULTI_STEP, steps("npm ci", "npm run lint", "npm test", "git push origin main"))
     )
 
-    assert found.body.endswith("## Verification\n\n`npm test` should exit with code 0.\n")
+    told = "Each of these should exit with code 0: `npm run lint` and `npm test`."
+    assert found.body.endswith(f"## Verification\n\n{told}\n")
 
 
 @given(text=NASTY)

@@ -155,7 +155,7 @@ def _before(wanted: str, number: int) -> list[str]:
     return names
 
 
-def test_two_of_one_name_are_numbered_the_same_in_any_order() -> None:
+def test_two_of_one_name_are_told_apart_by_what_they_do_in_any_order() -> None:
     found = [
         match(Heuristic.MULTI_STEP, steps("make a", "npm install", "npm test", "npm run build", session=name))
         for name in "a"
@@ -176,9 +176,9 @@ def test_two_of_one_name_are_numbered_the_same_in_any_order() -> None:
 
     assert len(told) == 1
     assert {name for name, _ in next(iter(told))} == {
-        "procedure-make-2",
-        "procedure-make-3",
-        "procedure-make-4",
+        "procedure-make-a-npm-install-test",
+        "procedure-make-b-cargo-build-test",
+        "procedure-make-c-alembic-upgrade-ruff",
     }
 
 

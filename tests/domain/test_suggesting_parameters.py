@@ -103,7 +103,7 @@ def test_the_same_values_at_two_places_are_one_parameter_and_others_are_told_apa
         ("gofmt -w cmd/main.go", "gofmt -w <file>"),
         ("go test -run TestParse ./...", "go test -run <test> ./..."),
         ("docker rm 7f3c9a2b1d4e", "docker rm <id>"),
-        ("TMPDIR=/tmp/x1 make test", "TMPDIR=<temporary-path> make test"),
+        ("TMPDIR=/tmp/x1 make test", "TMPDIR=<tmpdir> make test"),
     ],
 )
 def test_a_value_of_the_moment_is_a_parameter_even_when_seen_once(command: str, told: str) -> None:

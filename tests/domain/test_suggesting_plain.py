@@ -68,6 +68,7 @@ SUGGESTIONS = st.builds(
     times=st.integers(1, 10**6),
     sessions=st.integers(1, 10**6),
     enhanced_by=TEXTS,
+    variants=st.lists(TEXTS, max_size=3).map(tuple),
 )
 
 

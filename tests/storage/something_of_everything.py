@@ -253,6 +253,7 @@ def _fill_service(tx: Transaction) -> None:
     carried: dict[str, str | int] = {"session": ODD_TEXT, "runs": 3}
     position = Position(offset=7, line=3, fingerprint="f", carried=carried)
     tx.transcript_positions.put("digest", position, START, session_ids=[SESSION])
+    tx.sessions.put_parent(SESSION, SessionId("ses_parent"))
     tx.model_use.begin("judge", "2026-01-01", calls_max=1, tokens_max=1)
     tx.counters.add({"big": 2**62, "small": -(2**62)})
     tx.counters.set_switch(Switch(name="capture.paused", on=True, at=START, actor="ada"))

@@ -175,6 +175,7 @@ def test_on_postgres_no_row_holds_the_text_any_more(postgres_place: PostgresPlac
         "suggestion_runs",
         "transcript_positions",
         "transcript_sessions",
+        "session_parents",
     )
     rows = str([postgres_place.sql(f"SELECT * FROM {table}") for table in tables])
 

@@ -27,6 +27,23 @@ def leave(number: int, told: Told) -> int:
     return square(number, told)
 
 
+def always_leave(number: int, told: Told) -> int:
+    """Each number ends its process."""
+    os._exit(3)
+
+
+class Unstartable:
+    """Work that ends whoever is told what it is."""
+
+    def __call__(self, number: int, told: Told) -> int:
+        """What nobody gets to do."""
+        return square(number, told)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """What is done to make it anew."""
+        return os._exit, (4,)
+
+
 def fail(number: int, told: Told) -> int:
     """One number is a mistake."""
     return square(number, told) // (number - 7)
@@ -44,3 +61,9 @@ def refuse(number: int, told: Told) -> int:
     if number == 7:
         raise Invalid("seven is taken", code="number.taken", hint="take another")
     return square(number, told)
+
+
+def where(number: int, told: Told) -> int:
+    """In which process it is done."""
+    told(number)
+    return os.getpid()

@@ -198,6 +198,7 @@ LONGEST = {
     "project": limits.PATH_CHARS_MAX,
     "project_name": limits.PATH_CHARS_MAX,
     "project_folder": limits.PATH_CHARS_MAX,
+    "parent_session": limits.PATH_CHARS_MAX,
 }
 WIDEST: list[tuple[str, Json, Json]] = [
     ("fingerprint", {"fingerprint": "x" * 200}, {"fingerprint": "x" * 201}),

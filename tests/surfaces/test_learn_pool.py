@@ -1,14 +1,18 @@
 """Many files by several processes: the same results however many, and no process that dies takes it along."""
 
 import os
+import signal
 import traceback
 from pathlib import Path
 
 import pytest
 
+from runlore.daemon.mining.dry_run import look_through
+from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.pool import Task, Work, worked
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
 from tests.surfaces import pool_work
+from tests.surfaces.transcripts import write_session
 
 pytestmark = pytest.mark.req("INT-1")
 
@@ -24,6 +28,10 @@ def children() -> list[str]:
         if (stat := _stat(folder)).rpartition(")")[2].split()[1:2] == [str(os.getpid())]
         and "pool import serve" in _words(folder)
     ]
+
+
+def unheard(_place: int, _done: int) -> None:
+    """For whom it is no matter how far it is."""
 
 
 def _stat(folder: Path) -> str:
@@ -44,7 +52,7 @@ def results(work: Work[int, int], workers: int) -> tuple[dict[int, int], dict[in
     """What came of the numbers, and how much of each was told."""
     told: dict[int, int] = {}
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    done = dict(worked(work, tasks, bundles=BUNDLES, workers=workers, told=told.__setitem__))
+    done = dict(worked(work, tasks, bundles=BUNDLES, workers=workers, told=told.__setitem__, lost=len))
     assert children() == []
     return done, told
 
@@ -57,15 +65,66 @@ def test_results_are_the_same_however_many_processes_work(workers: int) -> None:
     assert told == {number: number for number in NUMBERS}
 
 
+@pytest.mark.parametrize("workers", [2, 5])
 @pytest.mark.parametrize(
     ("work", "how"), [(pool_work.die, "was ended by signal 9"), (pool_work.leave, "ended with 3")]
 )
-def test_a_process_that_dies_is_an_error_that_names_the_file(work: Work[int, int], how: str) -> None:
+def test_what_kills_its_process_is_lost_alone_and_the_rest_is_done(
+    work: Work[int, int], how: str, workers: int
+) -> None:
+    done, _ = results(work, workers)
+
+    assert done == {number: number * number for number in NUMBERS} | {7: len(how)}
+
+
+def test_where_everything_kills_its_process_everything_is_lost_and_it_ends() -> None:
+    done, _ = results(pool_work.always_leave, 2)
+
+    assert done == dict.fromkeys(NUMBERS, len("ended with 3"))
+
+
+def test_what_is_done_in_the_command_itself_goes_on_while_a_process_dies() -> None:
+    tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
+    here = frozenset(range(8, 20))
+    coming = worked(pool_work.die, tasks, bundles=BUNDLES, workers=2, told=unheard, lost=len, here=here)
+
+    lost = {7: len("was ended by signal 9")}
+    assert dict(coming) == {number: number * number for number in NUMBERS} | lost
+    assert children() == []
+
+
+def test_a_process_that_cannot_begin_is_an_error() -> None:
     with pytest.raises(Unavailable) as caught:
-        results(work, 2)
+        results(pool_work.Unstartable(), 2)
 
     assert caught.value.code == "learn.worker"
-    assert f"to read file-7 {how}" in caught.value.sentence
+    assert "ended with 4" in caught.value.sentence
+    assert children() == []
+
+
+def test_a_transcript_that_kills_whoever_reads_it_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    long = [("Print it", [("make print", "x" * 30_000, 0)] * 30)]
+    write_session(tmp_path, "large", long * 11)
+    for name in ("one", "two", "three", "four"):
+        write_session(tmp_path, name, long * 3)
+    sources = list(local_transcripts().find([str(tmp_path)]))
+    largest = max(source.bytes for source in sources)
+    rest = sum(source.bytes for source in sources) - largest
+    killed: list[str] = []
+
+    def kill(so_far: int, _total: int) -> None:
+        # The command reads the small ones itself: what is beyond them was read of the large one.
+        if so_far > rest and not killed:
+            killed.extend(children())
+            os.kill(int(killed[0].split()[0]), signal.SIGKILL)
+
+    findings = look_through(sources, workers=2, progress=kill)
+
+    assert len(killed) == 1
+    [unread] = findings.reading.unread
+    assert unread.path == str(tmp_path / "large.jsonl")
+    assert unread.problem == "the process that read it was ended by signal 9"
+    assert (findings.reading.sessions, findings.reading.runs) == (4, 12)
     assert children() == []
 
 
@@ -98,7 +157,7 @@ def test_a_mistake_quotes_nothing_of_what_was_read(workers: int) -> None:
 
 def test_whoever_stops_listening_leaves_no_process_behind() -> None:
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    coming = worked(pool_work.square, tasks, bundles=BUNDLES, workers=3, told=lambda _place, _done: None)
+    coming = worked(pool_work.square, tasks, bundles=BUNDLES, workers=3, told=unheard, lost=len)
 
     next(coming)
     coming.close()

@@ -112,6 +112,11 @@ class ToldRunBody(Body):
         description="The folder without links, where it is known.",
         json_schema_extra=bounds.text(limits.PATH_CHARS_MAX),
     )
+    parent_session: str = Field(
+        default="",
+        description="The session whose agent began this one, where a subagent did the work.",
+        json_schema_extra=bounds.text(limits.PATH_CHARS_MAX),
+    )
 
     def run(self) -> ToldRun:
         """The body as the operations take it."""
@@ -132,6 +137,7 @@ class ToldRunBody(Body):
             project=self.project,
             project_name=self.project_name,
             project_folder=self.project_folder,
+            parent_session=self.parent_session,
         )
 
 

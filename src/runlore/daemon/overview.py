@@ -1,4 +1,4 @@
-"""What `status` shows beside the records: sessions, run memory, jobs, policies, capture, sizes, models."""
+"""What `status` shows beside the records: sessions, memories, suggestions, jobs, policies, sizes, models."""
 
 from datetime import datetime
 from typing import TypeAlias
@@ -9,6 +9,7 @@ from runlore.domain.job import JobKind, JobState
 from runlore.domain.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
+from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.flow.asking import budget_day, used_on
 from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
@@ -41,6 +42,7 @@ def overview(collections: Collections, *, models: Models, now: datetime) -> Plai
                 "prompt_limit_omitted_total": counters.get("session_memory.prompt_limit_omitted_total", 0)
             }
         },
+        "suggestions": _suggestions(collections),
         "jobs": _jobs(collections),
         "policies": {name.value: _policy(collections, name) for name in PolicyName},
         "capture": _capture(collections),
@@ -69,6 +71,11 @@ def _run_memory(collections: Collections, counters: dict[str, int]) -> Plain:
         "maintenance": None if note is None else orjson.loads(note),
         "metrics": {name: counters.get(f"run_memory.{name}", 0) for name in RUN_MEMORY_COUNTERS},
     }
+
+
+def _suggestions(collections: Collections) -> Plain:
+    counted = collections.suggestions.count()
+    return {state.value: counted.get(state, 0) for state in SuggestionState}
 
 
 def _jobs(collections: Collections) -> Plain:

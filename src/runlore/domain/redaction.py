@@ -91,7 +91,7 @@ def redacted_json(value: JsonValue, *, name: str = "") -> tuple[JsonValue, int]:
     """
     if isinstance(value, str):
         return _redacted_text(value, name)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return _redacted_object(value, name)
     if isinstance(value, Sequence):
         items = [redacted_json(item, name=told) for told, item in _named_items(value, name)]
@@ -125,7 +125,7 @@ def _is_word(key: str) -> bool:
     if len(key) > WORD_CHARS_MAX or not key.isidentifier():
         return False
     # A digit is of no letter's kind, so that a key of letters alone has none.
-    return key.isalpha() or not any(sign.isdigit() for sign in key)
+    return key.replace("_", "").isalpha() or not any(map(str.isdigit, key))
 
 
 @lru_cache(maxsize=4_096)

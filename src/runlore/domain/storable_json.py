@@ -7,18 +7,23 @@ from runlore.domain.storable import made_storable
 
 # Nested deeper than any event may be: what is inside is refused later, whatever it holds.
 _DEPTH_MAX = 128
+_NUMBERS = (int, float)
 
 
 def storable_json(value: JsonValue, depth: int = 1) -> JsonValue:
     """The value with a sign in place of what no database holds, in its keys too."""
     if isinstance(value, str):
         return value if value.isascii() and "\0" not in value else made_storable(value)
-    if value is None or isinstance(value, int | float):
+    if value is None or isinstance(value, _NUMBERS):
         return value
     if depth > _DEPTH_MAX:
         return value
-    if isinstance(value, Mapping):
-        return {made_storable(key): storable_json(item, depth + 1) for key, item in value.items()}
+    # A plain dict is told at once, any other mapping after a long look.
+    if isinstance(value, (dict, Mapping)):
+        return {
+            key if key.isascii() and "\0" not in key else made_storable(key): storable_json(item, depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, Sequence):
         return [storable_json(item, depth + 1) for item in value]
     return value

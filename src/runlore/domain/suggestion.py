@@ -1,5 +1,6 @@
 """Suggestions: skills that what was observed would be worth, each with its evidence, provenance and score."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -96,7 +97,11 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """What SKL-4 says. `times` and `sessions` count all that was seen; `evidence` keeps the latest of it."""
+    """What SKL-4 says. `times` and `sessions` count all that was seen; `evidence` keeps the latest of it.
+
+    `variants` are digests of the other patterns that it stands for: what was put together in it, and what
+    it tells as well. Which of them gives it its own pattern may change with the next session.
+    """
 
     name: str
     description: str
@@ -112,6 +117,16 @@ class Suggestion:
     times: int = 1
     sessions: int = 1
     enhanced_by: str = ""
+    variants: tuple[str, ...] = ()
+
+    def stands_for(self, pattern: str) -> bool:
+        """Whether a pattern is its own, or one of those that it was put together of."""
+        return pattern == self.pattern or pattern_digest(pattern) in self.variants
+
+
+def pattern_digest(pattern: str) -> str:
+    """What a pattern is known by among others: as short as may be, and none of its words."""
+    return hashlib.sha256(pattern.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ _CHARS_MAX = {
     "project": limits.PATH_CHARS_MAX,
     "project_name": limits.PATH_CHARS_MAX,
     "project_folder": limits.PATH_CHARS_MAX,
+    "parent_session": limits.PATH_CHARS_MAX,
 }
 _NUMBER_MAX = 2**53
 

@@ -77,7 +77,8 @@ class ToldRun:
 
     `events` begins with the input. `first_number` is the number that this input has in the session's journal:
     a session begins with its binding (event 1), and each run ends with its status. `after` is the position
-    behind it. `is_whole` is False for the last run of a transcript that may still be written. `project`,
+    behind it. `is_whole` is False for the last run of a transcript that may still be written.
+    `parent_session` is the session whose agent began this one: it is a subagent's then. `project`,
     `project_name` and `project_folder` (the folder without links) are what is known of the folder where the
     transcript lies, which whoever stores it may not see.
     """
@@ -98,11 +99,19 @@ class ToldRun:
     project: str = ""
     project_name: str = ""
     project_folder: str = ""
+    parent_session: str = ""
 
     @property
     def session_id(self) -> SessionId:
         """The id that its session has here: always the same for the same session of the same agent."""
         return SessionId(f"ses_{_digest(self.agent, self.source_session)}")
+
+    @property
+    def parent_id(self) -> SessionId | None:
+        """The id that the session which began its own has here; None where nobody but the user did."""
+        if not self.parent_session or self.parent_session == self.source_session:
+            return None
+        return SessionId(f"ses_{_digest(self.agent, self.parent_session)}")
 
     @property
     def run_id(self) -> RunId:
@@ -128,6 +137,28 @@ class ReadCounts:
     def skip(self, reason: str) -> None:
         """Count one line that was not understood."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+class Left(StrEnum):
+    """Why a run of a transcript is not stored."""
+
+    UNFINISHED = "unfinished"
+    PAUSED = "paused"
+    FOLDER = "folder"
+    PRIVATE = "private"
+    FORGOTTEN = "forgotten"
+    ENDED = "ended"
+    TAKEN = "taken"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldFolder:
+    """What is known here of a folder that a transcript names. `capture` False stores nothing of its runs."""
+
+    path: str | None = None
+    project: str = ""
+    project_name: str = ""
+    capture: bool = True
 
 
 def mishap(error: Exception) -> str:

@@ -63,9 +63,10 @@ def forget_whole_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
 
 
 def forget_whole_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
-    """The same for a session and all of its runs."""
+    """The same for a session, those of its subagents, and all of their runs; the caller has all turns."""
     forgotten = forget_session(tx, session, act)
-    forget_session_in_skills(tx, session.session_id, act.at)
+    for session_id in forgotten.sessions:
+        forget_session_in_skills(tx, session_id, act.at)
     return forgotten
 
 

@@ -43,6 +43,18 @@ class Sessions(Protocol):
         """What a session was bound to at a moment, from its binding events; None before it was made."""
         ...
 
+    def parent_of(self, session_id: SessionId) -> SessionId | None:
+        """The session whose agent began this one as a subagent's; None where nobody is known to have."""
+        ...
+
+    def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
+        """The sessions that the agents of any of these began, by id. Some may never have been stored."""
+        ...
+
+    def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
+        """Note whose agent began a session; what was noted first stays. Neither need be there."""
+        ...
+
     def count(self) -> int:
         """How many there are."""
         ...

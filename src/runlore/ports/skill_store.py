@@ -1,6 +1,6 @@
 """The store's collections for skills: what was mined, what is suggested, how far transcripts were read."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -109,8 +109,4 @@ class TranscriptPositions(Protocol):
 
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
         """Delete the positions in transcripts that tell of forgotten sessions, of these alone or not."""
-        ...
-
-    def all(self) -> Iterator[tuple[str, Position]]:
-        """All of them, by source."""
         ...

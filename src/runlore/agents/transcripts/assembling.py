@@ -82,6 +82,7 @@ class _Run:
     folder: str
     branch: str
     agent_version: str
+    parent: str = ""
     is_side: bool = False
     model: str = ""
     status: RunStatus = RunStatus.COMPLETED
@@ -122,8 +123,9 @@ def digest_of(told: str) -> str:
 
 class Assembly:
     """The runs of one transcript. The reader sets `folder`, `branch`, `model`, `agent_version` and `title` as
-    it learns them, and keeps in `carried` what it has to know to go on from any input of the main line. Runs
-    that have ended are in `ready` until they are taken. `otherwise` is the time of a run that tells none."""
+    it learns them, and `parent` to the session that began the one which it speaks of. It keeps in `carried`
+    what it has to know to go on from any input of the main line. Runs that have ended are in `ready` until
+    they are taken. `otherwise` is the time of a run that tells none."""
 
     def __init__(
         self,
@@ -134,7 +136,7 @@ class Assembly:
         place: Place | None = None,
         otherwise: datetime | None = None,
     ) -> None:
-        self.folder = self.branch = self.model = self.agent_version = self.title = ""
+        self.folder = self.branch = self.model = self.agent_version = self.title = self.parent = ""
         self.carried: dict[str, str | int] = {}
         self.session = ""
         self._place: Place = place or _Beginning(start.offset, start.line)
@@ -207,10 +209,11 @@ class Assembly:
             folder=self.folder,
             branch=self.branch,
             agent_version=self.agent_version,
+            parent=plain_id(self.parent) if self.parent else "",
             is_side=self._is_side,
         )
         self._turn.append(lane.run)
-        said_by = ANOTHER_AGENT if self._is_side else said_by
+        said_by = ANOTHER_AGENT if self._is_side or self.parent else said_by
         body: JsonObject = {"text": text, "metadata": {WORDS_OF: said_by}} if said_by else {"text": text}
         if not self.add(EventType.INPUT, body, at, chars=len(text)):
             # A run begins with its input or not at all.
@@ -322,6 +325,7 @@ class Assembly:
                     title="" if run.is_side else title,
                     after=after if is_last else before,
                     is_whole=is_whole,
+                    parent_session=run.parent,
                 )
             )
         if self._turn:

@@ -93,6 +93,7 @@ _RESULT_OF_SERVER = "_tool_result"
 _NO_MODEL = "<synthetic>"
 _COUNT_MAX = 2**63
 _AGENT_FILE = re.compile(r"agent-([A-Za-z0-9_-]{1,64})\.jsonl")
+_SUBAGENTS = "subagents"
 _PARENTS_MAX = 20_000
 
 
@@ -129,6 +130,12 @@ def _is_ours(line: Plain) -> bool:
     return kind in _KNOWN and "sessionId" in line and ("parentUuid" not in line or "version" in line)
 
 
+def _session_above(path: str) -> str:
+    """The session that a subagent's file lies under; empty where it lies elsewhere."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return os.path.basename(os.path.dirname(folder)) if os.path.basename(folder) == _SUBAGENTS else ""
+
+
 class ClaudeCodeTeller:
     """Tells one file. What it must know at an input is in the assembly; the rest concerns one run only."""
 
@@ -137,6 +144,7 @@ class ClaudeCodeTeller:
         of_agent = _AGENT_FILE.fullmatch(name)
         self._own_agent = of_agent[1] if of_agent else ""
         self._stem = name.removesuffix(".jsonl")
+        self._above = _session_above(path)
         self._assembly = assembly
         self._texts: list[str] = []
         self._command: tuple[str, Plain, Place] | None = None
@@ -365,11 +373,13 @@ class ClaudeCodeTeller:
         origin = object_of(line.get("forkedFrom"))
         session = text_of(origin.get("sessionId")) or text_of(line.get("sessionId")) or self._stem
         if self._own_agent:
+            self._assembly.parent = session if session != self._stem else self._above
             self._assembly.speak_of(f"{session}/{text_of(line.get('agentId')) or self._own_agent}")
             return
         if line.get("isSidechain") is not True:
             if self._assembly.session != session:
                 self._flush()
+            self._assembly.parent = ""
             self._assembly.speak_of(session)
             self._spoken_of = session
             return
@@ -378,6 +388,7 @@ class ClaudeCodeTeller:
         self._flush()
         self._spoken_of = ""
         side = text_of(line.get("agentId")) or self._chain_of(line)
+        self._assembly.parent = session
         self._assembly.speak_of(f"{session}/{side}", is_side=True)
 
     def _chain_of(self, line: Plain) -> str:

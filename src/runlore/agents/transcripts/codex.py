@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, Place
+from runlore.agents.transcripts.assembling import (
+    EARLIER_CONVERSATION,
+    SUMMARY,
+    Assembly,
+    Place,
+    plain_id,
+)
 from runlore.agents.transcripts.codex_calls import Calls
 from runlore.agents.transcripts.codex_forks import Chain, id_in_name
 from runlore.agents.transcripts.codex_kinds import (
@@ -47,7 +53,7 @@ _HEAD_LINES = 20
 _BEGINNING = re.compile(
     rb'\{"timestamp":"[^"]{1,40}",(?:"ordinal":\d{1,9},)?"type":"session_meta","payload":\{'
 )
-_WORDS, _OF_AGENT = "words", "of agent"
+_WORDS, _OF_AGENT, _PARENT = "words", "of agent", "parent"
 # A turn that says that it is complete is, unless a late event of one of its commands comes.
 _ENDED_AFTER = timedelta(minutes=1)
 _NOTHING = ("", "")
@@ -139,11 +145,10 @@ class _Teller:
             self._chain.is_own(text_of(payload.get("turn_id")), at)
             if self._chain.is_passed_over:
                 return ""
-        kind = told.get("type")
-        handler = self._kinds.get(kind) if type(kind) is str else None
-        if handler is None:
-            return "" if kind in KINDS else UNKNOWN
-        return handler(payload, at)
+        kind = text_of(told.get("type"))
+        if handler := self._kinds.get(kind):
+            return handler(payload, at)
+        return "" if kind in KINDS else UNKNOWN
 
     def end(self) -> None:
         """A message that was held back may be the last input."""
@@ -180,10 +185,12 @@ class _Teller:
     def _know_origin(self, told: Plain) -> None:
         """What a session began with: nothing, the history of another, or the words of another agent."""
         carried = self._assembly.carried
+        carried.pop(_OF_AGENT, None)
+        carried.pop(_PARENT, None)
         if "subagent" in object_of(told.get("source")):
             carried[_OF_AGENT] = 1
-        else:
-            carried.pop(_OF_AGENT, None)
+            if parent := _parent_of(told):
+                carried[_PARENT] = plain_id(parent)
         if text_of(told.get("forked_from_id")) and not self._assembly.has_runs:
             self._assembly.outside(EARLIER_CONVERSATION)
 
@@ -240,6 +247,8 @@ class _Teller:
         self._calls.forget()
         is_of_agent = _OF_AGENT in self._assembly.carried and not self._chain.is_repeating
         said_by = ANOTHER_AGENT if is_of_agent else ""
+        # A history that is repeated here is not the subagent's, but of where it was begun.
+        self._assembly.parent = str(self._assembly.carried.get(_PARENT, "")) if is_of_agent else ""
         self._assembly.begin(shortened(own_words(text)), moment(at), place=place, said_by=said_by)
 
     def _tell_held(self) -> None:
@@ -290,10 +299,17 @@ class _Teller:
             return ""
         if type(told.get("id")) is str and "type" not in told and "role" not in told:
             return self._session(told, at)
-        if told.get("type") in KINDS:
+        if text_of(told.get("type")) in KINDS:
             return UNKNOWN
         self._assembly.model = text_of(told.get("model"))[: limits.MODEL_CHARS_MAX] or self._assembly.model
         return self._item(told, at)
+
+
+def _parent_of(told: Plain) -> str:
+    """The session that began a subagent's: it is named in one place or another, or forked from."""
+    spawned = object_of(object_of(object_of(told.get("source")).get("subagent")).get("thread_spawn"))
+    named = (spawned.get("parent_thread_id"), told.get("parent_thread_id"), told.get("forked_from_id"))
+    return next(filter(None, map(text_of, named)), "")
 
 
 def _content(payload: Plain) -> str:
@@ -311,7 +327,7 @@ def _is_rollout(line: bytes) -> bool:
         told = object_of(parsed(line))
     except ValueError:
         return False
-    return told.get("type") in KINDS and type(told.get("payload")) is dict
+    return text_of(told.get("type")) in KINDS and type(told.get("payload")) is dict
 
 
 def _is_flat(lines: list[bytes]) -> bool:

@@ -44,7 +44,8 @@ _NEWLINES = ("\n", "\\n")
 _NO_ERROR = ("\nError: (none)", "\\nError: (none)", "\nError: (empty)")
 _SHELL = "run_shell_command"
 _ROOT_FILE = ".project_root"
-# Chats lie in a folder of the project's, those of subagents one deeper.
+_CHATS = "chats"
+# Chats lie in a folder of the project's, those of subagents one deeper, which is called as their session is.
 _ABOVE_MAX = 3
 # What the harness puts in the user's place.
 _HARNESS = (
@@ -80,12 +81,19 @@ class GeminiReader:
         session = _Session()
         session.read(content, counts)
         assembly.speak_of(session.id or source.path)
+        assembly.parent = _parent(source.path)
         assembly.title = session.summary[: limits.TITLE_CHARS_MAX]
         assembly.folder = (_project_root(source.path) or session.folder)[: limits.PATH_CHARS_MAX]
         for message in session.messages.values():
             if problem := _tell(message, assembly):
                 counts.skip(problem)
             yield
+
+
+def _parent(path: str) -> str:
+    """The session whose subagent's this one is, by where it lies."""
+    folder = Path(path).absolute().parent
+    return folder.name if folder.parent.name == _CHATS else ""
 
 
 def _project_root(path: str) -> str:
@@ -174,7 +182,7 @@ def _tell(told: object, assembly: Assembly) -> str:
     if type(told) is not dict:
         return NO_OBJECT
     message = object_of(told)
-    kind, at = message.get("type"), message.get("timestamp")
+    kind, at = text_of(message.get("type")), message.get("timestamp")
     text = _text(message.get("displayContent") or message.get("content") or message.get("parts"))
     if kind == "user":
         if text and not text.lstrip().startswith(_HARNESS):

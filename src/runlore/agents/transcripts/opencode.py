@@ -71,6 +71,8 @@ class OpencodeReader:
 
 def _know(session: Session, assembly: Assembly) -> None:
     assembly.speak_of(session.id)
+    # As it is called in files, and in the database.
+    assembly.parent = text_of(session.told.get("parentID")) or text_of(session.told.get("parent_id"))
     assembly.folder = text_of(session.told.get("directory"))[: limits.PATH_CHARS_MAX]
     assembly.title = text_of(session.told.get("title"))[: limits.TITLE_CHARS_MAX]
     assembly.agent_version = text_of(session.told.get("version"))[: limits.ID_CHARS_MAX]
@@ -100,16 +102,17 @@ def _own_words(message: Message, counts: ReadCounts) -> str:
     texts = []
     for part in message.parts:
         counts.lines += 1
-        if part.get("type") == "text":
+        kind = text_of(part.get("type"))
+        if kind == "text":
             if part.get("synthetic") is not True and part.get("ignored") is not True:
                 texts.append(without_reminders(text_of(part.get("text"))))
-        elif part.get("type") not in _PASSED:
+        elif kind not in _PASSED:
             counts.skip(UNKNOWN)
     return "\n".join(text for text in texts if text.strip())
 
 
 def _tell_part(part: Plain, assembly: Assembly, at: object, *, is_summary: bool) -> str:
-    kind = part.get("type")
+    kind = text_of(part.get("type"))
     if kind == "text":
         text = shortened(text_of(part.get("text")))
         is_own = part.get("synthetic") is not True and part.get("ignored") is not True

@@ -15,6 +15,7 @@ import orjson
 from runlore.domain import limits
 from runlore.domain.guard import find_secrets
 from runlore.domain.guard.finding import REDACTION_MARKER
+from runlore.domain.guard.view import view_of
 from runlore.domain.record import JsonObject, JsonValue
 
 Plain: TypeAlias = dict[str, object]
@@ -29,6 +30,10 @@ _MARK = "\n[... {:,} characters left out ...]\n"
 _HALF = limits.TOLD_TEXT_CHARS_MAX // 2 - len(_MARK)
 # How far around a cut secrets are looked for, and how far behind a name its value stands.
 NEAR_CHARS, _NAME_CHARS = 4_096, 256
+# How far apart the words of a secret and of what tells it stand; keys alone go on over many lines.
+_LINES_CHARS = 1_536
+_BEGIN_KEYS = ("-----begin", "putty-user-key-file", "%2d%2d%2d%2d%2d")
+_BLANKS = "\n "
 _DEPTH_MAX = 32
 # About what a number takes, or the signs around a text.
 _SCALAR_CHARS = 8
@@ -70,8 +75,8 @@ def shortened(text: str) -> str:
 def beginning(text: str, chars: int) -> str:
     """The first characters of a text. A secret that stands across the cut is redacted while it can still be
     told: what is left of one half of it shows no longer what it is."""
-    start = max(0, chars - NEAR_CHARS)
-    for rule, found, end in _secrets(text, start, chars + NEAR_CHARS):
+    start, near = _around(text, chars, max(0, chars - NEAR_CHARS), chars + NEAR_CHARS)
+    for rule, found, end in _secrets(text, start, near):
         if found < chars < end:
             return (text[:found] + rule)[:chars]
     return text[:chars]
@@ -79,8 +84,7 @@ def beginning(text: str, chars: int) -> str:
 
 def _ending(text: str, cut: int) -> str:
     """A text from a cut on; a secret may also be told by a name that stands before the cut."""
-    start = max(0, cut - 2 * NEAR_CHARS)
-    near = cut + NEAR_CHARS
+    start, near = _around(text, cut, max(0, cut - 2 * NEAR_CHARS), cut + NEAR_CHARS)
     found = _secrets(text, start, near)
     if any(end == near for _, _, end in found):
         found = _secrets(text, start, len(text))
@@ -91,6 +95,19 @@ def _ending(text: str, cut: int) -> str:
             done = end
     # What stands for a secret may be longer than the secret.
     return (kept + text[done:])[cut - len(text) :]
+
+
+def _around(text: str, cut: int, start: int, end: int) -> tuple[int, int]:
+    """The part of a text around a cut, from `start` to `end` at most, that shows whether the cut goes through
+    a secret. Where no key begins that is a few lines, with the whole of the words at both ends: to look for
+    secrets takes long, and most texts have none."""
+    part = text[start:end]
+    seen = view_of(part)
+    if len(seen.text) < len(part) or any(mark in seen.lower for mark in _BEGIN_KEYS):
+        return start, end
+    before, behind = max(start, cut - _LINES_CHARS), min(end, cut + _LINES_CHARS)
+    blanks = [at for sign in _BLANKS if (at := text.find(sign, behind, end)) >= 0]
+    return max(start, *(text.rfind(sign, start, before) for sign in _BLANKS)), min([*blanks, end])
 
 
 def _secrets(text: str, start: int, end: int) -> list[tuple[str, int, int]]:

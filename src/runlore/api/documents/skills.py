@@ -41,6 +41,7 @@ DOCUMENTS: dict[str, Schema] = {
             "seen_in_sessions": WHOLE,
             "pattern": TEXT,
             "enhanced_by": TEXT,
+            "variants": many(TEXT),
             "state": word(SuggestionState),
             "state_actor": TEXT,
             "created_at": TIME,

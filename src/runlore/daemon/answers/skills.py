@@ -152,6 +152,7 @@ def told_run_to_plain(run: ToldRun) -> Plain:
         "project": run.project,
         "project_name": run.project_name,
         "project_folder": run.project_folder,
+        "parent_session": run.parent_session,
     }
 
 

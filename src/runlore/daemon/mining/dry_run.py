@@ -7,14 +7,12 @@ them is put together in the order of the files, so that it is the same however m
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from runlore.daemon.mining.findings import Example, Findings
-from runlore.daemon.mining.folders import told_folder
 from runlore.daemon.mining.mishaps import contained
-from runlore.daemon.mining.places import local_transcripts
-from runlore.daemon.mining.pool import Task, Told, cores, worked
-from runlore.daemon.mining.sources import Folders, SourceRead, in_order, read_source
+from runlore.daemon.mining.pool import Task, cores, worked
+from runlore.daemon.mining.reading import read_here
+from runlore.daemon.mining.sources import SourceRead, in_order
 from runlore.daemon.mining.sums import Sums, readable, shown
 from runlore.daemon.mining.tally import Tally
 from runlore.domain import limits
@@ -29,7 +27,6 @@ from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.transcript import TranscriptSource
 from runlore.ports.operations import Progress, unwatched
-from runlore.ports.transcripts import Transcripts
 
 # Below this much, starting processes takes longer than they save.
 ALONE_BYTES_MAX = 8 * 1024**2
@@ -186,21 +183,26 @@ def _read_all(
         progress(so_far, total)
 
     reads: dict[int, SourceRead] = {}
-    for place, read in worked(_read, tasks, bundles=_bundles(sources), workers=workers, told=told):
+    here = _here(sources, workers)
+    for place, read in worked(
+        read_here, tasks, bundles=_bundles(sources), workers=workers, told=told, lost=_lost, here=here
+    ):
         reads[place] = read
         told(place, sources[place].bytes)
     return [(source, reads[place]) for place, source in enumerate(sources)]
 
 
-def _read(source: TranscriptSource, told: Told) -> SourceRead:
-    """What each process does."""
-    transcripts, folders = _own()
-    return read_source(transcripts, source, folders, told)
+def _lost(how: str) -> SourceRead:
+    """A source that killed the process that read it, as one too large for the machine's memory does."""
+    return SourceRead(problems=[f"the process that read it {how}"])
 
 
-@cache
-def _own() -> tuple[Transcripts, Folders]:
-    return local_transcripts(), Folders(told_folder)
+def _here(sources: Sequence[TranscriptSource], workers: int) -> frozenset[int]:
+    """What the command itself may read beside the processes that it has started: what it would read alone as
+    well, and nothing where that is less than its share."""
+    small = frozenset(place for place, source in enumerate(sources) if source.bytes <= ALONE_BYTES_MAX)
+    size = sum(sources[place].bytes for place in small)
+    return small if size * workers >= sum(source.bytes for source in sources) else frozenset()
 
 
 def _bundles(sources: Sequence[TranscriptSource]) -> list[list[int]]:

@@ -2,7 +2,7 @@
 
 from runlore.daemon.folders import working_folder
 from runlore.domain.errors import Invalid
-from runlore.flow.capture.importing import ToldFolder
+from runlore.domain.transcript import ToldFolder
 
 
 def told_folder(path: str) -> ToldFolder:

@@ -1,7 +1,8 @@
 """Work on many things by several processes: in a stable order, and without hanging when a process dies.
 
 Each process is given a bundle at a time and says which thing of it it is at, so that what killed it has a
-name. Interrupting the command ends all of them.
+name: that one is lost, and a new process goes on with the rest. The command's own process works along where
+it may: it is there already, and the others have to start first. Interrupting the command ends all of them.
 """
 
 import os
@@ -26,6 +27,8 @@ DoneT = TypeVar("DoneT")
 # Told how much of the thing at hand is done.
 Told: TypeAlias = Callable[[int], None]
 Work: TypeAlias = Callable[[JobT, Told], DoneT]
+# What stands for a thing that killed its process, by how that ended.
+Lost: TypeAlias = Callable[[str], DoneT]
 
 _END_WAIT_S = 5.0
 
@@ -79,6 +82,11 @@ class _Worker:
     places: list[int] = field(default_factory=list)
     at: int | None = None
 
+    def end_text(self) -> str:
+        """How it has ended, in words."""
+        code = self.ended()
+        return f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+
     def ended(self) -> int:
         """Wait for its end, which is near; what it answered."""
         try:
@@ -102,15 +110,22 @@ def worked(
     bundles: Sequence[Sequence[int]],
     workers: int,
     told: Callable[[int, int], None],
+    lost: "Lost[DoneT]",
+    here: frozenset[int] = frozenset(),
 ) -> "Generator[tuple[int, DoneT], None, None]":
     """Each task's place with what came of it, as they are done. `told` is called with a place and how much of
-    it is done. A task that fails is the error of the whole."""
+    it is done. A task that fails is the error of the whole; of one whose process dies comes what is `lost`.
+
+    `here` are the places that this process itself may work on, as one of the `workers`: what kills a process
+    that works on one of them kills the command. It takes the last bundles first, the others the first ones.
+    """
     if workers <= 1:
         for place in (place for bundle in bundles for place in bundle):
             yield place, _here(work, tasks[place], partial(told, place))
         return
-    with _started(work, min(workers, len(bundles))) as crew:
-        yield from _shared_out(crew, tasks, bundles, told)
+    with _started(work, min(workers - bool(here), len(bundles))) as crew:
+        sharing: _Sharing[JobT, DoneT] = _Sharing(crew, tasks, bundles, told)
+        yield from sharing.done(work, here, lost)
 
 
 def _here(work: "Work[JobT, DoneT]", task: Task[JobT], told: Told) -> DoneT:
@@ -123,55 +138,108 @@ def _here(work: "Work[JobT, DoneT]", task: Task[JobT], told: Told) -> DoneT:
         raise _failure(task.name, _named(error)) from None
 
 
-def _shared_out(
-    crew: Sequence[_Worker],
-    tasks: Sequence[Task[JobT]],
-    bundles: Sequence[Sequence[int]],
-    told: Callable[[int, int], None],
-) -> "Iterator[tuple[int, DoneT]]":
-    waiting = deque(bundles)
-    busy: dict[Connection, _Worker] = {}
-    for worker in crew:
-        _give(worker, waiting, tasks)
-        busy[worker.pipe] = worker
-    while busy:
-        for pipe in wait(list(busy)):
-            worker = busy[pipe]  # type: ignore[index]
-            message = _received(worker, tasks)
-            if isinstance(message, _At):
-                worker.at = message.place
-                told(message.place, message.done)
-            elif isinstance(message, _Failed):
-                raise message.error(tasks[message.place].name)
-            elif isinstance(message, _Done):
-                worker.places.remove(message.place)
-                yield message.place, message.result
-                if not worker.places and not _give(worker, waiting, tasks):
-                    del busy[worker.pipe]
+class _Sharing(Generic[JobT, DoneT]):
+    """Hands bundles out, and gathers what comes of them."""
 
+    def __init__(
+        self,
+        crew: list[_Worker],
+        tasks: Sequence[Task[JobT]],
+        bundles: Sequence[Sequence[int]],
+        told: Callable[[int, int], None],
+    ) -> None:
+        self._crew = crew
+        self._tasks = tasks
+        self._told = told
+        self._waiting = deque(bundles)
+        self._ready: list[tuple[int, DoneT]] = []
+        self._failure: RunloreError | None = None
+        self._dead: list[_Worker] = []
+        self._busy: dict[Connection, _Worker] = {}
+        for worker in crew:
+            if self._give(worker):
+                self._busy[worker.pipe] = worker
 
-def _give(worker: _Worker, waiting: "deque[Sequence[int]]", tasks: Sequence[Task[JobT]]) -> bool:
-    if not waiting:
-        return False
-    worker.places = list(waiting.popleft())
-    with suppress(OSError):
-        # One that has died meanwhile is told of when its pipe is read.
-        worker.pipe.send([(place, tasks[place].job) for place in worker.places])
-    return True
+    def done(
+        self, work: "Work[JobT, DoneT]", here: frozenset[int], lost: "Lost[DoneT]"
+    ) -> "Iterator[tuple[int, DoneT]]":
+        """All that is done, here too where that is allowed; the others are listened to meanwhile."""
+        while self._waiting or self._busy or self._dead:
+            while self._dead:
+                yield self._replaced(self._dead.pop(), work, lost)
+            if not (self._waiting and here.issuperset(self._waiting[-1])):
+                yield from self._heard(None)
+                continue
+            for place in self._waiting.pop():
+                yield place, _here(work, self._tasks[place], partial(self._told_here, place))
+                yield from self._heard(0)
 
+    def _told_here(self, place: int, done: int) -> None:
+        self._told(place, done)
+        self._listen(0)
 
-def _received(worker: _Worker, tasks: Sequence[Task[JobT]]) -> object:
-    try:
-        return worker.pipe.recv()
-    except (EOFError, OSError):
-        code = worker.ended()
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
-        name = "to begin" if worker.at is None else f"to read {tasks[worker.at].name}"
-        raise Unavailable(
-            f"a process that had {name} {how}",
-            code="learn.worker",
-            hint="try again; if it ends there again, leave that file out and report it",
-        ) from None
+    def _heard(self, timeout: float | None) -> "list[tuple[int, DoneT]]":
+        self._listen(timeout)
+        if self._failure is not None:
+            raise self._failure
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _listen(self, timeout: float | None) -> None:
+        """Take what the others have to say. What went wrong is kept: whatever this process is at, it is not
+        to blame."""
+        for pipe in wait(list(self._busy), timeout) if self._busy else ():
+            worker = self._busy[pipe]  # type: ignore[index]
+            try:
+                self._take(worker, worker.pipe.recv())
+            except (EOFError, OSError):
+                self._dead.append(worker)
+                del self._busy[worker.pipe]
+            except RunloreError as error:
+                self._failure = error
+                del self._busy[worker.pipe]
+
+    def _replaced(
+        self, worker: _Worker, work: "Work[JobT, DoneT]", lost: "Lost[DoneT]"
+    ) -> "tuple[int, DoneT]":
+        """What a process that has died was at is lost, and a new one goes on with the rest of its bundle."""
+        how = worker.end_text()
+        if worker.at not in worker.places:
+            # It would die again: it was at nothing.
+            raise Unavailable(
+                f"a process that was to read transcripts {how}",
+                code="learn.worker",
+                hint="try again; if it ends again, look at how much memory is free, and report it",
+            )
+        worker.places.remove(worker.at)
+        if worker.places:
+            self._waiting.appendleft(worker.places)
+        if self._waiting:
+            self._crew.append(_start(work))
+            self._give(self._crew[-1])
+            self._busy[self._crew[-1].pipe] = self._crew[-1]
+        return worker.at, lost(how)
+
+    def _take(self, worker: _Worker, message: object) -> None:
+        if isinstance(message, _At):
+            worker.at = message.place
+            self._told(message.place, message.done)
+        elif isinstance(message, _Failed):
+            raise message.error(self._tasks[message.place].name)
+        elif isinstance(message, _Done):
+            worker.places.remove(message.place)
+            self._ready.append((message.place, message.result))
+            if not worker.places and not self._give(worker):
+                del self._busy[worker.pipe]
+
+    def _give(self, worker: _Worker) -> bool:
+        if not self._waiting:
+            return False
+        worker.places = list(self._waiting.popleft())
+        with suppress(OSError):
+            # One that has died meanwhile is told of when its pipe is read.
+            worker.pipe.send([(place, self._tasks[place].job) for place in worker.places])
+        return True
 
 
 def _named(error: Exception) -> str:

@@ -13,8 +13,7 @@ from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.session import SessionId
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptSource
-from runlore.flow.capture.importing import Left, ToldFolder
+from runlore.domain.transcript import Left, ReadCounts, ToldFolder, ToldRun, TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
 # How often is told how far a source has been read.

@@ -21,8 +21,7 @@ from runlore.daemon.mining.sources import Folders
 from runlore.daemon.mining.sums import Sums, readable
 from runlore.domain import limits
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
-from runlore.flow.capture.importing import Left
+from runlore.domain.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations import Operations, Progress, RunsRequest, unwatched
 from runlore.ports.operations.skills import RunsToImport, SkillOperations
 from runlore.ports.transcripts import Transcripts

@@ -10,11 +10,14 @@ from runlore.daemon.operations.bound import Bound, decision_call, operation
 from runlore.daemon.run_access import own_run
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
+from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId
 from runlore.domain.run import Run, RunId
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
+from runlore.flow.families import descendants, family
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.forget import forget, to_forget
 from runlore.flow.publish.forget_runs import (
@@ -75,15 +78,24 @@ class ForgetActs(Bound):
             shown = _shown(tx, target)
             scopes = {record.scope for record in shown.records}
             scopes |= scopes_marked(tx, target) if isinstance(target, Run) else frozenset()
+            scopes |= {Scope(ScopeKind.SESSION, session_id) for session_id in shown.sessions}
             tx.lock({tx.sessions.get(target.session_id).scope, *scopes})
             present = self._found(tx, decision)
             _expect(present, decision.expected_revision)
             if isinstance(present, Run):
                 return forget_whole_run(tx, present, act), present.run_id
             assert isinstance(present, Session), "what is no record and no run is a session"
+            _expect_family(tx, present, shown.sessions)
             return forget_whole_session(tx, present, act), present.session_id
 
         call = decision_call("forget", decision)
+        for _ in range(limits.SESSION_FAMILY_MAX):
+            # Each time that fails there is one more of them, and so many are refused.
+            try:
+                return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
+            except Conflict as problem:
+                if problem.code != "session.grown":
+                    raise
         return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
 
     def _found(self, collections: Collections, decision: ops.Decision) -> Target:
@@ -98,7 +110,8 @@ class ForgetActs(Bound):
         return require_visible(collections.records.get(name), self.caller.scopes)
 
     def _answer(self, decision: ops.Decision, forgotten: Forgotten, *, dry_run: bool) -> ops.ForgetAnswer:
-        named = [decision.record_id, *(record.record_id for record in forgotten.records), *forgotten.runs]
+        records = [record.record_id for record in forgotten.records]
+        named = [decision.record_id, *records, *forgotten.sessions, *forgotten.runs]
         return ops.ForgetAnswer(
             records=forgotten.records,
             dry_run=dry_run,
@@ -122,9 +135,22 @@ def _again(collections: Collections, target: Run | Session) -> Forgotten:
     """What an earlier call with the same key has left."""
     if isinstance(target, Run):
         return Forgotten(records=tombstones_of_run(collections, target.run_id), runs=(target.run_id,))
-    runs = tuple(run.run_id for run in collections.runs.of_session(target.session_id))
-    records = tombstones_of_session(collections, target.session_id)
-    return Forgotten(records=records, runs=runs, sessions=(target.session_id,))
+    begun = descendants(collections, target.session_id)
+    sessions = (target.session_id, *(each for each in begun if collections.sessions.find(each) is not None))
+    runs = (run.run_id for each in sessions for run in collections.runs.of_session(each))
+    records = (record for each in sessions for record in tombstones_of_session(collections, each))
+    return Forgotten(records=tuple(records), runs=tuple(runs), sessions=sessions)
+
+
+def _expect_family(collections: Collections, session: Session, known: tuple[SessionId, ...]) -> None:
+    """Turns are taken all at once, in one order, so that nobody waits in a circle: where one is missing, all
+    have to be let go."""
+    if any(member.session_id not in known for member in family(collections, session)):
+        raise Conflict(
+            "a subagent's session came in while this one was being forgotten",
+            code="session.grown",
+            hint="try again",
+        )
 
 
 def _expect(target: Target, expected: int | None) -> None:

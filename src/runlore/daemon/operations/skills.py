@@ -2,23 +2,27 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.jobs import learning_skills
 from runlore.daemon.lookups import askable
 from runlore.daemon.mining.folders import told_folder
-from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.bound import operation
+from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.daemon.requests import checked_limit
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.record import RecordId
+from runlore.domain.session import SessionId
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.domain.told_bounds import check_position, check_told
 from runlore.domain.transcript import Position
+from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
 from runlore.flow.skills.deciding import decide
 from runlore.flow.skills.turn import suggestions_turn
@@ -34,7 +38,7 @@ _FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhanci
 _BECAUSE = "left: "
 
 
-class SkillActs(Bound):
+class SkillActs(ForgetActs):
     """Transcripts, and what is suggested."""
 
     @operation
@@ -64,7 +68,18 @@ class SkillActs(Bound):
         answer = self.acting.perform_counted(call, do, _imported_again)
         for each in came:
             importing.remember(each)
+            self._forget_begun_by(each.kept_out)
         return answer
+
+    def _forget_begun_by(self, kept_out: Iterable[SessionId]) -> None:
+        """Forget what came in before it was known whose agent has begun it: a session that was forgotten."""
+        for session_id in sorted(kept_out):
+            with self.parts.store.snapshot() as snapshot:
+                begun = [snapshot.sessions.find(name) for name in descendants(snapshot, session_id)]
+            for session in begun:
+                if session is not None and session.forgotten_at is None:
+                    reason = "the session that began it was forgotten"
+                    self._erased(ops.Decision(record_id=RecordId(session.session_id), reason=reason), session)
 
     @operation
     def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:

@@ -171,9 +171,10 @@ KINDS: Sequence[KindRow] = (
         "looks at a cluster",
         behind="get, describe, logs, top, explain, version, cluster-info, api-resources, api-versions,"
         " events,"
-        " diff, config view, config get-contexts, config current-context, rollout status, rollout history,"
+        " diff, config view, config get-contexts, config current-context, rollout history,"
         " auth can-i",
     ),
+    _row(WORK, "kubectl oc k", "waits until what was rolled out runs", behind="rollout status"),
     _row(
         LOOKING, "helm", "looks at releases", behind="list, ls, status, get, history, show, search, version"
     ),

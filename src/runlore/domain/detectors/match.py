@@ -49,18 +49,21 @@ def seen_in(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:
     )
 
 
-Copy: TypeAlias = tuple[tuple[datetime, str], ...]
-"""What steps have in common with their copies in other sessions: when they were, and what they ran."""
+Copy: TypeAlias = tuple[tuple[datetime, str, str], ...]
+"""What steps have in common with their copies in other sessions: when they were, what they ran, and the ids
+of their calls where the time does not tell them."""
 
 
 def copy_of(steps: Sequence[Step]) -> Copy | None:
     """What the copies of these steps are known by; None where they cannot be told from other steps: a time to
-    the second may be that of two sessions at once, and one time for all steps is that of their file."""
-    if not any(step.at.microsecond for step in steps):
-        return None
-    if len(steps) > 1 and len({step.at for step in steps}) == 1:
-        return None
-    return tuple((step.at, step.text) for step in steps)
+    the second may be that of two sessions at once, and one time for all steps is that of their file. There
+    only ids that each call has for itself tell."""
+    is_timed = any(step.at.microsecond for step in steps)
+    if is_timed and (len(steps) == 1 or len({step.at for step in steps}) > 1):
+        return tuple((step.at, step.text, "") for step in steps)
+    if all(step.call for step in steps):
+        return tuple((step.at, step.text, step.call) for step in steps)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

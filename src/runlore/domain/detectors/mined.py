@@ -6,9 +6,13 @@ It is small, holds no secret, and has one plain form, so that runs of long ago c
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+
+# This is asked for far more often than anything else.
+_IS_LOOKING = attrgetter("is_looking")
 
 
 class Outcome(StrEnum):
@@ -54,7 +58,8 @@ class Step:
     """One shell call: `number` is the event of the call in its session, `text` the command line, redacted.
 
     `commands` are its simple commands in order, without those inside other programs' texts. `error` is the
-    line of the output that tells best why it failed.
+    line of the output that tells best why it failed. `call` is the id of the call where no other call of any
+    session can have it.
     """
 
     run_id: RunId
@@ -66,11 +71,12 @@ class Step:
     exit_code: int | None = None
     error: str = ""
     commands: tuple[StepCommand, ...] = ()
+    call: str = ""
 
     @property
     def is_looking(self) -> bool:
         """Whether it only looks around: it neither counts nor breaks a row."""
-        return all(command.is_looking for command in self.commands)
+        return all(map(_IS_LOOKING, self.commands))
 
     @property
     def form(self) -> str:

@@ -23,7 +23,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 
 FORMAT = 1
-_STEP_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 8, 7, 4, 2
+_STEP_PARTS, _COMMAND_PARTS, _REQUEST_PARTS, _READ_PARTS = 9, 7, 4, 2
 _TIME_MAX = to_milliseconds(datetime.fromisoformat("9999-12-31T23:59:59+00:00"))
 
 
@@ -103,11 +103,12 @@ def _step_to_plain(step: Step) -> list[JsonValue]:
         step.exit_code,
         step.error,
         [_command_to_plain(command, step) for command in step.commands],
+        step.call,
     ]
 
 
 def _step(value: JsonValue, run_id: RunId) -> Step:
-    number, result_number, at, text, outcome, exit_code, error, commands = _parts(value, _STEP_PARTS)
+    number, result_number, at, text, outcome, exit_code, error, commands, call = _parts(value, _STEP_PARTS)
     told = _text(text)
     return Step(
         run_id=run_id,
@@ -119,6 +120,7 @@ def _step(value: JsonValue, run_id: RunId) -> Step:
         exit_code=None if exit_code is None else _number(exit_code),
         error=_text(error),
         commands=tuple(_command(each, told) for each in _list(commands)),
+        call=_text(call),
     )
 
 

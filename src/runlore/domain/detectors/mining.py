@@ -53,6 +53,7 @@ _MARK, _WORD_OF_MARK = (
     re.compile(r"redacted__([a-z0-9-]{1,60})__"),
 )
 _OTHER = re.compile(r"\|\|?|;|\n")
+_DRAWN_ID, _DRAWN_ID_LETTERS_MIN = re.compile(r"[A-Za-z0-9_.:-]{20,100}"), 10
 # Members of an enumeration are slow to reach, and these are asked for with every event.
 _INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
 
@@ -265,7 +266,15 @@ def _step(call: _Call, run_id: RunId) -> Step:
         exit_code=judgement.exit_code,
         error=judgement.error,
         commands=commands,
+        call=_own_id(event.body.get("call_id")),
     )
+
+
+def _own_id(call_id: JsonValue) -> str:
+    """The id of a call where it was drawn at random; one that only counts is that of other calls too."""
+    if not isinstance(call_id, str) or not _DRAWN_ID.fullmatch(call_id):
+        return ""
+    return call_id if len(set(call_id)) >= _DRAWN_ID_LETTERS_MIN else ""
 
 
 def _script(command: str | list[str]) -> Script:

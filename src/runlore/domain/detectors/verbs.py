@@ -60,6 +60,8 @@ VERBS_BEHIND: Mapping[str, str] = {
     "go mod": "update",
     "go tool": "run",
     "kubectl delete": "remove",
+    # It waits until what was rolled out runs, and fails where it does not.
+    "kubectl rollout status": "verify",
     "kubectl scale": "deploy",
     "helm upgrade": "deploy",
     "helm install": "deploy",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from runlore.domain.guard.assignment import find_assignment, identifier_end
-from runlore.domain.guard.decoding import decoded_texts, unescaped
+from runlore.domain.guard.decoding import RUN_CHARS_MIN, decoded_texts, unescaped
 from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, Finding
 from runlore.domain.guard.patterns import compiled
 from runlore.domain.guard.prefilter import hits
@@ -12,7 +12,6 @@ from runlore.domain.guard.shapes import END, find_opaque
 from runlore.domain.guard.view import View, view_of
 
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
-OPAQUE_CHARS_MIN = 20
 # All shapes at once, without what has to stand behind them: most texts have none.
 ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for shape in OPAQUE_SHAPES)
 REDACT_ROUNDS_MAX = 8
@@ -80,15 +79,15 @@ def _findings_in(view: View) -> Iterator[Finding]:
 def _findings_in_opaque(view: View) -> Iterator[Finding]:
     """What stands in long runs of token characters: shapes without an anchor, and encoded secrets."""
     data = view.data
-    if len(data) < OPAQUE_CHARS_MIN:
+    if len(data) < RUN_CHARS_MIN:
         return
     shapes = OPAQUE_SHAPES if compiled(ANY_OPAQUE_SHAPE).search(data) is not None else ()
-    for run in compiled(OPAQUE).finditer(data):
+    for run in compiled(OPAQUE).finditer(data) if shapes else ():
         for shape in shapes:
             yield from find_opaque(shape, view, run.start(), run.end())
-        for text, start, end in decoded_texts(data, run.start(), run.end()):
-            for inner in _findings_in(view_of(text)):
-                yield Finding(inner.rule, start, end)
+    for text, start, end in decoded_texts(data):
+        for inner in _findings_in(view_of(text)):
+            yield Finding(inner.rule, start, end)
 
 
 def _mapped(view: View, findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -7,15 +7,19 @@ are dropped, so that neither hides a secret. Characters outside Latin-1 stay wha
 
 import codecs
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import overload
 
 FILLER = "\xff"
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 # Characters of other categories than "format" that are drawn as nothing at all.
 INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_ASCII = bytes(range(0x80))
+# A few characters are replaced faster one after the other.
+_REPLACED_MAX = 32
 LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
@@ -27,6 +31,27 @@ def _filled(error: UnicodeError) -> tuple[bytes, int]:
 
 _FILLED = "runlore.filled"
 codecs.register_error(_FILLED, _filled)
+
+
+class Origin(Sequence[int]):
+    """Where characters came from, worked out when it is asked for: most texts have nothing to be found."""
+
+    def __init__(self, work_out: Callable[[], Sequence[int]]) -> None:
+        self._work_out = work_out
+
+    @cached_property
+    def _places(self) -> Sequence[int]:
+        return self._work_out()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int, /) -> int: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> Sequence[int]: ...
+    def __getitem__(self, at: int | slice, /) -> int | Sequence[int]:
+        return self._places[at]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,14 +78,35 @@ def view_of(text: str) -> View:
     """The folded view of a text; plain ASCII is taken as it is."""
     if text.isascii():
         return View(text=text, lower=text.lower(), data=text.encode("ascii"))
-    changed = {char: new for char in set(text) if char > "\x7f" and (new := folded(char)) != char}
+    changed = {char: new for char in beyond_ascii(text) if (new := folded(char)) != char}
     if not changed:
         return view_from(text)
-    folded_text = text.translate({ord(char): new for char, new in changed.items()})
+    folded_text = _replaced(text, changed)
     if all(len(new) == 1 for new in changed.values()):
         return view_from(folded_text)
-    origin = [at for at, char in enumerate(text) for _ in changed.get(char, char)]
-    return view_from(folded_text, [*origin, len(text)])
+    return view_from(folded_text, Origin(lambda: _origin(text, changed)))
+
+
+def beyond_ascii(text: str) -> frozenset[str]:
+    """The characters of a text that are not ASCII: of a long text these are few."""
+    return frozenset(_without_ascii(text).decode("utf-8", "surrogatepass"))
+
+
+def _without_ascii(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+
+
+def _replaced(text: str, changed: Mapping[str, str]) -> str:
+    if len(changed) > _REPLACED_MAX or not all(new.isascii() for new in changed.values()):
+        return text.translate({ord(char): new for char, new in changed.items()})
+    # Nothing that is put in is replaced again.
+    for char, new in changed.items():
+        text = text.replace(char, new)
+    return text
+
+
+def _origin(text: str, changed: Mapping[str, str]) -> list[int]:
+    return [*(at for at, char in enumerate(text) for _ in changed.get(char, char)), len(text)]
 
 
 def view_from(text: str, origin: Sequence[int] | None = None) -> View:
@@ -72,7 +118,14 @@ def view_from(text: str, origin: Sequence[int] | None = None) -> View:
 
 
 def _one_byte_each(text: str) -> bytes:
-    return text.encode("latin-1", _FILLED)
+    # In a text that is mostly of such characters they stand in long rows.
+    is_mostly = len(_without_ascii(text)) > len(text)
+    others = () if is_mostly else [char for char in beyond_ascii(text) if char > FILLER]
+    if is_mostly or len(others) > _REPLACED_MAX:
+        return text.encode("latin-1", _FILLED)
+    for char in others:
+        text = text.replace(char, FILLER)
+    return text.encode("latin-1")
 
 
 @lru_cache(maxsize=4096)

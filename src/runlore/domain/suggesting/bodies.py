@@ -1,5 +1,6 @@
 """The text of a suggestion: what it is for, its steps, what went wrong, how to see that it worked (SKL-4)."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -9,12 +10,20 @@ from runlore.domain.detectors.mined import Outcome, Step, StepCommand
 from runlore.domain.excerpt import excerpt
 from runlore.domain.project import project_name
 from runlore.domain.suggesting.changes import word_changes
+from runlore.domain.suggesting.condensing import form_of
 from runlore.domain.suggesting.covering import PROCEDURES
-from runlore.domain.suggesting.fixes import is_fix
-from runlore.domain.suggesting.lines import lines_of
+from runlore.domain.suggesting.everyday import task_of
+from runlore.domain.suggesting.fixes import is_fix, is_not_there
+from runlore.domain.suggesting.goals import goal_of
+from runlore.domain.suggesting.harm import takes_away
+from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell, visible
+from runlore.domain.suggesting.momentary import is_focused
 from runlore.domain.suggesting.parameters import Written
-from runlore.domain.suggesting.purposes import Purpose, purpose_of
+from runlore.domain.suggesting.passes import is_lister, is_pipeline, only_looks
+from runlore.domain.suggesting.private import without_machine, without_person
+from runlore.domain.suggesting.purposes import purpose_of
+from runlore.domain.suggesting.settings import folders_to_make, has_throw_away_setting
 from runlore.domain.suggestion import Trigger
 
 COMMAND_LINES_MAX = 20
@@ -22,12 +31,17 @@ COMMAND_CHARS_MAX = 2_000
 PITFALLS_MAX = 5
 NAMED_COMMANDS_MAX = 4
 PROJECTS_TOLD_MAX = 3
+ERROR_CHARS_MAX = 160
+BEFORE_AND_AFTER = 2
+CHECKS_TOLD_MAX = 8
+BY_NAME = " by their names"
+CUT = "…"
+_SHELL = re.compile(r"^(?:/\S{0,40}/)?(?:ba|z|da|k|fi)?sh:(?: line)?(?: ?\d{1,6}:)? ")
 
 
-def description_of(match: Match, written: Written, *, times: int, sessions: int) -> str:
-    """One or two sentences: what it does, and when to use it."""
-    what = _summary(match, written)
-    told = f"{what} {_when(match, written)} {_seen(match, times=times, sessions=sessions)}"
+def description_of(match: Match, written: Written) -> str:
+    """One or two sentences: what it is for, and when to use it."""
+    told = without_person(f"{_summary(match, written)} {_when(match, written)}")
     return excerpt(" ".join(visible(told).split()), limits.SKILL_DESCRIPTION_CHARS_MAX)
 
 
@@ -54,11 +68,11 @@ def body_of(match: Match, written: Written, *, times: int, sessions: int) -> str
     lines: list[str] = []
     for title, section in sections:
         lines += [f"## {title}", "", *section, ""]
-    return "\n".join(lines).strip("\n") + "\n"
+    return without_person("\n".join(lines).strip("\n")) + "\n"
 
 
 def _overview(match: Match, written: Written, *, times: int, sessions: int) -> Iterator[str]:
-    yield f"{_summary(match, written)} {_when(match, written)}"
+    yield _what(match, written)
     yield ""
     yield _seen(match, times=times, sessions=sessions)
     if written.left_out and match.heuristic in PROCEDURES:
@@ -70,24 +84,55 @@ def _overview(match: Match, written: Written, *, times: int, sessions: int) -> I
         yield ""
         for parameter in written.parameters:
             examples = ", ".join(map(code_span, parameter.examples))
-            yield f"- {code_span(f'<{parameter.name}>')}: such as {examples}"
+            told = f"such as {examples}" if examples else "a text of your own"
+            yield f"- {code_span(f'<{parameter.name}>')}: {told}"
 
 
 def _summary(match: Match, written: Written) -> str:
-    names = _names(_commands(written))
+    names = _names(_commands(written, written.core))
     if match.heuristic is Heuristic.USER_CORRECTION:
         before, after = (code_span(_short(written.commands[at])) for at in (0, -1))
         return f"Run {after} rather than {before}."
     if is_fix(match):
-        return f"How to go on when {code_span(_short(written.commands[0]))} fails."
+        return f"How to go on when {code_span(_short(written.commands[0]))} fails{_why(match)}."
     if match.heuristic is Heuristic.REPEATED_ACTION:
-        return f"Run {names}."
-    steps = len(written.commands)
-    return f"A procedure of {steps} steps: {names}." if steps > 1 else f"Run {names}."
+        told = _short(written.commands[-1])
+        # A command that had to be cut is told by its form.
+        return f"Run {names if told.endswith(CUT) else code_span(told)}."
+    goal = goal_of(_commands(written, written.core))
+    return f"How to {goal}: {names}." if goal and len(written.core) > 1 else _what(match, written)
+
+
+def _what(match: Match, written: Written) -> str:
+    """What is done: of a fix what failed and what worked, of a procedure how many steps it has."""
+    if match.heuristic in (Heuristic.USER_CORRECTION, Heuristic.REPEATED_ACTION):
+        return _summary(match, written)
+    if is_fix(match):
+        done = ", then ".join(code_span(_short(command)) for command in written.commands[1:])
+        instead = " instead" if len(written.commands) == BEFORE_AND_AFTER else ""
+        return f"Where {code_span(_short(written.commands[0]))} fails{_why(match)}, run {done}{instead}."
+    commands = _commands(written, written.core)
+    steps, goal = len(written.core), goal_of(commands)
+    if steps < BEFORE_AND_AFTER:
+        return f"Run {_names(commands)}."
+    told = f"A procedure to {goal}, in {steps} steps" if goal else f"A procedure of {steps} steps"
+    return f"{told}: {_names(commands)}."
+
+
+def _why(match: Match) -> str:
+    error = _answered(match)
+    return f" with {code_span(error)}" if error else ""
+
+
+def _answered(match: Match) -> str:
+    """The error that a fix answers: the latest that was told, without the shell's own name before it."""
+    told = (each.steps[0].error for each in reversed(match.occurrences) if each.steps[0].error.strip())
+    error = without_machine(" ".join(next(told, "").split()))
+    return _SHELL.sub("", excerpt(error, ERROR_CHARS_MAX))
 
 
 def _when(match: Match, written: Written) -> str:
-    doings = list(dict.fromkeys(purpose.doing for purpose in _purposes(written)))
+    doings = list(dict.fromkeys(_doings(written)))
     if match.heuristic is Heuristic.USER_CORRECTION:
         return "The user asked for this instead."
     if not doings:
@@ -117,13 +162,16 @@ def _steps(match: Match, written: Written) -> Iterator[str]:
     if is_fix(match):
         yield from _fix(written)
         return
-    for number, command in enumerate(written.commands[: limits.SUGGESTION_COMMANDS_MAX], start=1):
-        yield from _numbered(number, command)
+    for place, command in enumerate(written.commands[: limits.SUGGESTION_COMMANDS_MAX]):
+        note = written.note(place)
+        yield from _numbered(place + 1, command, before=f"{note}: " if note else "")
 
 
 def _fix(written: Written) -> Iterator[str]:
     before, after = written.commands[0], written.commands[-1]
-    for number, command in enumerate(written.commands[1:], start=1):
+    folders = folders_to_make(written.lines[-1], after)
+    steps = [f"mkdir -p {' '.join(folders)}"] if folders else []
+    for number, command in enumerate([*steps, *written.commands[1:]], start=1):
         yield from _numbered(number, command, before="Run ")
     done = ", then ".join(table_cell(_short(command)) for command in written.commands[1:])
     yield ""
@@ -140,7 +188,7 @@ def _numbered(number: int, command: str, *, before: str = "") -> Iterator[str]:
     start = f"{number}. "
     text = _bounded(command)
     if "\n" in text:
-        yield f"{start}{before or 'Run'}:".replace("Run :", "Run:")
+        yield f"{start}{before.rstrip(': ') or 'Run'}:"
         yield ""
         yield from code_block(text, language="sh", indent=" " * len(start))
     else:
@@ -149,60 +197,111 @@ def _numbered(number: int, command: str, *, before: str = "") -> Iterator[str]:
 
 def _pitfalls(match: Match, written: Written) -> Iterator[str]:
     failed = [
-        (step, occurrence.steps[index + 1 :])
+        step
         for occurrence in reversed(match.occurrences)
-        for index, step in enumerate(occurrence.steps)
+        for step in occurrence.steps
         if step.outcome is Outcome.FAILED
+        and (not is_fix(match) or is_not_there(step) is is_not_there(occurrence.steps[0]))
     ]
     told: dict[str, None] = {}
-    for step, _ in failed:
+    for step in failed:
         told.setdefault(_failure(step), None)
     if match.heuristic is Heuristic.USER_CORRECTION and not failed:
         told.setdefault(f"{code_span(_short(written.commands[0]))} is not what the user wants here.", None)
     for line in islice(told, PITFALLS_MAX):
         yield f"- {line}"
+    if is_fix(match) and _names_folders(written):
+        yield "- The folders that its settings name have to be there before."
+    for command in () if is_fix(match) else filter(takes_away, _commands(written)):
+        yield f"- {code_span(_short(command.text))} takes away what cannot be had back: look at it first."
     if not told:
-        yield f"- No step failed in what was seen ({_listed(_outcomes(match))})."
+        yield f"- {_unfailed(match, written)}"
+
+
+def _names_folders(written: Written) -> bool:
+    """Whether settings name folders that no step makes."""
+    line, told = written.lines[-1], written.commands[-1]
+    return has_throw_away_setting(line) and not folders_to_make(line, told)
 
 
 def _failure(step: Step) -> str:
     exit_code = "" if step.exit_code is None else f" with exit code {step.exit_code}"
-    error = f": {code_span(step.error)}" if step.error.strip() else "."
+    error = f": {code_span(without_machine(step.error))}" if step.error.strip() else "."
     (line,) = lines_of([step])
     return f"{code_span(_short(line.text))} failed{exit_code}{error}"
 
 
-def _outcomes(match: Match) -> list[str]:
+def _unfailed(match: Match, written: Written) -> str:
     steps = [step for occurrence in match.occurrences for step in occurrence.steps]
-    succeeded = sum(step.outcome is Outcome.SUCCEEDED for step in steps)
-    unknown = len(steps) - succeeded
-    return [f"{succeeded} calls succeeded", *([f"{unknown} told no result"] if unknown else [])]
+    unknown = sum(step.outcome is not Outcome.SUCCEEDED for step in steps)
+    seen = (
+        f"{len(steps)} call{'s' if len(steps) > 1 else ''}{f'; {unknown} told no result' if unknown else ''}"
+    )
+    if len(written.commands) == 1:
+        return f"It did not fail in what was seen ({seen})."
+    return f"Stop at the first step that fails; none did in what was seen ({seen})."
 
 
 def _verification(match: Match, written: Written) -> Iterator[str]:
-    checking = [
-        told
-        for told, line in zip(written.commands, written.lines, strict=True)
-        if any((purpose := purpose_of(command)) and purpose.checks for command in line.commands)
-    ]
-    last = checking[-1] if checking and not is_fix(match) else written.commands[-1]
-    text = _bounded(last)
-    if "\n" in text:
+    core = [] if is_fix(match) else [at for at in range(len(written.lines)) if not written.note(at)]
+    checking = [at for at in core if _is_check(written.lines[at])] or core[-1:] or [len(written.lines) - 1]
+    last = checking[-1]
+    pipelines = [place for place, line in enumerate(written.lines) if is_pipeline(line) and not is_fix(match)]
+    watched = pipelines[-1] if pipelines and pipelines[-1] > last else None
+    if watched is not None and not written.note(watched):
+        yield _watching(written, watched)
+        return
+    yield from _should(written, checking)
+    if watched is not None:
+        yield ""
+        yield f"After a push: {_watching(written, watched)}"
+
+
+def _is_check(line: Line) -> bool:
+    """Whether a line says if something is as it should be."""
+    purposes = [purpose for command in line.commands if (purpose := purpose_of(command))]
+    is_listing = only_looks(line) and any(purpose.verb == "format" for purpose in purposes)
+    return is_listing or any(purpose.checks for purpose in purposes)
+
+
+def _should(written: Written, checking: Sequence[int]) -> Iterator[str]:
+    listing = [at for at in checking if all(map(is_lister, written.lines[at].commands))]
+    texts = [_bounded(written.commands[at]) for at in checking if at not in listing]
+    told = [code_span(text) for text in dict.fromkeys(texts) if "\n" not in text][-CHECKS_TOLD_MAX:]
+    if len(told) > 1:
+        yield f"Each of these should exit with code 0: {_listed(told)}."
+    elif told:
+        yield f"{told[0]} should exit with code 0."
+    elif texts:
         yield "The last step should exit with code 0."
-    else:
-        yield f"{code_span(text)} should exit with code 0."
+    for place, at in enumerate(listing):
+        if place or texts:
+            yield ""
+        listed = code_span(_bounded(written.commands[at]))
+        yield f"{listed} should print nothing: it lists what is not as it should be."
 
 
-def _commands(written: Written) -> list[StepCommand]:
-    return [command for line in written.lines for command in line.commands if not command.is_looking]
+def _watching(written: Written, place: int) -> str:
+    return f"{code_span(_bounded(written.commands[place]))} should tell of no check that failed."
 
 
-def _purposes(written: Written) -> list[Purpose]:
-    return [purpose for command in _commands(written) if (purpose := purpose_of(command))]
+def _commands(written: Written, lines: Sequence[Line] | None = None) -> list[StepCommand]:
+    shown = written.lines if lines is None else lines
+    return [command for line in shown for command in line.commands if not command.is_looking]
+
+
+def _doings(written: Written) -> Iterator[str]:
+    """What doing it is called; a task that has no known verb is called by its name."""
+    for command in _commands(written, written.core):
+        purpose, task = purpose_of(command), task_of(command)
+        if task and (purpose is None or purpose.verb == "run"):
+            yield f"running the task {code_span(task)}"
+        elif purpose is not None:
+            yield f"{purpose.doing}{BY_NAME if purpose.verb == 'test' and is_focused(command) else ''}"
 
 
 def _names(commands: Sequence[StepCommand]) -> str:
-    forms = list(dict.fromkeys(command.form for command in commands))
+    forms = list(dict.fromkeys(map(form_of, commands)))
     told = [code_span(form) for form in forms[:NAMED_COMMANDS_MAX]]
     more = len(forms) - len(told)
     return _listed([*told, f"{more} more"] if more > 0 else told)

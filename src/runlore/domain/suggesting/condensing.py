@@ -1,8 +1,9 @@
 """From a row of calls to a procedure: each thing that is done told once, without what served the moment.
 
 A call that does several things is told as several steps, a `cd` with what follows it. What was done again and
-again is told where it was done first. Commits of particular files, edits, and scripts that were made up for
-once are left out, unless nothing else is there. In a short row the calls stay as they are.
+again is told where it was done first; in a short row, a check where it was done last. Commits of particular
+files, edits, and scripts that were made up for once are left out, unless nothing else is there. In a short
+row the calls stay as they are.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.lines import PIPES, Line
 from runlore.domain.suggesting.momentary import is_momentary
-from runlore.domain.suggesting.purposes import is_trying, purpose_of
+from runlore.domain.suggesting.purposes import console_words, is_trying, purpose_of
 
 Key = tuple[str, ...]
 # A row that is no longer than this is told as it is: there is nothing to be made shorter.
@@ -58,30 +59,60 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condensed:
-    """The units of a row of calls in order, and how many commands were left out."""
+    """The units of a row of calls in order, how many commands were left out because they served the moment,
+    and how many because they were run again or led nowhere."""
 
     units: tuple[Unit, ...]
     left_out: int = 0
+    said_again: int = 0
 
 
 def key_of(line: Line) -> Key:
     """What makes two lines the same step: the forms of what they do."""
-    return tuple(command.form for command in line.commands if not command.is_looking) or (line.text,)
+    return tuple(map(form_of, filter(_is_done, line.commands))) or (line.text,)
+
+
+def _is_done(command: StepCommand) -> bool:
+    return not command.is_looking
+
+
+def form_of(command: StepCommand) -> str:
+    """The form of a command; what the console of a framework is told to do is part of it."""
+    told = console_words(command)
+    return f"{command.form} {' '.join(told)}" if told else command.form
 
 
 def condensed(lines: Sequence[Line]) -> Condensed:
     """The procedure in a row of lines."""
     if len(lines) <= SHORT_LINES:
-        told = {line.text: line for line in lines}
-        kept = _lasting(list(told.values()))
-        kept = _without_said(kept if len(kept) > 1 else list(told.values()))
+        told = _told_once(lines)
+        kept = _lasting(told)
+        kept = _without_said(kept if len(kept) > 1 else told)
         if max(Counter(map(key_of, kept)).values()) >= OFTEN:
             return Condensed(units=units_of(kept), left_out=len(told) - len(kept))
         return Condensed(units=tuple(Unit(lines=(line,)) for line in kept), left_out=len(told) - len(kept))
-    split = [part for line in lines for part in _split(line)]
+    split = [part for line in lines for part in parts_of(line)]
     meant = [part for part in split if _is_meant(part) and not _is_of_the_moment(part)]
     kept = _with_changes(split, meant) if len(units_of(meant)) > 1 else split
     return Condensed(units=units_of(kept), left_out=len(split) - len(kept))
+
+
+def _told_once(lines: Sequence[Line]) -> list[Line]:
+    """Lines without those that were run before; what is checked again is checked where it was last."""
+    told: list[Line] = []
+    for line in lines:
+        if _is_check(line):
+            told = [each for each in told if each.text != line.text]
+        if all(each.text != line.text for each in told) or _is_taken_back(told[-1], line):
+            told.append(line)
+    return told
+
+
+def _is_taken_back(before: Line, line: Line) -> bool:
+    """Whether the line before does the same kind of thing to the same things in another way, as what goes
+    one migration back does: without the second time, that would be where it ends."""
+    ours, theirs = ([(each.topic, each.verb) for each in one.commands] for one in (line, before))
+    return ours == theirs and line.text != before.text and not _is_check(line)
 
 
 def of_pattern(pattern: str, told: Sequence[Sequence[Line]]) -> Condensed | None:
@@ -89,7 +120,7 @@ def of_pattern(pattern: str, told: Sequence[Sequence[Line]]) -> Condensed | None
 
     None where one of its commands cannot be found in the lines.
     """
-    split = [part for lines in told for line in lines for part in _split(line)]
+    split = [part for lines in told for line in lines for part in parts_of(line)]
     units: list[Unit] = []
     for act in map(act_of, pattern.split(BETWEEN_FORMS)):
         found = [part for part in split if any(act_of(form) == act for form in key_of(part))]
@@ -113,6 +144,11 @@ def units_of(lines: Sequence[Line]) -> tuple[Unit, ...]:
     for line in lines:
         by_key.setdefault(key_of(line), []).append(line)
     return tuple(Unit(lines=tuple(found)) for found in by_key.values())
+
+
+def _is_check(line: Line) -> bool:
+    purposes = [purpose_of(command) for command in line.commands if not command.is_looking]
+    return bool(purposes) and all(purpose is not None and purpose.checks for purpose in purposes)
 
 
 def _lasting(lines: Sequence[Line]) -> list[Line]:
@@ -179,14 +215,15 @@ def _without_said(lines: Sequence[Line]) -> list[Line]:
         forms = key_of(line)
         # The same with other flags, on the same things, was a second try.
         what = tuple((act_of(command.form), command.values) for command in line.commands)
-        if (len(forms) == 1 or not said.issuperset(forms)) and what not in done:
+        is_news = what not in done or _is_taken_back(kept[-1], line)
+        if (len(forms) == 1 or not said.issuperset(forms)) and is_news:
             kept.append(line)
         said.update(forms)
         done.add(what)
     return kept
 
 
-def _split(line: Line) -> Iterator[Line]:
+def parts_of(line: Line) -> Iterator[Line]:
     """The pipelines of a line, each with the `cd` before it."""
     if line.whole:
         yield line

@@ -36,17 +36,17 @@ _EVERYDAY = {
     "pytest": "",
     "make": ", test, build, all, clean",
 }
-_DEFAULTS = {
+DEFAULTS = {
     f"{program} {command}".strip(): program
     for program, commands in _EVERYDAY.items()
     for command in commands.split(", ")
-} | {"gofmt": "go", "goimports": "go", "python -m pytest": "pytest"}
+} | {"gofmt": "go", "goimports": "go", "python pytest": "pytest", "python pip install": "pip"}
 
 
 # How much is printed, and how code is formatted.
 _EVERYDAY_FLAGS = PRINTING | {"-w", "-l", "-s", "-d", "-e", "-m"}
 # What goes with anything.
-_BESIDE = frozenset({"git push", "git pull", "cd"})
+BESIDE = frozenset({"git push", "git pull", "cd"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,18 +63,28 @@ class Found:
 
 def kept(found: Sequence[Found]) -> tuple[Found, ...]:
     """Those that nothing stronger covers, the strongest first."""
-    chosen: dict[str, Found] = {}
+    return tuple(one for one, _ in told_by(found))
+
+
+def told_by(found: Sequence[Found]) -> tuple[tuple[Found, tuple[Found, ...]], ...]:
+    """Those that nothing stronger covers, the strongest first, each with those that it covers."""
+    chosen: dict[str, tuple[Found, list[Found]]] = {}
     by_form: dict[str, list[Found]] = {}
     for one in sorted(found, key=_strength):
         # Those that say what a toolchain does by default are compared too.
-        forms = {*map(_bare, one.forms), default_toolchain(one.forms)} - {""}
-        rivals = {id(other): other for form in forms for other in by_form.get(form, ())}
-        if one.pattern in chosen or any(covers(other, one) for other in rivals.values()):
+        forms = {*map(bare, one.forms), default_toolchain(one.forms)} - {""}
+        rivals = {other.pattern: other for form in sorted(forms) for other in by_form.get(form, ())}
+        # Another heuristic may have found the very same.
+        covering = (
+            one if one.pattern in chosen else next((o for o in rivals.values() if covers(o, one)), None)
+        )
+        if covering is not None:
+            chosen[covering.pattern][1].append(one)
             continue
-        chosen[one.pattern] = one
+        chosen[one.pattern] = (one, [])
         for form in forms:
             by_form.setdefault(form, []).append(one)
-    return tuple(chosen.values())
+    return tuple((one, tuple(covered)) for one, covered in chosen.values())
 
 
 def _strength(one: Found) -> tuple[object, ...]:
@@ -121,17 +131,17 @@ def _is_told_by_default(stronger: Found, weaker: Found) -> bool:
 
 def default_toolchain(forms: Sequence[str]) -> str:
     """The toolchain that all of these are the everyday commands of; empty where they are more than that."""
-    found = {_toolchain(form) for form in forms if _bare(form) not in _BESIDE}
+    found = {_toolchain(form) for form in forms if bare(form) not in BESIDE}
     return found.pop() if len(found) == 1 else ""
 
 
 def _toolchain(form: str) -> str:
     """Of which toolchain a form is an everyday command: `go test` is, `go test -race` is not."""
     flags = {word for word in form.split() if word.startswith("-")}
-    return _DEFAULTS.get(_bare(form), "") if flags <= _EVERYDAY_FLAGS else ""
+    return DEFAULTS.get(bare(form), "") if flags <= _EVERYDAY_FLAGS else ""
 
 
-def _bare(form: str) -> str:
+def bare(form: str) -> str:
     """A form without its flags."""
     return " ".join(word for word in form.split() if not word.startswith(("-", "<")))
 

@@ -1,6 +1,8 @@
 """What a failure was about: the command itself, or what it was run on."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from runlore.domain.detectors.cross_session_rows import act_of
@@ -19,6 +21,16 @@ _OF_CODE = frozenset({"test", "lint", "typecheck", "build", "format", "scan"})
 # What is done to put something else right.
 _REMEDIES = frozenset({"format", "install", "update", "generate", "migrate", "configure", "create"})
 
+# What says that a path leads nowhere.
+_NO_PATH = re.compile(
+    r"no such (?:file|dir|path|folder)|(?:does not|doesn't|did not) exist|not (?:found|exist)|cannot access"
+    r"|(?:cannot|can't|could not|couldn't|unable to|failed to) (?:find|locate|open)"
+    r"|ENOENT|no files? match|did not match any",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"[/\\]|\.[A-Za-z][A-Za-z0-9]{0,7}$|^\.{1,2}$")
+_PATTERN_ENDS = ("/...", "/**", "/*", "/")
+
 FIXES = frozenset({Heuristic.ERROR_RECOVERY, Heuristic.USER_CORRECTION})
 BECAME = " -> "
 
@@ -28,6 +40,20 @@ def is_fix(match: Match) -> bool:
     if match.heuristic is Heuristic.CROSS_SESSION:
         return BECAME in match.pattern and all(len(each.steps) > 1 for each in match.occurrences)
     return match.heuristic in FIXES
+
+
+def of_one_cause(match: Match) -> Match:
+    """A fix with the occurrences that it answers: where a program was not found some of the times, those.
+    Where one session is left, it is a recovery of that session."""
+    if not is_fix(match):
+        return match
+    missing = tuple(each for each in match.occurrences if is_not_there(each.steps[0]))
+    if not missing or len(missing) == len(match.occurrences):
+        return match
+    is_alone = len({each.session_id for each in missing}) == 1
+    is_recovery = is_alone and match.heuristic is Heuristic.CROSS_SESSION
+    heuristic = Heuristic.ERROR_RECOVERY if is_recovery else match.heuristic
+    return replace(match, heuristic=heuristic, occurrences=missing)
 
 
 def is_not_there(step: Step) -> bool:
@@ -70,6 +96,28 @@ def does_more(before: Line, after: Line) -> bool:
     done = {command.form.split()[0] for command in before.commands if not command.is_looking}
     then = {command.form.split()[0] for command in after.commands if not command.is_looking}
     return bool(then - done) and bool(then & done)
+
+
+def is_other_path(before: Line, after: Line, *, errors: Sequence[str]) -> bool:
+    """Whether a path led nowhere, the errors say so of this very path, and nothing but it was changed: it was
+    mistyped, and what is right another time is another path."""
+    old, new = ([word.text for word in words_of(line.text)[:WORDS_MAX]] for line in (before, after))
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    old, new = old[same:], new[same:]
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    if not same or not old or not new or any(word.startswith("-") for word in (*old, *new)):
+        return False
+    return all(map(_PATH.search, old)) and all(_misses(error, old) for error in errors)
+
+
+def _misses(error: str, paths: Sequence[str]) -> bool:
+    return _NO_PATH.search(error) is not None and any(_bare_path(path) in error for path in paths)
+
+
+def _bare_path(path: str) -> str:
+    end = next((end for end in _PATTERN_ENDS if path.endswith(end)), "")
+    return path.removesuffix(end).removeprefix("./") or path
 
 
 def likeness(before: Line, after: Line) -> float:

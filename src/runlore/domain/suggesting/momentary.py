@@ -1,6 +1,7 @@
 """Values of the moment: what a command was given once and nobody will give it again."""
 
 import re
+from collections.abc import Sequence
 
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.suggesting.placing import placed_values
@@ -36,6 +37,16 @@ _NAMED_BY_PROGRAM = {("git", "id"): "commit", ("gh", "id"): "commit", ("cd", "pa
 _TEST_FLAGS = frozenset(
     ("-run", "-k", "--grep", "-g", "-t", "--testNamePattern", "--test-name-pattern", "--tests")
 )
+# What is told the names of tests without a flag.
+_FILTERED = ("cargo test", "cargo nextest run")
+# A script that somebody wrote to see something once, by what such scripts are called.
+_THROW_AWAY = re.compile(
+    r"^(?:\S{1,200}/)?(?:repro|reproduce|reproduction|reproducer|debug|scratch|tmp|temp|try|verify_fix|test_fix)"
+    r"(?:[_\d-][\w-]{0,60})?\.(?:py|js|mjs|ts|rb|sh|pl|php|go|rs|lua)$"
+)
+_PART_FLAGS = frozenset(
+    ("-tags", "--tags", "--build-tags", "-tag", "--tag", "--features", "-P", "--profile", "--group")
+)
 _OF_CLOUDS = frozenset({"docker", "podman", "kubectl", "helm", "git", "gh", "curl"})
 _WITH_BRANCH = frozenset({"worktree", "push", "checkout", "switch", "merge", "rebase", "pull"})
 _REVISION_FLAGS = frozenset({"--new-from-rev", "--since", "--from-rev", "--changed-since"})
@@ -57,6 +68,9 @@ _ON_FILES = frozenset(
     ("gofmt", "goimports", "prettier", "black", "ruff", "eslint", "rustfmt", "isort", "shellcheck",
      "clang-format", "autopep8", "biome", "stylelint", "flake8", "pylint")
 )  # fmt: skip
+# What is told which packages it is about: those of the day.
+_PACKAGES = frozenset({"go", "golangci-lint"})
+_PACKAGE = re.compile(r"^\./(?!\.)[\w-]{1,80}/[\w./-]{1,200}$")
 _FILE = re.compile(r"^(?![^/]*\*)[\w./@-]{1,200}\.[A-Za-z][A-Za-z0-9]{0,7}$")
 
 
@@ -72,15 +86,33 @@ def is_momentary(command: StepCommand) -> bool:
 
 
 def is_own(command: StepCommand) -> bool:
-    """Whether the program lies in a temporary folder, or in somebody's own."""
+    """Whether the program lies in a temporary folder, or in somebody's own, or is a script of the moment."""
     program = command.text.split(maxsplit=1)[0] if command.text.strip() else ""
-    return _TEMPORARY.match(program) is not None or _HOME.match(program) is not None
+    is_script = command.verb == "run" and any(map(_THROW_AWAY.match, command.values[:1]))
+    return is_script or _TEMPORARY.match(program) is not None or _HOME.match(program) is not None
+
+
+def is_temporary(value: str) -> bool:
+    """Whether a path leads into a folder for what is thrown away."""
+    return _TEMPORARY.match(value) is not None
+
+
+def is_focused(command: StepCommand) -> bool:
+    """Whether it runs the tests that were asked for by name, and not all of them."""
+    placed = placed_values(command)
+    is_filtered = command.form.startswith(_FILTERED) and any(not each.flag for each in placed)
+    return is_filtered or any(each.flag in _TEST_FLAGS for each in placed)
+
+
+def parts_chosen(command: StepCommand) -> frozenset[str]:
+    """The parts of the code that a flag lets a command look at, which it passes over otherwise."""
+    return frozenset(placed.value for placed in placed_values(command) if placed.flag in _PART_FLAGS)
 
 
 def momentary_name(command: StepCommand, value: str, *, flag: str = "") -> str:
     """The name of the parameter that such a value becomes; empty where the value may be meant to last."""
     program, subcommand = (*command.form.split()[:2], "", "")[:2]
-    if program in ("git", "gh", "hg", "jj") and flag in _MESSAGE_FLAGS:
+    if program in ("git", "gh", "hg", "jj", "alembic") and flag in _MESSAGE_FLAGS:
         return _MESSAGE_FLAGS[flag]
     by_look = next((name for pattern, name in _LOOKS if pattern.match(value)), "")
     if by_look:
@@ -100,13 +132,21 @@ def particular_name(command: StepCommand, value: str, *, flag: str = "") -> str:
     if flag and not flag.startswith("-"):
         # A setting before the command, such as `GIT_EDITOR=true`.
         return ""
-    if flag == "--head":
-        return "branch"
-    if flag in _REVISION_FLAGS and value not in _LASTING_NAMES:
-        return "revision"
+    if flag == "--head" or (flag in _REVISION_FLAGS and value not in _LASTING_NAMES):
+        return "branch" if flag == "--head" else "revision"
     if flag in _TEST_FLAGS and not _OF_CLOUDS.intersection(words):
         return "test"
     if words[:1] == ["git"]:
-        is_named = len(words) > 1 and words[1] in _WITH_BRANCH and value not in _LASTING_NAMES
-        return "branch" if is_named and not value.startswith((".", "-")) else ""
+        return _of_git(words, value)
+    if _PACKAGES.intersection(words) and _PACKAGE.match(value):
+        # Where the code lies that a tag stands for does not change from day to day.
+        return "" if parts_chosen(command) else "path"
     return "file" if _ON_FILES.intersection(words) and _FILE.match(value) else ""
+
+
+def _of_git(words: Sequence[str], value: str) -> str:
+    is_named = len(words) > 1 and words[1] in _WITH_BRANCH and value not in _LASTING_NAMES
+    if not is_named or value.startswith((".", "-")):
+        return ""
+    is_base = words[1] == "worktree" and value.startswith(("origin/", "upstream/"))
+    return "base" if is_base else "branch"

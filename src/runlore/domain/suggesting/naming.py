@@ -9,7 +9,8 @@
 | explicit-instruction | the name that was asked for |
 | cross-session | `procedure-` or `error-`, the topic, and what else is done |
 
-A name that is taken gets `-2`, `-3` and so on; one that some systems keep for a device gets `-skill`.
+A name that is taken gets what else is done, and then `-2`, `-3` and so on; one that some systems keep for a
+device gets `-skill`.
 """
 
 import re
@@ -27,6 +28,7 @@ from runlore.domain.suggesting.words import words_of
 NAMED_AFTER_NOTHING = "shell"
 CROSS_SESSION_WORDS_MAX = 5
 COMMAND_WORDS_MAX = 4
+LETTER_FLAG_CHARS = 2
 # More of a text than any name can use.
 _READ_CHARS_MAX = 400
 
@@ -67,6 +69,31 @@ def wanted_name(match: Match, lines: Sequence[Line]) -> str:
     if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION and asked:
         return asked
     return _joined(*_told(match, lines))
+
+
+def wanted_names(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
+    """The names that a match would have, the best first: the next says more of what is done."""
+    wanted = wanted_name(match, lines)
+    if match.heuristic in (Heuristic.EXPLICIT_INSTRUCTION, Heuristic.USER_CORRECTION):
+        return (wanted,)
+    is_of_fix = is_fix(match)
+    told = _distinguishing(lines[:1] if is_of_fix else lines)
+    kind = wanted.partition("-")[0]
+    flags = [
+        word.lstrip("-")
+        for line in (lines[-1:] if is_of_fix else lines)
+        for command in line.commands
+        for word in command.form.split()
+        if word.startswith("--") or (word.startswith("-") and len(word) > LETTER_FLAG_CHARS)
+    ]
+    more = [_joined(kind, *told), _joined(kind, *told, *dict.fromkeys(flags))]
+    return tuple(dict.fromkeys([wanted, *(name for name in more if is_valid_name(name))]))
+
+
+def free_name(wanted: Sequence[str], taken: frozenset[str] | set[str]) -> str:
+    """The first of these that nobody has; else the first with a number."""
+    free = next((name for name in wanted if name not in taken and not is_reserved(name)), "")
+    return free or unique_name(wanted[0], taken)
 
 
 def unique_name(wanted: str, taken: frozenset[str] | set[str]) -> str:

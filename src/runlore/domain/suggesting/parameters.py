@@ -5,21 +5,24 @@ differs is named by the flag before it, by where it stands, or by what it looks 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.excerpt import excerpt
-from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern
+from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern, units_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import visible
-from runlore.domain.suggesting.momentary import momentary_name, particular_name
+from runlore.domain.suggesting.momentary import is_focused, momentary_name, particular_name
+from runlore.domain.suggesting.passes import clean_pass
 from runlore.domain.suggesting.placing import Placed, placed_values
-from runlore.domain.suggesting.value_names import name_of_value
+from runlore.domain.suggesting.private import example_of
+from runlore.domain.suggesting.settings import entered, without_throw_away_settings
+from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_setting, name_of_value
 from runlore.domain.suggesting.words import words_of
 from runlore.domain.suggestion import Parameter
 
@@ -27,12 +30,26 @@ from runlore.domain.suggestion import Parameter
 @dataclass(frozen=True, kw_only=True)
 class Written:
     """The commands of a match as they are told, with the parameters in them. `lines` are what they were
-    made of: those of the occurrence that stands for all; `left_out` of its commands are not told."""
+    made of: those of the occurrence that stands for all; `left_out` of its commands are not told. `notes` say
+    of a command when it is done, where that is not always; `said_again` steps are not in a clean pass.
+    `units` are all lines that each command stands for; a fix has none."""
 
     commands: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     lines: tuple[Line, ...]
     left_out: int = 0
+    notes: tuple[str, ...] = ()
+    said_again: int = 0
+    units: tuple[Unit, ...] = ()
+
+    def note(self, place: int) -> str:
+        """When a step is done; empty where it always is."""
+        return self.notes[place] if place < len(self.notes) else ""
+
+    @property
+    def core(self) -> tuple[Line, ...]:
+        """The lines of what is always done."""
+        return tuple(line for place, line in enumerate(self.lines) if not self.note(place))
 
 
 @dataclass
@@ -42,6 +59,8 @@ class _Naming:
     names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def name(self, values: tuple[str, ...], wanted: str) -> str:
+        # One value is the same value however often it was given.
+        values = values if len(set(values)) > 1 else values[:1]
         if values not in self.names:
             if len(self.names) >= limits.PARAMETERS_MAX:
                 return wanted
@@ -52,15 +71,24 @@ class _Naming:
 
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(
-            Parameter(name=name, examples=tuple(_examples(values))) for values, name in self.names.items()
+            Parameter(name=name, examples=tuple(_examples(name, values)))
+            for values, name in self.names.items()
         )
 
 
 def written(match: Match) -> Written:
     """The commands of a match, one line for each step, values that differ replaced by their parameters."""
-    told = [lines_of(occurrence.steps) for occurrence in match.occurrences]
     if is_fix(match):
-        return _written_fix(told)
+        return _written_fix([lines_of(occurrence.steps) for occurrence in match.occurrences])
+    shown = shown_of(match)
+    return replace(told_units(shown.units, left_out=shown.left_out), said_again=shown.said_again)
+
+
+def shown_of(match: Match) -> Condensed:
+    """The steps that are told of what is no fix."""
+    told = [lines_of(occurrence.steps) for occurrence in match.occurrences]
+    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION:
+        told = [tuple(map(without_throw_away_settings, lines)) for lines in told]
     shown = None
     if match.heuristic is Heuristic.CROSS_SESSION:
         shown = of_pattern(match.pattern, told)
@@ -75,18 +103,41 @@ def written(match: Match) -> Written:
                 alike.setdefault(key_of(unit.line), []).extend(unit.lines)
         units = tuple(Unit(lines=(*alike.get(key_of(unit.line), ()), *unit.lines)) for unit in chosen.units)
         shown = Condensed(units=units, left_out=chosen.left_out)
+    if match.heuristic is Heuristic.REPEATED_ACTION:
+        # What is run again with other values is one command.
+        shown = replace(shown, units=units_of([line for unit in shown.units for line in unit.lines]))
+    if match.heuristic is Heuristic.MULTI_STEP:
+        cleaned = entered(clean_pass(shown.units), match)
+        shown = replace(shown, units=cleaned, said_again=max(0, len(shown.units) - len(cleaned)))
+    return shown
+
+
+def told_units(units: Sequence[Unit], *, left_out: int = 0, notes: Sequence[str] = ()) -> Written:
+    """Steps as they are told, their parameters named together; `notes` say when one is done at all."""
     naming = _Naming()
-    units = shown.units[: limits.SUGGESTION_COMMANDS_MAX]
+    units = units[: limits.SUGGESTION_COMMANDS_MAX]
     lines = tuple(_usual(unit.lines) for unit in units)
     commands = tuple(_told(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
-    return Written(commands=commands, parameters=naming.parameters(), lines=lines, left_out=shown.left_out)
+    return Written(
+        commands=commands,
+        parameters=naming.parameters(),
+        lines=lines,
+        left_out=left_out,
+        notes=tuple(notes)[: len(units)],
+        units=tuple(units),
+    )
 
 
 def _usual(lines: Sequence[Line]) -> Line:
-    """The latest of the lines that are written as most of them are."""
-    shapes = Counter(_shape([line]) for line in lines)
-    often = max(shapes.values())
-    return next(line for line in reversed(lines) if shapes[_shape([line])] == often)
+    """The latest of the lines that are written as most of them are; all tests stand for some of them, and
+    of as many of each what is given least."""
+    whole = [line for line in lines if not any(map(is_focused, line.commands))]
+    shapes = Counter(_shape([line]) for line in whole or lines)
+
+    def rank(line: Line) -> tuple[int, int]:
+        return -shapes[_shape([line])], sum(len(placed_values(command)) for command in line.commands)
+
+    return min(reversed(lines), key=rank)
 
 
 def _written_fix(told: Sequence[tuple[Line, ...]]) -> Written:
@@ -133,10 +184,18 @@ def _compared(lines: Sequence[Line]) -> frozenset[str]:
     return frozenset(before ^ after)
 
 
-def _examples(values: Sequence[str]) -> Iterator[str]:
+def _examples(name: str, values: Sequence[str]) -> Iterator[str]:
     """The latest values first, each once."""
-    for value in list(dict.fromkeys(reversed(values)))[: limits.PARAMETER_EXAMPLES_MAX]:
+    told = (value for value in reversed(values) if not (name.startswith(_PROSE) and _is_prose(value)))
+    shown = list(dict.fromkeys(example_of(name, value) for value in told))
+    # A long one says less than a short one.
+    short = [value for value in shown if len(value) <= EXAMPLE_CHARS_LONG]
+    for value in (short or shown)[: limits.PARAMETER_EXAMPLES_MAX]:
         yield excerpt(" ".join(visible(value).split()), limits.PARAMETER_EXAMPLE_CHARS_MAX)
+
+
+def _is_prose(value: str) -> bool:
+    return len(value) > PROSE_CHARS or "\n" in value
 
 
 def _template(
@@ -180,6 +239,10 @@ def _several(text: str, replaced: Sequence[_Replaced]) -> Iterator[_Replaced]:
         yield last
 
 
+PROSE_CHARS = 100
+EXAMPLE_CHARS_LONG = 60
+# Nobody needs just this text again.
+_PROSE = ("body", "text")
 _PLURALS = frozenset({"file", "path", "package"})
 
 
@@ -190,7 +253,17 @@ def _name(command: StepCommand, values: tuple[str, ...], placed: Placed, *, plac
     )
     if len(set(values)) == 1 and not momentary:
         return ""
-    return momentary or name_of_value(command, placed.value, flag=placed.flag, place=place)
+    if setting := name_of_setting(placed.flag):
+        return setting
+    return momentary or _telling(
+        name_of_value(command, value, flag=placed.flag, place=place) for value in (placed.value, *values)
+    )
+
+
+def _telling(names: Iterable[str]) -> str:
+    """The first name that says what a value is: `.` is a path, and `src` may be anything."""
+    found = list(dict.fromkeys(names))
+    return next((name for name in found if name != ANY_VALUE), found[0])
 
 
 def _replaced(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:

@@ -61,6 +61,7 @@ def suggestion_to_plain(suggestion: Suggestion) -> dict[str, JsonValue]:
         "seen_in_sessions": suggestion.sessions,
         "pattern": suggestion.pattern,
         "enhanced_by": suggestion.enhanced_by,
+        "variants": list(suggestion.variants),
     }
 
 
@@ -88,6 +89,7 @@ def suggestion_from_plain(plain: object) -> Suggestion:
         times=_number(body, "times", 1, COUNT_MAX),
         sessions=_number(body, "seen_in_sessions", 1, COUNT_MAX),
         enhanced_by=_text(body, "enhanced_by"),
+        variants=_texts(body, "variants", limits.SUGGESTION_VARIANTS_MAX),
     )
 
 
@@ -222,5 +224,6 @@ _NAMES = frozenset(
         "seen_in_sessions",
         "pattern",
         "enhanced_by",
+        "variants",
     }
 )

@@ -18,12 +18,14 @@ class Purpose:
     """A purpose: the verb, what doing it is called, and whether it checks what was done before.
 
     `weight` is how much it says about a command: 2 where it is a project's own work, 1 where it may be.
+    `goal` is what a procedure is for that has such a step, whatever else it does.
     """
 
     verb: str
     doing: str
     checks: bool = False
     weight: int = 2
+    goal: str = ""
 
 
 PURPOSES: Mapping[str, Purpose] = {
@@ -35,32 +37,53 @@ PURPOSES: Mapping[str, Purpose] = {
         Purpose(verb="format", doing="formatting code"),
         Purpose(verb="build", doing="building", checks=True),
         Purpose(verb="install", doing="installing dependencies"),
-        Purpose(verb="update", doing="updating dependencies"),
-        Purpose(verb="migrate", doing="migrating a database"),
-        Purpose(verb="seed", doing="filling a database"),
-        Purpose(verb="deploy", doing="deploying"),
-        Purpose(verb="restart", doing="restarting services"),
-        Purpose(verb="release", doing="releasing"),
-        Purpose(verb="benchmark", doing="benchmarking"),
-        Purpose(verb="generate", doing="generating code or documents"),
-        Purpose(verb="plan", doing="planning a change of infrastructure", checks=True),
+        Purpose(verb="update", doing="updating dependencies", goal="update dependencies"),
+        Purpose(verb="migrate", doing="migrating a database", goal="migrate a database"),
+        Purpose(verb="seed", doing="filling a database", goal="fill a database"),
+        Purpose(verb="deploy", doing="deploying", goal="deploy"),
+        Purpose(verb="restart", doing="restarting services", goal="restart services"),
+        Purpose(verb="release", doing="releasing", goal="release"),
+        Purpose(verb="benchmark", doing="benchmarking", goal="benchmark"),
+        Purpose(verb="generate", doing="generating code or documents", goal="generate code or documents"),
+        Purpose(
+            verb="plan",
+            doing="planning a change of infrastructure",
+            goal="plan a change of infrastructure",
+            checks=True,
+        ),
+        Purpose(
+            verb="verify",
+            doing="checking that what was rolled out runs",
+            checks=True,
+            weight=1,
+            goal="deploy",
+        ),
         Purpose(verb="scan", doing="scanning for problems", checks=True),
         Purpose(verb="run", doing="starting a program", weight=1),
-        Purpose(verb="clone", doing="setting up a project", weight=1),
-        Purpose(verb="create", doing="setting up a project", weight=1),
+        Purpose(verb="clone", doing="setting up a project", goal="set up a project", weight=1),
+        Purpose(verb="create", doing="setting up a project", weight=1, goal="set up a project"),
         Purpose(verb="configure", doing="setting up tools", weight=1),
         Purpose(verb="debug", doing="debugging", weight=1),
         Purpose(verb="query", doing="working with a database", weight=1),
         Purpose(verb="push", doing="pushing changes", weight=1),
         Purpose(verb="integrate", doing="bringing a branch up to date", weight=1),
-        Purpose(verb="worktree", doing="working on several branches at once", weight=1),
+        Purpose(
+            verb="worktree",
+            doing="working on several branches at once",
+            goal="work on a branch in a folder of its own",
+            weight=1,
+        ),
         Purpose(verb="stop", doing="stopping services", weight=1),
         Purpose(verb="copy", doing="copying files to another machine", weight=1),
         Purpose(verb="connect", doing="working on another machine", weight=1),
         Purpose(verb="request", doing="checking that a service answers", checks=True, weight=1),
         Purpose(verb="convert", doing="converting files", weight=1),
         Purpose(verb="review", doing="working with pull requests and issues"),
-        Purpose(verb="bisect", doing="looking for the commit that broke something"),
+        Purpose(
+            verb="bisect",
+            doing="looking for the commit that broke something",
+            goal="find the commit that broke something",
+        ),
         Purpose(verb="container", doing="working with containers", weight=1),
         Purpose(verb="cluster", doing="working with a cluster", weight=1),
         Purpose(verb="infrastructure", doing="working with infrastructure", weight=1),
@@ -184,6 +207,13 @@ def is_trying(command: StepCommand) -> bool:
         return False
     named = {part for value in command.values for part in _PARTS.split(value.lower())}
     return not named & _VERB_WORDS
+
+
+def console_words(command: StepCommand) -> tuple[str, ...]:
+    """The console of a framework that an interpreter runs, and what it is told to do; empty for all else."""
+    if command.topic not in _INTERPRETERS or not _CONSOLE.search(next(iter(command.values), "")):
+        return ()
+    return command.values[:2]
 
 
 def is_everyday(command: StepCommand) -> bool:

@@ -11,22 +11,27 @@ knowing little about a command is not a reason.
 
 from collections.abc import Iterator, Sequence
 
+from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Outcome, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
 from runlore.domain.suggesting.condensing import key_of
 from runlore.domain.suggesting.covering import PROCEDURES, default_toolchain
+from runlore.domain.suggesting.everyday import is_plain, task_of
 from runlore.domain.suggesting.fixes import (
     does_more,
     is_fix,
     is_not_there,
+    is_other_path,
     is_other_work,
     is_same_check,
     likeness,
 )
+from runlore.domain.suggesting.harm import goes_around, takes_away
 from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.momentary import is_momentary, is_own
 from runlore.domain.suggesting.parameters import Written
+from runlore.domain.suggesting.passes import is_pipeline
 from runlore.domain.suggesting.purposes import is_everyday, is_passing, purposes_of
 from runlore.domain.suggestion import Score, ScorePart
 
@@ -45,7 +50,10 @@ WHOLE_STEPS = 3
 PAIR_SESSIONS, PAIR_WEIGHT = 4, 4
 RELATED, CLOSE = 0.3, 0.6
 DAYS_APART = 7
+# What every project that has pull requests does with every change.
+_PROPOSING = frozenset({"gh pr create", "gh pr merge", "glab mr create", "glab mr merge"})
 BEFORE_AND_AFTER = 2
+JUMBLED = 2
 
 
 def scored(match: Match, written: Written) -> Score:
@@ -71,8 +79,46 @@ def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
         yield from _fixed(match, written)
     elif match.heuristic in PROCEDURES:
         yield from _condensed(match, written)
+    yield from _against(match, written)
     is_procedure = match.heuristic in PROCEDURES and not is_fix(match)
     yield from _momentary(written, each=6 if is_procedure else 15, script=20 if is_procedure else 35)
+
+
+def _against(match: Match, written: Written) -> Iterator[ScorePart]:
+    """What nobody should do because it was done once, or would do untold."""
+    commands = _done(written)
+    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and any(map(goes_around, commands)):
+        yield ScorePart(reason="it goes around what the project has set up", points=-30)
+    if is_fix(match):
+        between = [command for line in written.lines[1:] for command in line.commands]
+        if any(map(takes_away, between)):
+            yield ScorePart(reason="it takes something away without a look at it", points=-60)
+        return
+    pipelines = [line for line in written.lines if is_pipeline(line)]
+    sends = any(command.verb == "push" for command in commands)
+    if match.heuristic in PROCEDURES and pipelines and not sends:
+        yield ScorePart(reason="it looks at a pipeline, and sends nothing to it", points=-30)
+    elif match.heuristic is Heuristic.REPEATED_ACTION and pipelines:
+        yield ScorePart(reason="it only looks at a pipeline", points=-40)
+    if match.heuristic is Heuristic.REPEATED_ACTION and any(map(_is_unknown_task, commands)):
+        yield ScorePart(reason="nothing says what the task is for", points=-15)
+    if match.heuristic is Heuristic.MULTI_STEP and written.said_again >= JUMBLED and is_plain(commands):
+        yield ScorePart(reason="everyday commands in no clear order", points=-25)
+    if match.heuristic in PROCEDURES and all(map(_is_sending, commands)):
+        yield ScorePart(reason="every change is sent so", points=-40)
+
+
+def _done(written: Written) -> list[StepCommand]:
+    return [command for line in written.lines for command in line.commands if not command.is_looking]
+
+
+def _is_unknown_task(command: StepCommand) -> bool:
+    purposes = purposes_of([command])
+    return bool(task_of(command)) and (not purposes or purposes[0].verb == "run")
+
+
+def _is_sending(command: StepCommand) -> bool:
+    return is_everyday(command) or act_of(command.form) in _PROPOSING
 
 
 def _seen(match: Match) -> Iterator[ScorePart]:
@@ -117,7 +163,7 @@ def _meant(commands: Sequence[StepCommand]) -> Iterator[ScorePart]:
 
 def _passing(commands: Sequence[StepCommand], *, most: int = 40) -> Iterator[ScorePart]:
     # Alone, what every project does with every change says nothing.
-    is_alone = all(map(is_everyday, commands))
+    is_alone = all(map(_is_sending, commands))
     passing = [
         command
         for command in commands
@@ -131,9 +177,12 @@ def _condensed(match: Match, written: Written) -> Iterator[ScorePart]:
     forms = [form for line in written.lines for form in key_of(line)]
     steps = len(set(forms))
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
+    is_alone = match.heuristic is Heuristic.MULTI_STEP
     if steps < 2:
         yield ScorePart(reason="it comes to one command", points=-40)
-    elif steps == 2 and default_toolchain(forms):
+    elif steps < WHOLE_STEPS and written.left_out and is_alone and sessions == 1:
+        yield ScorePart(reason="one session shows it, and most of that served the moment", points=-60)
+    elif steps == 2 and (default_toolchain(forms) or (is_alone and is_plain(_done(written)))):
         few = sessions < PAIR_SESSIONS
         yield ScorePart(reason="two everyday commands", points=-55 if few else -35)
     elif steps == 2 and sessions < PAIR_SESSIONS:
@@ -165,12 +214,15 @@ def _fixed(match: Match, written: Written) -> Iterator[ScorePart]:
         yield ScorePart(reason="little was changed", points=10)
     if match.heuristic is Heuristic.USER_CORRECTION:
         return
+    first = [occurrence.steps[0] for occurrence in match.occurrences]
+    is_short = len(written.lines) == BEFORE_AND_AFTER
+    if is_short and is_other_path(before, after, errors=[step.error for step in first]):
+        yield ScorePart(reason="a path was mistyped", points=-80)
     is_other = is_other_work(before, after)
     if is_other and alike < RELATED:
         yield ScorePart(reason="the two commands have little in common", points=-30)
-    first = [occurrence.steps[0] for occurrence in match.occurrences]
     # Where something was done between, it may have brought what the code needs.
-    is_told = is_about_command if len(written.lines) == BEFORE_AND_AFTER else is_about_missing
+    is_told = is_about_command if is_short else is_about_missing
     is_called_wrongly = any(is_not_there(step) or is_told(step.error) for step in first)
     if not is_called_wrongly:
         yield from _passing([command for command in after.commands if not command.is_looking])

@@ -1,20 +1,25 @@
 """From what was found to what is suggested: united, written, scored, what is covered dropped, then named."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
+from runlore.domain.suggesting.beside import BESIDE_MAX, can_take, in_order, is_beside, with_checks
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
-from runlore.domain.suggesting.covering import Found, kept
-from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.suggesting.covering import PROCEDURES, Found, told_by
+from runlore.domain.suggesting.fixes import is_fix, of_one_cause
 from runlore.domain.suggesting.markdown import visible
-from runlore.domain.suggesting.naming import unique_name, wanted_name
+from runlore.domain.suggesting.naming import free_name, wanted_names
+from runlore.domain.suggesting.notes import noted
 from runlore.domain.suggesting.parameters import Written, written
+from runlore.domain.suggesting.private import without_person
 from runlore.domain.suggesting.scoring import SCORE_MIN, scored
 from runlore.domain.suggesting.uniting import united
-from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence
+from runlore.domain.suggesting.variants import Variant, families, merged
+from runlore.domain.suggesting.weighing import WEIGHED, Told, is_said_better, known_projects
+from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
 from runlore.domain.taint import Provenance, inherited
 from runlore.domain.timestamps import truncated
@@ -31,13 +36,19 @@ def suggestions_of(
 
     `taken` are names that others have. What promises too little, or what another covers, is not suggested.
     """
-    drafts = [draft for match in united(matches) if (draft := _draft(match)).score.points >= SCORE_MIN]
+    found = united(matches)
+    drafts = [draft for match in found if (draft := _draft(match)).score.points >= SCORE_MIN]
     by_found = {draft.found: draft for draft in drafts}
-    chosen = sorted((by_found[found] for found in kept(list(by_found))), key=_order)
+    chosen = _put_together(
+        [replace(by_found[one], covered=_patterns(covered)) for one, covered in told_by(list(by_found))]
+    )
+    chosen = sorted(map(_noted, _with_checks(_worth_saying(chosen, found))), key=_order)
     names = set(taken)
     suggestions = []
     for draft in chosen:
-        name = unique_name(wanted_name(draft.match, draft.written.lines), names)
+        wanted = wanted_names(draft.match, draft.written.core)
+        # Several rows in one are called by what all of them do.
+        name = free_name(wanted[1:] or wanted if draft.is_merged else wanted, names)
         names.add(name)
         suggestions.append(_suggestion(draft, name))
     return tuple(suggestions)
@@ -45,12 +56,28 @@ def suggestions_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Draft:
-    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence."""
+    """A match with what is kept of it: `latest` holds the occurrences that stay as its evidence, `beside`
+    those of single checks that it tells as well."""
 
     match: Match
     latest: Match
     written: Written
     score: Score
+    family: tuple[Variant, ...] = ()
+    covered: frozenset[str] = frozenset()
+    beside: tuple[Occurrence, ...] = ()
+
+    @property
+    def is_merged(self) -> bool:
+        return len(self.family) > 1
+
+    @property
+    def is_procedure(self) -> bool:
+        return self.match.heuristic in PROCEDURES and not is_fix(self.match)
+
+    @property
+    def projects(self) -> frozenset[str]:
+        return Variant(match=self.match, points=0).projects
 
     @property
     def found(self) -> Found:
@@ -69,9 +96,96 @@ class _Draft:
 
 def _draft(match: Match) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
+    match = of_one_cause(match)
     latest = replace(match, occurrences=match.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
     told = written(latest)
     return _Draft(match=match, latest=latest, written=told, score=scored(match, told))
+
+
+def _put_together(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """The drafts, those that are variants of one procedure as one."""
+    procedures = [draft for draft in drafts if draft.is_procedure]
+    told = [replace(draft, covered=frozenset()) for draft in drafts if not draft.is_procedure]
+    by_match = {id(draft.match): draft for draft in procedures}
+    for family in families(Variant(match=each.match, points=each.score.points) for each in procedures):
+        if len(family) == 1:
+            told.append(by_match[id(family[0].match)])
+            continue
+        match, latest, text = merged(family)
+        members = [by_match[id(variant.match)] for variant in family]
+        told.append(
+            _Draft(
+                match=match,
+                latest=latest,
+                written=text,
+                score=scored(match, text),
+                family=tuple(family),
+                covered=frozenset().union(*({each.match.pattern} | each.covered for each in members)),
+            )
+        )
+    return told
+
+
+def _with_checks(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """The drafts, single checks of a project as steps of its procedure."""
+    ordered = sorted(drafts, key=_order)
+    taking = [draft for draft in ordered if draft.is_procedure and can_take(draft.written)]
+    taken: dict[int, list[_Draft]] = {}
+    told: list[_Draft] = []
+    for draft in ordered:
+        place = None
+        if is_beside(draft.match, draft.written):
+            here = (at for at, other in enumerate(taking) if draft.projects & other.projects)
+            place = next((at for at in here if len(taken.get(at, ())) < BESIDE_MAX), None)
+        if place is None:
+            told.append(draft)
+        else:
+            taken.setdefault(place, []).append(draft)
+    by_match = {id(taking[place].match): checks for place, checks in taken.items()}
+    return [
+        _taking(draft, by_match[id(draft.match)]) if id(draft.match) in by_match else draft for draft in told
+    ]
+
+
+def _taking(draft: _Draft, checks: Sequence[_Draft]) -> _Draft:
+    """A procedure with single checks. The latest time of each stays as evidence for it."""
+    shown = [replace(check.match, occurrences=check.match.occurrences[-1:]) for check in checks]
+    room = limits.SUGGESTION_EVIDENCE_MAX - len(shown)
+    if draft.is_merged:
+        _, latest, text = merged(draft.family, room=room)
+    else:
+        latest = replace(draft.match, occurrences=draft.match.occurrences[-room:])
+        text = written(latest)
+    seen = tuple(occurrence for match in shown for occurrence in match.occurrences)
+    return replace(
+        draft,
+        latest=replace(latest, occurrences=in_order((*latest.occurrences, *seen))),
+        written=with_checks(text, list(map(written, shown))),
+        covered=draft.covered | {check.match.pattern for check in checks},
+        beside=tuple(occurrence for check in checks for occurrence in check.match.occurrences),
+    )
+
+
+def _noted(draft: _Draft) -> _Draft:
+    return replace(draft, written=noted(draft.written, draft.latest)) if draft.is_procedure else draft
+
+
+def _patterns(covered: Iterable[Found]) -> frozenset[str]:
+    """The patterns of procedures that another one tells as well."""
+    return frozenset(one.pattern for one in covered if one.heuristic in PROCEDURES and not one.is_fix)
+
+
+def _worth_saying(drafts: Sequence[_Draft], found: Sequence[Match]) -> list[_Draft]:
+    """Without what a project that is known well enough has better."""
+    known = known_projects(found)
+    procedures = [Told.of(draft.match, draft.written) for draft in drafts if draft.is_procedure]
+    return [
+        draft
+        for draft in drafts
+        if is_fix(draft.match)
+        or draft.match.heuristic not in WEIGHED
+        or not is_said_better(Told.of(draft.match, draft.written), procedures, known)
+    ]
 
 
 def _order(draft: _Draft) -> tuple[object, ...]:
@@ -83,18 +197,21 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
     times = times_of(match)
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     body = body_of(draft.latest, told, times=times, sessions=sessions)
-    description = description_of(draft.latest, told, times=times, sessions=sessions)
+    description = description_of(draft.latest, told)
     # Any occurrence taints it; a source is named as long as what had read it is among the evidence.
     latest = inherited(occurrence.provenance for occurrence in draft.latest.occurrences)
     provenance = replace(
-        inherited(occurrence.provenance for occurrence in match.occurrences), sources=latest.sources
+        inherited(occurrence.provenance for occurrence in (*match.occurrences, *draft.beside)),
+        sources=latest.sources,
     )
     return Suggestion(
         name=name,
         description=description,
         heuristic=match.heuristic,
         pattern=match.pattern,
-        commands=tuple(map(visible, told.commands[: limits.SUGGESTION_COMMANDS_MAX])),
+        commands=tuple(
+            visible(without_person(command)) for command in told.commands[: limits.SUGGESTION_COMMANDS_MAX]
+        ),
         trigger=trigger_of(told),
         body=body,
         evidence=tuple(map(_evidence, draft.latest.occurrences)),
@@ -103,6 +220,9 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         parameters=told.parameters,
         times=times,
         sessions=sessions,
+        variants=tuple(sorted(map(pattern_digest, draft.covered - {match.pattern})))[
+            : limits.SUGGESTION_VARIANTS_MAX
+        ],
     )
 
 

@@ -5,6 +5,7 @@ import re
 from runlore.domain.detectors.mined import StepCommand
 
 NAME_CHARS_MAX = 24
+ANY_VALUE = "value"
 
 _BY_FLAG = {
     "-m": "message", "--message": "message", "-b": "branch", "--branch": "branch", "-k": "expression",
@@ -50,6 +51,13 @@ def name_of_value(command: StepCommand, value: str, *, flag: str = "", place: in
     return _by_look_first(value) or _by_place(program, subcommand, value, place) or _by_look(value)
 
 
+def name_of_setting(variable: str) -> str:
+    """What the value of a setting before a command is called: as its variable. Empty for a flag."""
+    if not variable or variable.startswith("-"):
+        return ""
+    return "-".join(_WORD.findall(variable.lower()))[:NAME_CHARS_MAX].strip("-")
+
+
 def _by_look_first(value: str) -> str:
     return "url" if _URL.match(value) else "version" if _VERSION.match(value) else ""
 
@@ -63,9 +71,9 @@ def _by_place(program: str, subcommand: str, value: str, place: int) -> str:
         return "image" if subcommand in _IMAGING else "container" if subcommand in _CONTAINING else ""
     if program == "cd":
         return "folder"
-    if program == "kubectl" and place:
-        return "resource"
-    return ""
+    if program == "kubectl":
+        return "resource" if place else ""
+    return "workspace" if program in ("terraform", "tofu") and subcommand == "workspace" else ""
 
 
 def _by_look(value: str) -> str:
@@ -73,4 +81,4 @@ def _by_look(value: str) -> str:
         return "number"
     if " " in value or "\n" in value:
         return "text"
-    return "path" if _PATH.search(value) else "value"
+    return "path" if _PATH.search(value) else ANY_VALUE

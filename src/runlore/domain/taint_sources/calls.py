@@ -46,6 +46,7 @@ _CONTENT_KEYS = words(
     " replace fact"
 )
 _INNER_COMMAND = re.compile(r"""\bcmd["']?\s*:\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)""")
+_NUMBERS = (int, float)
 _INNER_TOOL = re.compile(r"\btools\.([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
@@ -166,14 +167,14 @@ def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]
     if isinstance(value, str):
         if value:
             yield key, value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         is_narrated = key.lower() in _NARRATING
         for name, item in value.items():
             inner = key if is_narrated else name
             if isinstance(item, str):
                 if item:
                     yield inner, item
-            elif not isinstance(item, int | float) and item is not None:
+            elif not isinstance(item, _NUMBERS) and item is not None:
                 yield from _commands(item, inner)
     elif isinstance(value, Sequence):
         texts = [text for text in value if isinstance(text, str)]
@@ -191,12 +192,12 @@ def _texts(value: JsonValue, budget: Budget, key: str = "") -> Iterator[tuple[st
     if isinstance(value, str):
         if budget.spend_text():
             yield key, value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         for name, item in value.items():
             if isinstance(item, str):
                 if budget.spend_text():
                     yield name, item
-            elif not isinstance(item, int | float) and item is not None:
+            elif not isinstance(item, _NUMBERS) and item is not None:
                 yield from _texts(item, budget, name)
     elif isinstance(value, Sequence):
         for item in value:

@@ -7,7 +7,6 @@ also when it was forgotten since. Where people said no, nothing of it is stored.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
@@ -22,33 +21,12 @@ from runlore.domain.run_memory import RunText
 from runlore.domain.session import UNBOUND, Binding, Session, SessionId, bound
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.told_entry import told_times
-from runlore.domain.transcript import ToldRun
+from runlore.domain.transcript import Left, ToldFolder, ToldRun
 from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
 from runlore.flow.capture.remember import oldest_kept
 from runlore.flow.capture.sessions import make_session
+from runlore.flow.families import is_begun_by_forgotten
 from runlore.ports.store import Transaction
-
-
-class Left(StrEnum):
-    """Why a run of a transcript is not stored."""
-
-    UNFINISHED = "unfinished"
-    PAUSED = "paused"
-    FOLDER = "folder"
-    PRIVATE = "private"
-    FORGOTTEN = "forgotten"
-    ENDED = "ended"
-    TAKEN = "taken"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToldFolder:
-    """What is known here of a folder that a transcript names. `capture` False stores nothing of its runs."""
-
-    path: str | None = None
-    project: str = ""
-    project_name: str = ""
-    capture: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +83,8 @@ def is_paused(tx: Transaction) -> bool:
 
 
 def bring(tx: Transaction, told: ToldRun, entries: Entries, bringing: Bringing) -> Brought | Left | None:
-    """Store a run with its session, where it is not there yet; None where it is. The caller has the session's
-    turn, and owes the memory where one is."""
+    """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
+    the session and of the one that began it, and owes the memory where one is."""
     session = tx.sessions.find(told.session_id)
     present = tx.runs.find(told.run_id)
     if present is not None:
@@ -115,7 +93,19 @@ def bring(tx: Transaction, told: ToldRun, entries: Entries, bringing: Bringing) 
         return Left.FOLDER
     if session is not None and (no := _refusal(tx, session, told, bringing)) is not None:
         return no
+    if is_begun_by_forgotten(tx, told.parent_id):
+        if session is None:
+            # What it has begun itself is known by this, should that be told later.
+            _note_parent(tx, told)
+        return Left.FORGOTTEN
+    if session is None or session.created_by == bringing.actor:
+        _note_parent(tx, told)
     return _stored(tx, told, entries(), bringing)
+
+
+def _note_parent(tx: Transaction, told: ToldRun) -> None:
+    if told.parent_id is not None:
+        tx.sessions.put_parent(told.session_id, told.parent_id)
 
 
 def _present(run: Run, told: ToldRun) -> Left | None:

@@ -23,14 +23,12 @@ from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.told_entry import told_entries
-from runlore.domain.transcript import Position, ToldRun
+from runlore.domain.transcript import Left, Position, ToldFolder, ToldRun
 from runlore.flow.capture.ending import owe_memory
 from runlore.flow.capture.episodes import run_episode
 from runlore.flow.capture.importing import (
     Bringing,
     Brought,
-    Left,
-    ToldFolder,
     bring,
     folder_of,
     is_paused,
@@ -96,6 +94,8 @@ class Came:
     left: Counter[str] = field(default_factory=Counter)
     # The sessions of the runs that are there; none where nothing of the batch is.
     session_ids: set[SessionId] = field(default_factory=set)
+    # The sessions that were left out because of who began them: what they began themselves has to go too.
+    kept_out: set[SessionId] = field(default_factory=set)
 
     def answer(self) -> ImportedRuns:
         """As it is told."""
@@ -126,7 +126,7 @@ class Importing:
     def bring_in(self, tx: Transaction, batch: Batch) -> Came:
         """Store what is new of a batch. The memories that are owed then are the caller's to write behind the
         transaction."""
-        tx.lock({Scope(ScopeKind.SESSION, run.told.session_id) for run in batch.whole})
+        tx.lock(_turns(batch.whole))
         # The time is taken with the turn in hand, so that nothing is newer than now.
         now = self.remembering.clock.now()
         policy = current_run_memory(tx)
@@ -164,6 +164,8 @@ class Importing:
         brought = bring(tx, run.told, lambda: run.entries, bringing)
         if isinstance(brought, Left):
             came.left[brought] += 1
+            if brought is Left.FORGOTTEN and tx.sessions.find(run.told.session_id) is None:
+                came.kept_out.add(run.told.session_id)
             return
         came.session_ids.add(run.told.session_id)
         if brought is None:
@@ -193,6 +195,12 @@ def _mined(tx: Transaction, run: _Prepared, number: int) -> MinedRun:
     if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:
         return mined
     return with_earlier([mined], [OutsideRead(number=number, source=LEFT_OUT)])[0]
+
+
+def _turns(runs: tuple[_Prepared, ...]) -> set[Scope]:
+    """The sessions, and those that began them: a session must not be forgotten while its subagent's comes."""
+    named = (name for run in runs for name in (run.told.session_id, run.told.parent_id) if name is not None)
+    return {Scope(ScopeKind.SESSION, name) for name in named}
 
 
 def _whole(runs: tuple[ToldRun, ...]) -> tuple[ToldRun, ...]:

@@ -3,7 +3,7 @@
 What stays says that there was something, when, and how it ended. A forgotten run's memory is never rebuilt.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from runlore.domain.audit import Act
@@ -13,6 +13,7 @@ from runlore.domain.projection import Receipt, ReceiptSection
 from runlore.domain.record import Record, RecordId, StateReason
 from runlore.domain.run import MemoryState, Run, RunId, RunMove, moved
 from runlore.domain.session import UNBOUND, Session, SessionId
+from runlore.flow.families import family
 from runlore.flow.publish.feedback import forget_notes
 from runlore.flow.publish.forget import forget, to_forget
 from runlore.flow.publish.forget_sources import forget_sources, sources_of
@@ -41,15 +42,8 @@ def would_forget_run(collections: Collections, run: Run) -> Forgotten:
 
 
 def would_forget_session(collections: Collections, session: Session) -> Forgotten:
-    """What forgetting a session would erase: all of its runs too."""
-    runs = collections.runs.of_session(session.session_id)
-    return Forgotten(
-        records=_living(collections, _made_of(collections, session, runs)),
-        runs=tuple(run.run_id for run in runs),
-        sessions=(session.session_id,),
-        events=collections.journal.count(session_id=session.session_id),
-        artifacts=sum(len(collections.runs.artifact_names(run.run_id)) for run in runs),
-    )
+    """What forgetting a session would erase: all of its runs too, and the sessions of its subagents."""
+    return _would_forget_all(collections, family(collections, session))
 
 
 def forget_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
@@ -60,32 +54,26 @@ def forget_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
     forget_sources(tx, run, sources)
     _erase_run(tx, run, act)
     tx.journal.erase_run(run.run_id)
-    _forget_answers(tx, replace(forgotten, records=records), again=run.memory is MemoryState.FORGOTTEN)
+    _forget_answers(tx, records, () if run.memory is MemoryState.FORGOTTEN else forgotten.runs)
     return replace(forgotten, records=records)
 
 
 def forget_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
-    """Erase a session and all of its runs."""
-    forgotten = would_forget_session(tx, session)
+    """Erase a session, the sessions of its subagents, and all of their runs."""
+    sessions = family(tx, session)
+    forgotten = _would_forget_all(tx, sessions)
     records = _forget_records(tx, forgotten.records, act)
+    names: list[str] = []
+    for each in sessions:
+        if each.forgotten_at is None:
+            names += [each.session_id, *(run.run_id for run in tx.runs.of_session(each.session_id))]
     # By id, as pruning takes these rows too: nobody waits for somebody who waits for them.
-    for run in sorted(tx.runs.of_session(session.session_id), key=lambda run: run.run_id):
+    for run in sorted(tx.runs.get_many(forgotten.runs).values(), key=lambda run: run.run_id):
         _erase_run(tx, run, act)
-    tx.journal.erase_session(session.session_id)
-    if session.forgotten_at is None:
-        blank = replace(
-            session,
-            title="",
-            agent=None,
-            working_folder=None,
-            binding=UNBOUND,
-            ended_at=session.ended_at or act.at,
-            forgotten_at=act.at,
-            checkpoint_number=None,
-            revision=session.revision + 1,
-        )
-        tx.sessions.update(blank, expected_revision=session.revision)
-    _forget_answers(tx, replace(forgotten, records=records), again=session.forgotten_at is not None)
+    for each in sorted(sessions, key=lambda each: each.session_id):
+        tx.journal.erase_session(each.session_id)
+        _blank_session(tx, each, act)
+    _forget_answers(tx, records, names)
     return replace(forgotten, records=records)
 
 
@@ -97,6 +85,36 @@ def tombstones_of_run(collections: Collections, run_id: RunId) -> tuple[Record, 
 def tombstones_of_session(collections: Collections, session_id: SessionId) -> tuple[Record, ...]:
     """What is left of the records that were made of a forgotten session."""
     return _forgotten_ones(collections.records.of_session(session_id))
+
+
+def _would_forget_all(collections: Collections, sessions: Sequence[Session]) -> Forgotten:
+    runs = {session.session_id: collections.runs.of_session(session.session_id) for session in sessions}
+    every = [run for of_one in runs.values() for run in of_one]
+    made = (record for each in sessions for record in _made_of(collections, each, runs[each.session_id]))
+    return Forgotten(
+        records=_living(collections, made),
+        runs=tuple(run.run_id for run in every),
+        sessions=tuple(runs),
+        events=sum(collections.journal.count(session_id=session_id) for session_id in runs),
+        artifacts=sum(len(collections.runs.artifact_names(run.run_id)) for run in every),
+    )
+
+
+def _blank_session(tx: Transaction, session: Session, act: Act) -> None:
+    if session.forgotten_at is not None:
+        return
+    blank = replace(
+        session,
+        title="",
+        agent=None,
+        working_folder=None,
+        binding=UNBOUND,
+        ended_at=session.ended_at or act.at,
+        forgotten_at=act.at,
+        checkpoint_number=None,
+        revision=session.revision + 1,
+    )
+    tx.sessions.update(blank, expected_revision=session.revision)
 
 
 def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
@@ -133,12 +151,10 @@ def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
         tx.journal.append(run.session_id, run.run_id, [status_entry(blank)], act.at)
 
 
-def _forget_answers(tx: Transaction, forgotten: Forgotten, *, again: bool) -> None:
-    """Kept answers tell a digest of what was sent. The answer of an earlier forgetting tells nothing."""
-    names: list[str] = [record.record_id for record in forgotten.records]
-    if not again:
-        names += [*forgotten.runs, *forgotten.sessions]
-    tx.counters.forget_answers(names)
+def _forget_answers(tx: Transaction, records: Iterable[Record], names: Iterable[str]) -> None:
+    """Kept answers tell a digest of what was sent. The answer of an earlier forgetting tells nothing, so
+    `names` are of what was not forgotten before."""
+    tx.counters.forget_answers([*(record.record_id for record in records), *names])
 
 
 def _forget_records(tx: Transaction, records: Iterable[Record], act: Act) -> tuple[Record, ...]:

@@ -19,6 +19,7 @@ from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.project import project_name
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.session import Session, SessionId
+from runlore.domain.suggestion import Suggestion
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.turn import forgettings
 from runlore.ports.operations.progress import Progress
@@ -97,15 +98,15 @@ class Looking:
         self._collections = collections
         self._known: dict[SessionId, tuple[tuple[MinedRun, ...], tuple[Match, ...]]] = {}
 
-    def matches(self, session_ids: Iterable[SessionId], pattern: str) -> list[Match]:
-        """What they show of a pattern."""
+    def matches(self, session_ids: Iterable[SessionId], known: Suggestion) -> list[Match]:
+        """What they show of the patterns that a suggestion stands for."""
         across = CrossSession()
         found: list[Match] = []
         for session_id in sorted(set(session_ids)):
             runs, matches = self._looked_at(session_id)
             found.extend(matches)
             across.add(runs)
-        return [match for match in (*found, *across.matches()) if match.pattern == pattern]
+        return [match for match in (*found, *across.matches()) if known.stands_for(match.pattern)]
 
     def _looked_at(self, session_id: SessionId) -> tuple[tuple[MinedRun, ...], tuple[Match, ...]]:
         if session_id not in self._known:

@@ -5,6 +5,7 @@ written anew from what is left. That a forgotten run had read from outside stays
 what it read is still in the conversation behind it.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.flow.skills.detecting import Looking
-from runlore.flow.skills.suggesting import free_name
+from runlore.flow.skills.suggesting import free_name, joined_variants
 from runlore.flow.skills.turn import note_forgetting, suggestions_turn
 from runlore.ports.store import Transaction
 
@@ -108,13 +109,25 @@ def _rebuilt(
     """
     known = stored.suggestion
     sessions = {session_id, *(evidence.session_id for evidence in known.evidence)}
-    found = suggestions_of(looking.matches(sessions, known.pattern))
+    found = suggestions_of(looking.matches(sessions, known))
     if found:
-        return replace(found[0], name=_name(tx, known, found[0].name))
+        return _anew(tx, stored, found)
     left = tuple(evidence for evidence in known.evidence if evidence.run_id not in run_ids)
     if stored.state is SuggestionState.WAITING or not left:
         return None
     return _bare(tx, known, left)
+
+
+def _anew(tx: Transaction, stored: StoredSuggestion, found: Sequence[Suggestion]) -> Suggestion | None:
+    """What is found of it now, under its name. Of several variants another may be the best by now; where
+    that one is suggested already, nothing is left to say twice."""
+    known = stored.suggestion
+    best = next((each for each in found if each.pattern == known.pattern), found[0])
+    best = replace(best, name=_name(tx, known, best.name))
+    if stored.state is not SuggestionState.WAITING:
+        return replace(best, pattern=known.pattern, variants=joined_variants(known, best))
+    is_taken = best.pattern != known.pattern and tx.suggestions.find(pattern=best.pattern) is not None
+    return None if is_taken else best
 
 
 def _name(tx: Transaction, known: Suggestion, wanted: str) -> str:

@@ -3,12 +3,14 @@
 What a person has skipped or saved stays so, and keeps its words; only what it was seen in is noted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain import limits
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.job import JobKind
+from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggesting.naming import unique_name
 from runlore.domain.suggestion import (
     SUGGESTION,
@@ -18,12 +20,15 @@ from runlore.domain.suggestion import (
     SuggestionId,
     SuggestionMove,
     SuggestionState,
+    pattern_digest,
 )
 from runlore.domain.taint import inherited
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
 _PAGE = limits.LIST_LIMIT_MAX
+# A procedure may tell what is repeated by itself, too.
+_IN_PROCEDURES = PROCEDURES | {Heuristic.REPEATED_ACTION}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +60,9 @@ class Kept:
 def keep(tx: Transaction, found: Sequence[Suggestion], finding: Finding) -> Kept:
     """Write what was found; the caller has the turn. What is as it was is not written again."""
     kept = Kept()
+    known = _Known(tx, is_whole=finding.whole_since is not None)
     for suggestion in found:
-        present = tx.suggestions.find(pattern=suggestion.pattern)
+        present = known.of(suggestion)
         if present is None:
             kept += Kept(new=(_inserted(tx, suggestion, finding),))
             continue
@@ -68,27 +74,71 @@ def keep(tx: Transaction, found: Sequence[Suggestion], finding: Finding) -> Kept
     return kept
 
 
+class _Known:
+    """What is suggested already. A finding may be a variant of a procedure that is, or a step of one."""
+
+    def __init__(self, tx: Transaction, *, is_whole: bool) -> None:
+        self._tx = tx
+        self._is_whole = is_whole
+        self._procedures: tuple[StoredSuggestion, ...] | None = None
+
+    def of(self, found: Suggestion) -> StoredSuggestion | None:
+        """The one that a finding is seen again of."""
+        present = self._tx.suggestions.find(pattern=found.pattern)
+        if present is not None or found.heuristic not in _IN_PROCEDURES:
+            return present
+        if self._procedures is None:
+            self._procedures = tuple(filter(self._may_change, _all(self._tx, heuristics=PROCEDURES)))
+        kin = (each for each in self._procedures if _are_kin(each.suggestion, found))
+        nearest = next(kin, None)
+        # An earlier finding may have changed it.
+        return None if nearest is None else self._tx.suggestions.get(nearest.suggestion_id)
+
+    def _may_change(self, stored: StoredSuggestion) -> bool:
+        """A look at everything says itself what waits; what is decided on, or written by a model, stays."""
+        is_decided = stored.state is not SuggestionState.WAITING
+        return is_decided or bool(stored.suggestion.enhanced_by) or not self._is_whole
+
+
+def _are_kin(one: Suggestion, other: Suggestion) -> bool:
+    return one.stands_for(other.pattern) or other.stands_for(one.pattern)
+
+
+def joined_variants(known: Suggestion, seen: Suggestion) -> tuple[str, ...]:
+    """The variants of both, without what the known one is itself."""
+    both = {*known.variants, *seen.variants, pattern_digest(seen.pattern)} - {pattern_digest(known.pattern)}
+    return tuple(sorted(both))[: limits.SUGGESTION_VARIANTS_MAX]
+
+
 def take_back(tx: Transaction, patterns: frozenset[str], whole_since: datetime) -> int:
     """Delete what waits and a look at everything does not find any more; how many that were. The caller has
     the turn. What a person has decided on stays, and what a model has written; so does what came since."""
-    gone: list[SuggestionId] = []
-    after: tuple[int, SuggestionId] | None = None
-    while True:
-        page = tx.suggestions.page(limit=_PAGE, after=after, states=frozenset({SuggestionState.WAITING}))
-        gone += [
-            each.suggestion_id
-            for each in page
-            if each.suggestion.pattern not in patterns
-            and not each.suggestion.enhanced_by
-            and each.updated_at < whole_since
-        ]
-        if len(page) < _PAGE:
-            break
-        after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
+    gone = [
+        each.suggestion_id
+        for each in _all(tx, states=frozenset({SuggestionState.WAITING}))
+        if each.suggestion.pattern not in patterns
+        and not each.suggestion.enhanced_by
+        and each.updated_at < whole_since
+    ]
     for suggestion_id in gone:
         tx.jobs.cancel(JobKind.ENHANCE, suggestion_id)
     tx.suggestions.delete(gone)
     return len(gone)
+
+
+def _all(
+    tx: Transaction,
+    *,
+    states: frozenset[SuggestionState] | None = None,
+    heuristics: frozenset[Heuristic] | None = None,
+) -> Iterator[StoredSuggestion]:
+    after: tuple[int, SuggestionId] | None = None
+    while True:
+        page = tx.suggestions.page(limit=_PAGE, after=after, states=states, heuristics=heuristics)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
 
 
 def free_name(tx: Transaction, wanted: str) -> str:
@@ -142,6 +192,7 @@ def _told(present: StoredSuggestion, seen: Suggestion) -> Suggestion:
         sessions=seen.sessions,
         score=seen.score,
         provenance=inherited((known.provenance, seen.provenance)),
+        variants=joined_variants(known, seen),
     )
 
 
@@ -151,7 +202,8 @@ def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
     fresh = [evidence for evidence in found.evidence if _is_news(evidence, known)]
     if not fresh:
         return known
-    told, rest = (found, known.evidence) if _promises_more(found, known) else (known, tuple(fresh))
+    is_better = found.pattern == known.pattern and _promises_more(found, known)
+    told, rest = (found, known.evidence) if is_better else (known, tuple(fresh))
     room = max(0, limits.SUGGESTION_EVIDENCE_MAX - len(told.evidence))
     new = [each for each in rest if each not in told.evidence]
     if told is known:
@@ -166,6 +218,7 @@ def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
         times=known.times + len(fresh),
         sessions=known.sessions + len({each.session_id for each in fresh} - sessions),
         provenance=inherited((known.provenance, found.provenance)),
+        variants=joined_variants(known, found),
     )
 
 

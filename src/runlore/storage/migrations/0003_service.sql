@@ -125,6 +125,14 @@ CREATE TABLE transcript_sessions (
 
 CREATE INDEX transcript_sessions_by_source ON transcript_sessions (source);
 
+-- Which session's agent began which, so that forgetting one takes its subagents' along. Either may be missing.
+CREATE TABLE session_parents (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    parent_id TEXT NOT NULL
+) /* clustered */;
+
+CREATE INDEX session_parents_by_parent ON session_parents (parent_id, session_id);
+
 -- Kept answers are pruned by their age, and with what they name.
 CREATE INDEX answers_by_time ON answers (at_ms);
 

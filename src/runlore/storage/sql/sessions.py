@@ -1,6 +1,6 @@
 """The sessions, as the port asks for them, in SQL that both databases run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
@@ -11,7 +11,7 @@ from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session
 from runlore.domain.session import Session as Conversation
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, journal_rows, owned_texts, personas
+from runlore.storage.sql import columns, journal_rows, owned_texts, personas, session_parents
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.rows import to_json
 from runlore.storage.sql.session import (
@@ -112,6 +112,19 @@ class SqlSessions:
             return binding_of(event.body)
         except (Invalid, *columns.UNREADABLE) as error:
             raise journal_rows.damaged(event.session_id, event.number) from error
+
+    def parent_of(self, session_id: SessionId) -> SessionId | None:
+        """The session whose agent began this one."""
+        return session_parents.parent_of(self._session, session_id)
+
+    def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
+        """The sessions that the agents of any of these began, by id."""
+        return session_parents.children_of(self._session, session_ids)
+
+    @writing
+    def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
+        """Note whose agent began a session; what was noted first stays."""
+        session_parents.put(self._session, session_id, parent_id)
 
     def count(self) -> int:
         """How many there are."""

@@ -3,7 +3,7 @@
 A position tells the folder that an agent worked in, so it stands among the texts that can be emptied.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -29,7 +29,6 @@ _SELECT = (
     f"SELECT p.source, {owned_texts.SELECTED} FROM transcript_positions p"
     f" {owned_texts.joined(OWNER, 'p', 'source')}"
 )
-_ALL = f"{_SELECT} ORDER BY p.source"
 _PUT = (
     "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
     " DO UPDATE SET at_ms = excluded.at_ms"
@@ -57,10 +56,6 @@ class SqlTranscriptPositions:
             rows = self._session.rows(f"{_SELECT} WHERE p.source IN ({in_list(chunk)})", chunk)
             found.update(map(_read, rows))
         return found
-
-    def all(self) -> Iterator[tuple[str, Position]]:
-        """All of them, by source."""
-        return map(_read, self._session.stream(_ALL))
 
     @writing
     def put(

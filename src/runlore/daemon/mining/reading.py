@@ -1,0 +1,21 @@
+"""What each process does with a source. It imports no more than that takes: each of them starts anew."""
+
+from functools import cache
+
+from runlore.daemon.mining.folders import told_folder
+from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.pool import Told
+from runlore.daemon.mining.sources import Folders, SourceRead, read_source
+from runlore.domain.transcript import TranscriptSource
+from runlore.ports.transcripts import Transcripts
+
+
+def read_here(source: TranscriptSource, told: Told) -> SourceRead:
+    """Read a source with the readers and the folders of this machine."""
+    transcripts, folders = _own()
+    return read_source(transcripts, source, folders, told)
+
+
+@cache
+def _own() -> tuple[Transcripts, Folders]:
+    return local_transcripts(), Folders(told_folder)

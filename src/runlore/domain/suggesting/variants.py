@@ -1,0 +1,390 @@
+"""Makes one procedure of several that are nearly the same: how a project checks its work is one skill.
+
+Procedures of a project that check code and share their tasks are put together. What most of the times share,
+and what the best of them has, is the procedure; beside it stands what was only done at times: tests by name
+before it, more tests behind it, a push. A project's own steps count, those of its toolchain do not.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from runlore.domain import limits
+from runlore.domain.detectors.cross_session_rows import act_of
+from runlore.domain.detectors.match import Match, Occurrence
+from runlore.domain.detectors.mined import CommandKind, StepCommand
+from runlore.domain.suggesting.condensing import Unit, key_of, parts_of
+from runlore.domain.suggesting.everyday import (
+    family_of,
+    finds_more,
+    is_plain_command,
+    is_plain_through,
+    task_of,
+)
+from runlore.domain.suggesting.lines import Line
+from runlore.domain.suggesting.markdown import code_span
+from runlore.domain.suggesting.momentary import parts_chosen
+from runlore.domain.suggesting.notes import SENDING, sent_by
+from runlore.domain.suggesting.parameters import Written, shown_of, told_units
+from runlore.domain.suggesting.passes import CHECKS, is_focused_test, said_of, verbs_of
+from runlore.domain.suggesting.uniting import united
+from runlore.domain.suggesting.words import words_of
+
+SHARED_MIN = 0.5
+OTHER_TIMES_MIN = 2
+SEVERAL = 2
+FOCUSED = "(tests by name)"
+# What says of code that nothing else looks at whether it is right; that it can be built says little.
+_FINDING = CHECKS - {"build"}
+_CHECKING = CHECKS | {"format", "run"}
+# Parts of the names of tasks that say which tests they run.
+_KINDS_OF_TESTS = {
+    **{kind: kind for kind in ("integration", "unit", "acceptance", "smoke", "system", "functional")},
+    **{kind: kind for kind in ("regression", "contract", "browser", "performance", "slow")},
+    **dict.fromkeys(("e2e", "endtoend"), "end-to-end"),
+    "int": "integration",
+    "perf": "performance",
+}
+_BREAK = re.compile(r"[:._/-]")
+_NEW_BRANCH = {
+    "git checkout": frozenset({"-b", "-B"}),
+    "git switch": frozenset({"-c", "-C", "--create"}),
+}
+_SENT = frozenset({"push", "review"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A procedure that may be one of several: what was found, and what it is worth."""
+
+    match: Match
+    points: int
+
+    @property
+    def projects(self) -> frozenset[str]:
+        """Where it was seen: the projects, and what people call them. A worktree is another project."""
+        seen = self.match.occurrences
+        called = {f"name {each.project_name}" for each in seen if each.project_name}
+        return frozenset({each.project for each in seen} | called)
+
+
+@dataclass(kw_only=True)
+class Family:
+    """Variants of one procedure, the best first."""
+
+    variants: list[Variant]
+    roles: set[str] = field(default_factory=set)
+    projects: set[str] = field(default_factory=set)
+
+
+def _sets_up(line: Line) -> bool:
+    """Whether a line makes a place to work in: a worktree, a branch, and the way there."""
+    return bool(line.commands) and all(
+        command.kind is CommandKind.MOVING or _makes_place(command) for command in line.commands
+    )
+
+
+def _makes_place(command: StepCommand) -> bool:
+    words = [word.text for word in words_of(command.text)]
+    if command.form.startswith("git worktree add"):
+        return True
+    return not _NEW_BRANCH.get(act_of(command.form), frozenset()).isdisjoint(words)
+
+
+def families(variants: Iterable[Variant]) -> list[list[Variant]]:
+    """The variants that belong together, the best of each first; the same in any order."""
+    ordered = sorted(variants, key=lambda each: (-each.points, each.match.pattern))
+    elsewhere = [one for one in ordered if _is_elsewhere(one.match)]
+    apart = {id(one) for one in elsewhere}
+    found = [
+        Family(variants=[one], roles=roles_of(one.match), projects=set(one.projects))
+        for one in ordered
+        if id(one) not in apart
+    ]
+    # What one brings in may be what another shares.
+    while len(joined := _joined(found)) < len(found):
+        found = joined
+    return _with_elsewhere(found, elsewhere) if elsewhere else [family.variants for family in found]
+
+
+def _with_elsewhere(found: Sequence[Family], elsewhere: Iterable[Variant]) -> list[list[Variant]]:
+    """The families, each with what does the same in a place of its own; what does something else is alone."""
+    told = [list(family.variants) for family in found]
+    tools = [{tool for each in family.variants for tool in _tools(each.match)} for family in found]
+    for one in elsewhere:
+        ours = _tools(one.match) if _is_checking(one.match) else set()
+        fitting = [
+            place
+            for place, family in enumerate(found)
+            if one.projects & family.projects and _is_shared(ours, tools[place])
+        ]
+        if fitting:
+            # What has steps of the project's own is what is told of it in the end.
+            told[min(fitting, key=lambda place: (not _has_own(found[place]), place))].append(one)
+        else:
+            told.append([one])
+    return told
+
+
+def _has_own(family: Family) -> bool:
+    lines = _lines(family.variants[0].match)
+    return not all(is_plain_through(each) for line in lines for each in _done(line) if not _is_of_git(each))
+
+
+def _is_elsewhere(match: Match, units: Sequence[Unit] | None = None) -> bool:
+    """Whether one session made itself a place to work in first."""
+    if len({each.session_id for each in match.occurrences}) > 1:
+        return False
+    shown = shown_of(match).units if units is None else units
+    return any(_makes_place(command) for unit in shown for command in unit.line.commands)
+
+
+def _is_checking(match: Match) -> bool:
+    verbs = {verb for line in _lines(match) for verb in verbs_of(line)}
+    return bool(verbs & CHECKS) and verbs <= _CHECKING | _SENT | {"integrate", "install"}
+
+
+def _is_shared(ours: set[str], theirs: set[str]) -> bool:
+    shared = len(ours & theirs)
+    return shared >= SEVERAL and shared >= SHARED_MIN * len(ours)
+
+
+def _tools(match: Match) -> set[str]:
+    return {
+        _role(command)
+        for line in _lines(match)
+        if not is_focused_test(line)
+        for command in _done(line)
+        if command.kind is CommandKind.WORK and not _is_of_git(command)
+    }
+
+
+def _joined(families: Iterable[Family]) -> list[Family]:
+    found: list[Family] = []
+    by_role: dict[str, dict[int, None]] = {}
+    for one in families:
+        places = sorted({place for role in one.roles for place in by_role.get(role, ())})
+        place = next((place for place in places if _belongs(one, found[place])), len(found))
+        if place == len(found):
+            found.append(Family(variants=[]))
+        found[place].variants += one.variants
+        found[place].roles |= one.roles
+        found[place].projects |= one.projects
+        for role in one.roles:
+            by_role.setdefault(role, {})[place] = None
+    return found
+
+
+def _belongs(one: Family, family: Family) -> bool:
+    shared = len(one.roles & family.roles)
+    needed = max(1.0, SHARED_MIN * min(len(one.roles), len(family.roles)))
+    return bool(one.projects & family.projects) and shared >= needed
+
+
+def roles_of(match: Match) -> set[str]:
+    """The project's own checks in a procedure; empty where it does more than check and send."""
+    lines = _lines(match)
+    verbs = {verb for line in lines for verb in verbs_of(line)}
+    others = verbs - _CHECKING - _SENT - {"integrate"}
+    # What is installed before several checks is for them; before one it may be what is done.
+    is_checking = not others or (others == {"install"} and len(verbs & CHECKS) >= SEVERAL)
+    if not verbs & CHECKS or not is_checking:
+        return set()
+    done = [
+        command
+        for line in lines
+        if _step_of(line) not in SENDING and not is_focused_test(line) and verbs_of(line) != {"install"}
+        for command in _done(line)
+        if command.kind is CommandKind.WORK and not _is_of_git(command)
+    ]
+    own = [command for command in done if not is_plain_command(command)]
+    # Where a project has tasks, they tell its procedures apart; how a single tool is run does not. Where
+    # it has nothing of its own, the tools do.
+    tasks = {_role(command) for command in own if task_of(command)}
+    tools = {_role(command) for command in done}
+    return tasks or set(map(_role, own)) or (tools if len(tools) >= SEVERAL else set())
+
+
+def _role(command: StepCommand) -> str:
+    task = task_of(command)
+    act = act_of(command.form)
+    return f"{act.removesuffix(task)}{family_of(task)}" if task else act
+
+
+def _is_of_git(command: StepCommand) -> bool:
+    return command.form.split()[:1] in (["git"], ["gh"])
+
+
+def _lines(match: Match) -> list[Line]:
+    return [part for unit in _units(match) for part in parts_of(unit.line)]
+
+
+def _units(match: Match) -> list[Unit]:
+    """What is told of a match among others. What runs some tests by name and what runs them all may be of one
+    form: then all tests are the step. A place to work in that one session made is not told."""
+    units = shown_of(match).units
+    if _is_elsewhere(match, units):
+        units = tuple(unit for unit in units if not _sets_up(unit.line))
+    whole = [tuple(line for line in unit.lines if not is_focused_test(line)) for unit in units]
+    return [Unit(lines=lines or unit.lines) for unit, lines in zip(units, whole, strict=True)]
+
+
+def _done(line: Line) -> list[StepCommand]:
+    return [command for command in line.commands if not command.is_looking]
+
+
+def merged(
+    variants: Sequence[Variant], *, room: int = limits.SUGGESTION_EVIDENCE_MAX
+) -> tuple[Match, Match, Written]:
+    """One match of all variants, the same with the occurrences that stay as its evidence, and what these
+    come to. The pattern is that of the best; `room` is how much evidence there may be."""
+    best = variants[0].match
+    whole = _united(best, [variant.match for variant in variants])
+    first = [variant.match.occurrences[-1] for variant in variants[:room]]
+    told = list(dict.fromkeys(place for one in first for place in _holding(whole.occurrences, one)))
+    others = [place for place in reversed(range(len(whole.occurrences))) if place not in told]
+    kept = {*told, *others[: room - len(told)]}
+    evidence = tuple(whole.occurrences[place] for place in sorted(kept))
+    shown = [
+        replace(match, occurrences=tuple(each for each in match.occurrences if _is_held(each, evidence)))
+        for match in (variant.match for variant in variants)
+    ]
+    # What is told comes from the evidence that is kept alone.
+    return whole, replace(whole, occurrences=evidence), _written([each for each in shown if each.occurrences])
+
+
+def _united(best: Match, matches: Sequence[Match]) -> Match:
+    """All occurrences, without those whose steps are part of another: that is one time, and not two."""
+    (whole,) = united(replace(match, heuristic=best.heuristic, pattern=best.pattern) for match in matches)
+    by_session: dict[str, list[Occurrence]] = {}
+    for each in whole.occurrences:
+        by_session.setdefault(each.session_id, []).append(each)
+    standing = tuple(
+        each
+        for each in whole.occurrences
+        if not any(_numbers(each) < _numbers(other) for other in by_session[each.session_id])
+    )
+    return replace(whole, occurrences=standing)
+
+
+def _holding(occurrences: Sequence[Occurrence], one: Occurrence) -> list[int]:
+    """Where the occurrence stands that has the steps of this one; nowhere where this was a copy."""
+    return [place for place, each in enumerate(occurrences) if _is_held(one, [each])][:1]
+
+
+def _is_held(one: Occurrence, by: Iterable[Occurrence]) -> bool:
+    return any(each.session_id == one.session_id and _numbers(one) <= _numbers(each) for each in by)
+
+
+def _numbers(occurrence: Occurrence) -> frozenset[int]:
+    return frozenset(step.number for step in occurrence.steps)
+
+
+@dataclass(kw_only=True)
+class _Step:
+    """One step of all variants: its lines, how often it was done, and where in the row."""
+
+    lines: list[Line] = field(default_factory=list)
+    times: int = 0
+    places: float = 0.0
+
+    @property
+    def place(self) -> float:
+        return self.places / self.times
+
+    def unit(self) -> Unit:
+        """Its lines as they were written most often."""
+        keys = Counter(map(key_of, self.lines))
+        often = min(keys, key=lambda key: (-keys[key], len(key), key))
+        return Unit(lines=tuple(line for line in self.lines if key_of(line) == often))
+
+
+def _written(matches: Sequence[Match]) -> Written:
+    steps: dict[str, _Step] = {}
+    own: list[str] = []
+    for number, match in enumerate(matches):
+        units = [part for unit in _units(match) for part in _parts(unit)]
+        times = len(match.occurrences)
+        for place, unit in enumerate(units):
+            key = _step_of(unit.line)
+            step = steps.setdefault(key, _Step())
+            step.lines += unit.lines
+            step.times += times
+            step.places += times * place / max(1, len(units) - 1)
+            if number == 0:
+                own.append(key)
+    total = sum(len(match.occurrences) for match in matches)
+    core = _core(steps, dict.fromkeys(own), total)
+    told = [*_before(steps), *((key, "") for key in core), *_behind(steps, core)]
+    return told_units([steps[key].unit() for key, _ in told], notes=[note for _, note in told])
+
+
+def _parts(unit: Unit) -> Iterator[Unit]:
+    """A unit, or what its line is made of."""
+    parts = list(parts_of(unit.line))
+    yield from (Unit(lines=(part,)) for part in parts) if len(parts) > 1 else [unit]
+
+
+def _core(steps: dict[str, _Step], own: Iterable[str], total: int) -> list[str]:
+    """What the best has, and what most of the times have, in the order in which it was mostly done."""
+    own = list(own)
+    roles = {_role(command) for key in own for command in _done(steps[key].lines[-1])}
+    mostly = [
+        key
+        for key, step in steps.items()
+        if 2 * step.times > total
+        and not _is_plain(step)
+        and not any(_role(command) in roles for command in _done(step.lines[-1]))
+    ]
+    chosen = [key for key in dict.fromkeys([*own, *mostly]) if key != FOCUSED and key not in SENDING]
+    often = {_roles(steps[key]) for key in chosen if 2 * steps[key].times > total}
+    # Tests that only some of the times had beside those of most times are more tests.
+    told = [key for key in chosen if 2 * steps[key].times > total or _roles(steps[key]) not in often]
+    return sorted(told, key=lambda key: (steps[key].place, key))
+
+
+def _roles(step: _Step) -> frozenset[str]:
+    return frozenset(_role(command) for command in _done(step.lines[-1]))
+
+
+def _before(steps: dict[str, _Step]) -> Iterator[tuple[str, str]]:
+    if FOCUSED in steps:
+        yield FOCUSED, "First, for what was changed"
+
+
+def _behind(steps: dict[str, _Step], core: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for key, step in sorted(steps.items(), key=lambda item: (item[1].place, item[0])):
+        line = step.lines[-1]
+        is_more = any(map(finds_more, _done(line)))
+        if key in core or key == FOCUSED or key in SENDING or (_is_plain(step) and not is_more):
+            continue
+        verbs = verbs_of(line)
+        parts = {part for each in step.lines for command in _done(each) for part in parts_chosen(command)}
+        if len(parts) == 1 and verbs & _FINDING:
+            yield key, f"Where {code_span(*parts)} code was changed"
+        elif "test" in verbs:
+            yield key, _which_tests(line)
+        elif step.times >= OTHER_TIMES_MIN and verbs & _CHECKING and any(map(task_of, _done(line))):
+            yield key, "At times"
+    yield from ((key, note) for key, note in SENDING.items() if key in steps)
+
+
+def _which_tests(line: Line) -> str:
+    """Which tests a task runs, where its name tells."""
+    parts = [part for command in _done(line) for part in _BREAK.split(task_of(command).lower()) if part]
+    if "ci" in parts:
+        return "As CI runs them"
+    kind = next((_KINDS_OF_TESTS[part] for part in parts if part in _KINDS_OF_TESTS), "more")
+    return f"For {kind} tests"
+
+
+def _is_plain(step: _Step) -> bool:
+    return all(is_plain_through(command) for line in step.lines for command in _done(line))
+
+
+def _step_of(line: Line) -> str:
+    """By what a line is known to do the same as one of another variant."""
+    if is_focused_test(line):
+        return FOCUSED
+    return sent_by(line) or " ; ".join(said_of(line))
