@@ -216,7 +216,7 @@ def test_stopping_it_is_quiet(embedded: Runlore) -> None:
         process.send_signal(signal.SIGINT)
         # A signal between two reads is seen after the second, which waits: people press the keys again.
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.2)
+            process.wait(0.01)
             ended = True
     out, err = process.communicate(timeout=TIMEOUT_S)
     os.close(writing)

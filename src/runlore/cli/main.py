@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from typing import Annotated, TextIO
 
@@ -14,6 +15,8 @@ from runlore.cli.parts import Root
 from runlore.cli.usage import group
 from runlore.domain.errors import RunloreError
 
+# What a shell says of a command that was stopped from the keyboard.
+_STOPPED = 128 + signal.SIGINT
 app = group("Reviewed memory and earned skills for AI agents.", cls=Root)
 
 
@@ -35,7 +38,11 @@ def root(
 def main() -> None:
     """Run the command line and leave with its exit code."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == _STOPPED:
+        # Who presses the keys again while it leaves has been heard already.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
