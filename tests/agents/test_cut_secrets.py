@@ -1,16 +1,17 @@
 """A long text is cut, and no secret is cut in two by that: nothing would tell what half of one is."""
 
+from base64 import b64encode
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.agents.transcripts.aider import _BLOCK_CHARS_MAX, _Text
-from runlore.agents.transcripts.parsing import _HALF, NEAR_CHARS, _ending, beginning, bounded, shortened
+from runlore.agents.transcripts.parsing import _HALF, beginning, bounded, shortened
 from runlore.domain import limits
-from runlore.domain.guard import find_secrets, redact
-from runlore.domain.guard.finding import REDACTION_MARKER
+from runlore.domain.guard import redact, secret_spans
 from tests.domain.guard_samples import SHAPES, drawn
 from tests.domain.test_guard import ASSIGNMENTS, STRUCTURES
 
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.req("JRN-1"), pytest.mark.req("RUN-3")]
 LOG = "one more line of a log\n" * 4_000
 # What of a secret nobody would call a word: a shorter piece may stand in any text.
 PIECE_CHARS = 8
+UNSEEN = "\u200b"
 
 
 def key(lines: int) -> str:
@@ -110,51 +112,132 @@ def test_many_short_secrets_make_no_text_longer_than_it_may_be() -> None:
     assert len(text) <= limits.TOLD_TEXT_CHARS_MAX
 
 
-def wide(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
-    """The secrets in a part of a text, all of which is looked at."""
-    return [
-        (f"<redacted:{found.rule}>", start + found.start, start + found.end)
-        for found in find_secrets(text[start:end])
-        if found.rule != REDACTION_MARKER
-    ]
-
-
-def widely_begun(text: str, chars: int) -> str:
-    """The long way to the beginning of a text."""
-    for rule, start, end in wide(text, max(0, chars - NEAR_CHARS), chars + NEAR_CHARS):
-        if start < chars < end:
-            return (text[:start] + rule)[:chars]
-    return text[:chars]
-
-
-def widely_ended(text: str, cut: int) -> str:
-    """The long way to its end."""
-    kept, done = "", cut
-    for rule, start, end in wide(text, max(0, cut - 2 * NEAR_CHARS), len(text)):
-        if end > cut and start < cut + 256:
-            kept += text[done : max(start, cut)] + rule
-            done = end
-    return (kept + text[done:])[cut - len(text) :]
-
-
 LONG = drawn("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx{alnum:2600}.{alnum:43}")
-TOLD = [LONG, *(drawn(form) for _, form in SHAPES), *ASSIGNMENTS, *(text for _, text in STRUCTURES)]
+HIDDEN = b64encode(f"the line\nAWS_SECRET_ACCESS_KEY={drawn('{alnum:40}')}\n".encode() * 60).decode()
+
+
+def manifest(rows: int, chars: int = 30) -> str:
+    """A manifest with so many secret values under names that tell nothing."""
+    data = "".join(
+        f"  v{row}: {b64encode(drawn(f'{{alnum:{chars}}}').encode()).decode()}\n" for row in range(rows)
+    )
+    return f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n{data}"
+
+
+SAMPLES = [
+    *(drawn(form) for _, form in SHAPES),
+    *ASSIGNMENTS,
+    *(text for _, text in STRUCTURES),
+    *(secret for secret, _ in SECRETS.values()),
+    *(manifest(rows) for rows in (3, 8, 20, 90)),
+    manifest(3, 400),
+    LONG,
+    f"password = {drawn('{alnum:5000}')}",
+    HIDDEN,
+    quote(key(30), safe=""),
+    "".join(f"\u200b\u200b\u200b{char}" for char in SECRETS["named"][0] + "\n"),
+    f"password={drawn('{alnum:5}')}\n" * 150,
+]
 AROUND = {
-    "lines": LOG[:6_000],
-    "one line": '{"level":"info","ready":true},' * 200,
-    "one word": "abcdefgh" * 700,
-    "other letters": "naïve … ½ 漢字 ─── done\n" * 300,
-    "what nobody sees": "one\u200b line\ufeff of a log\n" * 300,
+    "lines": LOG,
+    "one line": '{"level":"info","ready":true},' * 3_000,
+    "quoted": 'a "word" and <b>more</b>; ' * 4_000,
+    "other letters": "naïve … ½ 漢字 ─── done\n" * 4_000,
+}
+
+
+def removed(secret: str, around: str) -> frozenset[str]:
+    """The parts of a secret that are not left when all of the text is redacted."""
+    clean, _ = redact(f"{around}\n{secret}\n{around}")
+    seen = secret.replace(UNSEEN, "")
+    found = (seen[at : at + PIECE_CHARS] for at in range(len(seen) - PIECE_CHARS + 1))
+    return frozenset(piece for piece in found if piece not in clean.replace(UNSEEN, ""))
+
+
+def cut_first(secret: str, filling: str, offset: int) -> str:
+    """A text whose first cut is so many characters behind the beginning of a secret."""
+    return f"{filling[: _HALF - offset - 1]}\n{secret}\n{filling[:40_000]}"
+
+
+def cut_second(secret: str, filling: str, offset: int) -> str:
+    """A text whose second cut is there."""
+    return f"{filling[:40_000]}\n{secret}\n{filling[: max(0, _HALF - (len(secret) - offset) - 1)]}"
+
+
+def assert_nothing_is_left(secret: str, filling: str, offset: int) -> None:
+    gone = removed(secret, filling[:200])
+    assert gone, "a sample is a secret"
+    for text in (cut_first(secret, filling, offset), cut_second(secret, filling, offset)):
+        told = shortened(text)
+        assert len(told) <= limits.TOLD_TEXT_CHARS_MAX
+        clean, _ = redact(told)
+        seen = clean.replace(UNSEEN, "")
+        assert [piece for piece in gone if piece in seen] == []
+
+
+@pytest.mark.req("LRN-8")
+@given(st.sampled_from(SAMPLES), st.sampled_from(sorted(AROUND)), st.data())
+@settings(max_examples=100)
+def test_what_redaction_takes_out_of_a_text_is_not_left_where_it_is_cut(
+    secret: str, around: str, data: st.DataObject
+) -> None:
+    assert_nothing_is_left(secret, AROUND[around], data.draw(st.integers(-2, len(secret) + 2)))
+
+
+@pytest.mark.soak
+@pytest.mark.req("LRN-8")
+@pytest.mark.parametrize("around", AROUND)
+def test_nor_wherever_it_is_cut(around: str) -> None:
+    for secret in SAMPLES:
+        for offset in range(-2, len(secret) + 3, 1 + len(secret) // 400):
+            assert_nothing_is_left(secret, AROUND[around], offset)
+
+
+# What tells these stands at their end, or all around them.
+TOLD_BEHIND = [
+    f"postgres://admin:{drawn('{alnum:15}')}@db.internal:5432/app",
+    f'System.setProperty("API_TOKEN", "{drawn("{alnum:24}")}")',
+    f'os.getenv("API_TOKEN", "{drawn("{alnum:24}")}")',
+    "<password>Tr0ub4dor-3xyz</password>",
+    "| password | Tr0ub4dor-3xyz |",
+    'if ("Tr0ub4dor-3xyz" == password) {',
+]
+
+
+@pytest.mark.req("LRN-8")
+@pytest.mark.parametrize("secret", [*TOLD_BEHIND, manifest(3)], ids=lambda secret: secret[:12])
+def test_a_secret_is_not_left_whose_end_or_whose_beginning_is_cut_off(secret: str) -> None:
+    for offset in range(-2, len(secret) + 3, 1 + len(secret) // 80):
+        assert_nothing_is_left(secret, LOG, offset)
+
+
+FAR = {
+    "manifest": manifest(90),
+    "hidden": (UNSEEN * 60).join(SECRETS["named"][0]),
+    "netrc": f"machine {'a' * 240}\n login {'b' * 240}\n password Tr0ub4dor-3xyz",
+    "value": f"password = {drawn('{alnum:5000}')}",
 }
 
 
 @pytest.mark.req("LRN-8")
-@pytest.mark.parametrize("around", AROUND)
-def test_a_narrow_look_around_a_cut_finds_what_a_wide_one_finds(around: str) -> None:
-    filling = AROUND[around][:5_000]
-    for secret in TOLD if filling.isascii() else TOLD[::7]:
-        text = f"{filling}\n{secret}\n{filling}"
-        for share in (0.3, 0.8):
-            cut = len(filling) + 1 + int(len(secret) * share)
-            assert beginning(text, cut) == widely_begun(text, cut), secret
-            assert _ending(text, cut) == widely_ended(text, cut), secret
+@pytest.mark.parametrize("kind", FAR)
+def test_nor_one_that_is_told_by_something_far_away(kind: str) -> None:
+    for offset in (20, len(FAR[kind]) // 2, len(FAR[kind]) - 60, len(FAR[kind]) - 12):
+        assert_nothing_is_left(FAR[kind], LOG, offset)
+
+
+@given(
+    st.lists(st.sampled_from([*SAMPLES, LOG[:46], "x ", "\n", "é\u200b"]), max_size=5),
+    st.sampled_from("\n ,"),
+)
+@settings(max_examples=60)
+def test_spans_of_secrets_are_what_redaction_takes_out(parts: list[str], between: str) -> None:
+    text = between.join(parts)
+    clean, _ = redact(text)
+    at = 0
+    told = ""
+    for span in secret_spans(text):
+        assert at <= span.start < span.end
+        told += f"{text[at : span.start]}<redacted:{span.rule}>"
+        at = span.end
+    assert told + text[at:] == clean

@@ -9,6 +9,8 @@ import pytest
 from runlore.domain.guard import Finding, find_secrets, first_secret, redact
 from runlore.domain.guard.patterns import compiled
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
+from runlore.domain.guard.structures import find_manifest
+from runlore.domain.guard.view import view_of
 from tests.domain import guard_samples as samples
 from tests.domain.guard_samples import RANDOM, WEAK, drawn, github_token
 
@@ -287,6 +289,26 @@ def test_a_secret_inside_a_marker_is_still_removed() -> None:
     text, count = redact(f"<redacted {github_token()}>")
 
     assert (text, count) == ("<redacted <redacted:github-token>>", 1)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 20])
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_every_value_of_a_manifest_is_found_and_nothing_behind_its_data(rows: int, indent: str) -> None:
+    values = [drawn("{alnum:30}"), *(drawn("{alnum:32}") for _ in range(rows)), drawn("{alnum:900}")]
+    given = "".join(f"{indent}  v{row}: {value}\n" for row, value in enumerate(values[1:]))
+    text = (
+        f"{indent}kind: Secret\n{indent}data:\n{indent}stringData:\n{indent}  mode: example\n\n"
+        f"{indent}  v: '{values[0]}'\n{indent}data:\n{given}"
+        f"{indent}metadata:\n{indent}  uid: v1.2-quiet_otter\n"
+    )
+    found = [finding for finding in find_secrets(text) if finding.rule == "kubernetes-secret"]
+    assert [text[one.start : one.end] for one in found] == values
+    clean, count = redact(text)
+    assert count == len(values)
+    assert "mode: example" in clean
+    assert "uid: v1.2-quiet_otter" in clean
+    start = text.index("kind")
+    assert find_manifest(view_of(text), start, start + 12) == found[0]
 
 
 def test_a_very_long_value_is_redacted_to_its_end() -> None:

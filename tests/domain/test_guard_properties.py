@@ -202,6 +202,8 @@ REPEATED = (
         "machine a login b password ",
         ".acc_",
         "T3BlbkFJ",
+        "\ndata:\n kind: secret",
+        f"kind: secret\ndata:\n a: {WEAK}\n",
     ),
     *(f"password={WEAK} ", f"{RANDOM} ", RANDOM, "phrase: aaa ", "İ", "密码", "=", " ", "\n", '"'),
 )

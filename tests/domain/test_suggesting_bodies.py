@@ -57,7 +57,7 @@ def test_a_procedure_is_told_in_four_sections() -> None:
         "1. `git clone https://github.com/example/repo.git`\n2. `cd repo`\n3. `npm install`\n"
         "4. `npm test`\n\n"
         "## Common Pitfalls\n\n"
-        "- Stop at the first step that fails; none did in what was seen (4 calls).\n\n"
+        "- Stop at the first step that fails.\n\n"
         "## Verification\n\n"
         "`npm test` should exit with code 0.\n"
     )

@@ -1,5 +1,6 @@
 """What is true, and teaches nothing: it is not suggested, or it is told in a procedure of its project."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -115,8 +116,21 @@ def test_a_check_of_one_place_behind_a_runner_is_a_step_of_the_projects_procedur
     assert "ses_r" in {each.session_id for each in found.evidence}
     assert found.provenance.untrusted
     assert found.stands_for(f"again {calls[0]}")
-    assert len(suggestions_of([own, again(*calls, project="other")])) == 2
-    assert len(names(again(*calls))) == 1
+    assert len(suggestions_of([own, again(*calls, project="other")])) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [("npx eslint src/a.ts", 0), ("poetry run mypy src/a.py", 0), ("poetry run pytest tests/a.py", 1)],
+)
+def test_a_check_of_the_file_at_hand_says_nothing_alone_until_another_session_does_it(
+    call: str, expected: int
+) -> None:
+    at_hand, later = again(call, call, session="a"), again(call, call, session="b")
+    both = replace(at_hand, occurrences=(*at_hand.occurrences, *later.occurrences))
+
+    assert len(names(at_hand)) == expected
+    assert len(names(both)) == 1
 
 
 def test_what_a_procedure_has_already_is_not_told_a_second_time() -> None:
@@ -140,10 +154,10 @@ def test_how_tests_are_chosen_and_what_no_runner_runs_stay_suggestions_of_their_
     assert len(names(row(*CHECKS, session="a"), again(*calls))) == 2
 
 
-def test_a_check_stays_alone_where_the_project_only_deploys() -> None:
+def test_a_check_is_no_step_of_a_procedure_that_only_deploys() -> None:
     ship = row("terraform init", "terraform apply p", "kubectl rollout restart deploy/x", session="a")
 
-    assert len(names(ship, again("npx eslint src/a.ts", "npx eslint src/b.ts"))) == 2
+    assert "eslint" not in one(ship, again("npx eslint src/a.ts", "npx eslint src/b.ts")).body
 
 
 def test_checks_beside_a_procedure_tell_nothing_that_is_not_in_its_evidence() -> None:
@@ -164,7 +178,7 @@ def test_checks_beside_a_procedure_tell_nothing_that_is_not_in_its_evidence() ->
     assert [tool for tool in TOOLS if f"npx {tool}" in told] == [
         tool for tool in TOOLS if f"ses_{tool}" in kept
     ]
-    assert len(found[0]) == 2
+    assert len(found[0]) == 1
     assert not any(f"p{at:02}" in told for at in range(30) if f"ses_s{at:02}" not in kept)
 
 

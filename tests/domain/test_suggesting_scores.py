@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.covering import STRENGTH, Found, covers, kept
+from runlore.domain.suggesting.covering import STRENGTH, Found, covers
 from runlore.domain.suggesting.parameters import written
+from runlore.domain.suggesting.rivals import told_by
 from runlore.domain.suggesting.scoring import SCORE_MIN, scored
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.suggesting_matches import Failed, failed, match, steps
@@ -22,6 +23,11 @@ CHECKS = ("npm ci", "npm run lint", "npm run build", "npm test")
 def points(found: Match) -> int:
     """How much a match promises."""
     return scored(found, written(found)).points
+
+
+def kept(found: list[Found]) -> tuple[Found, ...]:
+    """Those that nothing stronger covers, the strongest first."""
+    return tuple(one for one, _ in told_by(found))
 
 
 def row(*calls: str | Failed) -> Match:

@@ -17,6 +17,7 @@ from tests.world import World, decision
 
 pytestmark = [pytest.mark.req("SKL-6"), pytest.mark.req("SKL-4")]
 
+PROJECT = "acme"
 DETECT = frozenset({JobKind.DETECT})
 CHECKS = ("just fmt", "just lint", "just test")
 ROWS = (
@@ -32,7 +33,11 @@ ROWS = (
 def rows(count: int) -> list[tuple[ToldRun, ...]]:
     """Sessions that check the same project, each in a way of its own."""
     return [
-        session(f"row-{number}", told("Check it", *map(call, calls)), at=THEN - timedelta(days=number))
+        session(
+            f"row-{number}",
+            told("Check it", *map(call, calls), project=PROJECT),
+            at=THEN - timedelta(days=number),
+        )
         for number, calls in enumerate(ROWS[:count])
     ]
 
@@ -82,7 +87,7 @@ def test_what_is_left_of_variants_is_what_the_others_show(sqlite_world: World, g
     (before,) = stored_suggestions(sqlite_world).values()
     sqlite_world.operator.forget(decision(sessions[gone][0].run_id))  # type: ignore[arg-type]
     (after,) = stored_suggestions(sqlite_world).values()
-    (left,) = dry_run(runs for number, runs in enumerate(sessions) if number != gone)
+    (left,) = dry_run((runs for number, runs in enumerate(sessions) if number != gone), PROJECT)
     assert after.name == before.name
     assert (after.pattern, after.body, after.evidence, after.times, after.variants) == (
         left.pattern,

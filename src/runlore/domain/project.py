@@ -31,14 +31,15 @@ class ProjectFile:
 
 
 def project_id(*, remote: str | None, repository_root: str | None, folder: str) -> str:
-    """The id of a folder's project: the remote's normal form, else a hash of the root's or folder's path."""
+    """The id of a folder's project: the remote's normal form, else a hash of the root's or folder's path. A
+    worktree that lies in a repository's folder is that repository's."""
     normal = normalise_remote(remote) if remote else None
     if normal is not None:
         return normal if len(normal) <= limits.ID_CHARS_MAX else f"remote-{_digest(normal)}"
     if repository_root and repository_root.strip():
-        return f"repository-{_digest(_normal_path(repository_root))}"
+        return f"repository-{_digest(_normal_path(_with_worktrees(repository_root)))}"
     if folder.strip():
-        return f"folder-{_digest(_normal_path(folder))}"
+        return f"folder-{_digest(_normal_path(_with_worktrees(folder)))}"
     raise Invalid(
         "the working folder is blank", code="project.folder", hint="give the absolute path of the folder"
     )
@@ -49,7 +50,7 @@ def project_name(project: str, folder: str = "") -> str:
     where nobody knows. Whose home a folder is says who somebody is, so that such a one has no name."""
     if not _DERIVED.fullmatch(project):
         return project
-    parts = [part for part in _SLASHES.split(folder) if part.strip()]
+    parts = [part for part in _SLASHES.split(_with_worktrees(folder)) if part.strip()]
     if not parts or _HOME.fullmatch("/".join(parts[-2:])):
         return ""
     name = parts[-1]
@@ -167,6 +168,12 @@ def _normal_path(path: str) -> str:
     return normal.rstrip("/") or "/"
 
 
+def _with_worktrees(path: str) -> str:
+    """The folder of the repository whose worktree a path is, where the path tells."""
+    found = _WORKTREES.search(path)
+    return path[: found.start()] if found and path[: found.start()].strip() else path
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
@@ -196,6 +203,8 @@ def _name(name: object) -> str:
 
 _NAME_CODE = "project-file.name"
 _DERIVED = re.compile("(remote|repository|folder)-[0-9a-f]{32}")
+# Where agents and people put the worktrees of a repository, inside of it.
+_WORKTREES = re.compile(r"[\\/](?:\.claude[\\/]worktrees|\.worktrees)[\\/]")
 _SLASHES = re.compile(r"[\\/]")
 _HOME = re.compile("(?:home|Users)/[^/]*|root|home|Users|[A-Za-z]:")
 

@@ -7,14 +7,15 @@ sequence. Such a line is read all the same, with the broken character replaced.
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeAlias, cast
 
 import orjson
 
 from runlore.domain import limits
-from runlore.domain.guard import find_secrets
-from runlore.domain.guard.finding import REDACTION_MARKER
+from runlore.domain.guard import Finding, secret_spans
+from runlore.domain.guard.structures import KEY_CHARS_MAX, MANIFEST_CHARS_MAX, MANIFEST_KIND
 from runlore.domain.guard.view import view_of
 from runlore.domain.record import JsonObject, JsonValue
 
@@ -28,12 +29,14 @@ UNKNOWN = "unknown kind of line"
 
 _MARK = "\n[... {:,} characters left out ...]\n"
 _HALF = limits.TOLD_TEXT_CHARS_MAX // 2 - len(_MARK)
-# How far around a cut secrets are looked for, and how far behind a name its value stands.
-NEAR_CHARS, _NAME_CHARS = 4_096, 256
-# How far apart the words of a secret and of what tells it stand; keys alone go on over many lines.
-_LINES_CHARS = 1_536
-_BEGIN_KEYS = ("-----begin", "putty-user-key-file", "%2d%2d%2d%2d%2d")
-_BLANKS = "\n "
+# How far behind a cut a text has to be known, so that what is cut in two there is told by it.
+NEAR_CHARS = 4_096
+# No rule of the guard but those for keys, manifests and unbroken values looks over more than 1,000
+# characters; those look over as many as a key may have, of which each may be written as an escape of three.
+_RULE_CHARS, _KEY_CHARS, _ESCAPE_CHARS = 1_536, KEY_CHARS_MAX + MANIFEST_CHARS_MAX, 3
+_LONG = ("-----begin", "putty-user-key-file", MANIFEST_KIND)
+# Where a value without quotes, a token or anything encoded ends at the latest.
+_ENDS = "\n \"'`<;\t\r"
 _DEPTH_MAX = 32
 # About what a number takes, or the signs around a text.
 _SCALAR_CHARS = 8
@@ -73,50 +76,60 @@ def shortened(text: str) -> str:
 
 
 def beginning(text: str, chars: int) -> str:
-    """The first characters of a text. A secret that stands across the cut is redacted while it can still be
-    told: what is left of one half of it shows no longer what it is."""
-    start, near = _around(text, chars, max(0, chars - NEAR_CHARS), chars + NEAR_CHARS)
-    for rule, found, end in _secrets(text, start, near):
-        if found < chars < end:
-            return (text[:found] + rule)[:chars]
-    return text[:chars]
+    """The first characters of a text. A secret that would not be told from these alone is redacted while it
+    can be: what is left of one half of it, or without what stands behind it, shows no longer what it is."""
+    start, spans = _secrets(text, chars)
+    kept, done = [text[:start]], start
+    for span in spans:
+        if span.start < chars:
+            kept += text[done : span.start], f"<redacted:{span.rule}>"
+            done = span.end
+    # What stands for a secret may be longer than the secret.
+    return "".join([*kept, text[done:chars]])[:chars]
 
 
 def _ending(text: str, cut: int) -> str:
-    """A text from a cut on; a secret may also be told by a name that stands before the cut."""
-    start, near = _around(text, cut, max(0, cut - 2 * NEAR_CHARS), cut + NEAR_CHARS)
-    found = _secrets(text, start, near)
-    if any(end == near for _, _, end in found):
-        found = _secrets(text, start, len(text))
-    kept, done = "", cut
-    for rule, first, end in found:
-        if end > cut and first < cut + _NAME_CHARS:
-            kept += text[done : max(first, cut)] + rule
-            done = end
-    # What stands for a secret may be longer than the secret.
-    return (kept + text[done:])[cut - len(text) :]
+    """A text from a cut on; what tells a secret may stand before the cut."""
+    kept, done = [""], cut
+    for span in _secrets(text, cut)[1]:
+        if span.end > cut:
+            kept += text[done : span.start], f"<redacted:{span.rule}>"
+            done = span.end
+    return "".join([*kept, text[done:]])[cut - len(text) :]
 
 
-def _around(text: str, cut: int, start: int, end: int) -> tuple[int, int]:
-    """The part of a text around a cut, from `start` to `end` at most, that shows whether the cut goes through
-    a secret. Where no key begins that is a few lines, with the whole of the words at both ends: to look for
-    secrets takes long, and most texts have none."""
-    part = text[start:end]
+def _secrets(text: str, cut: int) -> tuple[int, list[Finding]]:
+    """Where the part of a text around a cut begins that shows each secret which the cut takes something of,
+    and all secrets in it. That is a few lines where nothing long begins: to look for secrets takes long, and
+    most texts have none."""
+    start, end = max(0, cut - _RULE_CHARS), cut + _RULE_CHARS
+    part = text[max(0, cut - _KEY_CHARS) : end]
     seen = view_of(part)
-    if len(seen.text) < len(part) or any(mark in seen.lower for mark in _BEGIN_KEYS):
-        return start, end
-    before, behind = max(start, cut - _LINES_CHARS), min(end, cut + _LINES_CHARS)
-    blanks = [at for sign in _BLANKS if (at := text.find(sign, behind, end)) >= 0]
-    return max(start, *(text.rfind(sign, start, before) for sign in _BLANKS)), min([*blanks, end])
-
-
-def _secrets(text: str, start: int, end: int) -> list[tuple[str, int, int]]:
-    """The secrets in a part of a text: what stands for each, and where it begins and ends."""
-    return [
-        (f"<redacted:{found.rule}>", start + found.start, start + found.end)
-        for found in find_secrets(text[start:end])
-        if found.rule != REDACTION_MARKER
+    # Where some characters show nothing, what belongs together stands far apart.
+    if len(seen.text) < len(part) or any(mark in seen.lower for mark in _LONG):
+        start, end = max(0, cut - _KEY_CHARS - _RULE_CHARS), end + _KEY_CHARS
+    # A name may stand before a value that goes on and on.
+    start = _end_before(text, max(0, _end_before(text, start) - _RULE_CHARS // 3))
+    end = _end_behind(text, end)
+    return start, [
+        replace(span, start=start + span.start, end=start + span.end)
+        for span in secret_spans(text[start:end])
     ]
+
+
+def _end_before(text: str, at: int) -> int:
+    start = max(0, at - _ESCAPE_CHARS * _KEY_CHARS)
+    for sign in _ENDS:
+        start = max(start, text.rfind(sign, start, at))
+    return start
+
+
+def _end_behind(text: str, at: int) -> int:
+    end = min(len(text), at + _ESCAPE_CHARS * _KEY_CHARS)
+    for sign in _ENDS:
+        found = text.find(sign, at, end)
+        end = found if found >= 0 else end
+    return end
 
 
 def bounded_arguments(given: Plain) -> tuple[JsonObject, int]:

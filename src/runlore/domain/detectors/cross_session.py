@@ -11,11 +11,13 @@ does not depend on the order in which sessions are added.
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from math import inf
+from operator import attrgetter
 
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.cross_session_fixes import Difference, Fixed, difference, fixes_of
@@ -23,6 +25,7 @@ from runlore.domain.detectors.cross_session_grams import Gram, Shared, Tokens, p
 from runlore.domain.detectors.cross_session_rows import Row, act_of, rows_of, telling_forms
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, seen_in
 from runlore.domain.detectors.mined import MinedRun, Step
+from runlore.domain.detectors.standing import with_standing
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 
@@ -32,6 +35,7 @@ LONG_COMMANDS_MIN = 4
 COMMANDS_MIN = 2
 TELLING_MIN = 2
 FIX_SESSIONS_MIN = 2
+LEAD_STEPS = 2
 # What is held in memory: beyond it the oldest sessions are let go.
 STEPS_HELD_MAX = 200_000
 
@@ -49,7 +53,10 @@ class CrossSession:
     def add(self, session_runs: Sequence[MinedRun]) -> None:
         """Take in the runs of one session, all at once. The same runs again change nothing."""
         for run in session_runs:
-            kept = replace(run, request=None, steps=tuple(step for step in run.steps if not step.is_looking))
+            told = with_standing(run)
+            kept = replace(
+                told, request=None, steps=tuple(step for step in told.steps if not step.is_looking)
+            )
             runs = self._sessions.setdefault(run.session_id, {})
             known = runs.get(run.run_id)
             # A copy of a run may have been made before the run had ended.
@@ -104,7 +111,17 @@ class _Session:
 
     def occurrence(self, steps: tuple[Step, ...]) -> Occurrence:
         run = next(run for run in self.runs if run is not None and run.run_id == steps[-1].run_id)
-        return replace(seen_in(run, steps), provenance=self.conversation.read_by(last_event(steps)))
+        return replace(
+            seen_in(run, steps),
+            provenance=self.conversation.read_by(last_event(steps)),
+            lead=self._lead(steps[0]),
+        )
+
+    def _lead(self, first: Step) -> tuple[Step, ...]:
+        """The steps right before this one in its run."""
+        run = next(run for run in self.runs if run is not None and run.run_id == first.run_id)
+        place = bisect_left(run.steps, first.number, key=attrgetter("number"))
+        return run.steps[max(0, place - LEAD_STEPS) : place]
 
 
 def _known_by(run: MinedRun) -> Iterator[RunId | Copy]:

@@ -2,9 +2,9 @@
 
 A row holds the commands of successful steps that count, one after another, over several inputs of the user
 if need be. A failure ends it, so does a pause of an hour, and so does work that begins behind a commit or a
-push: they close what was done before. Looking around, refused calls and calls of which nothing is known
-neither count nor end it. A step that does the same as the one before it, with other flags or without, is not
-counted again.
+push: they close what was done before. What builds and publishes a version behind its tag goes on with it.
+Looking around, refused calls and calls of which nothing is known neither count nor end it. A step that does
+the same as the one before it, with other flags or without, is not counted again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,6 +77,10 @@ CLOSING = frozenset(
 )
 """What ends a piece of work; behind it only what keeps it goes on with it."""
 KEEPING = frozenset({"git", "gh", "glab", "hub"})
+TAGGING = frozenset({"git tag", "gh release create", "glab release create"})
+"""What makes a version of what was done."""
+SHIPPING = frozenset({"release", "build", "push", "deploy"})
+"""What is done with a version that was made, by its verb."""
 PAUSE_MAX = timedelta(hours=1)
 FORMS_CACHED_MAX = 8_192
 PRINTING = frozenset({"-v", "-vv", "-vvv", "--verbose", "-q", "-qq", "--quiet", "--silent"})
@@ -113,7 +117,18 @@ class _Growing:
         if step.at - self.steps[-1].at > PAUSE_MAX:
             return True
         is_closing = act_of(self.forms[-1][-1]) in CLOSING
-        return is_closing and told[0].partition(" ")[0] not in KEEPING
+        is_kept = told[0].partition(" ")[0] in KEEPING
+        return is_closing and not is_kept and not (_ships(step) and self._has_tag())
+
+    def _has_tag(self) -> bool:
+        """Whether a version was made since the last commit."""
+        for form in (form for step in reversed(self.forms) for form in reversed(step)):
+            act = act_of(form)
+            if act in TAGGING:
+                return True
+            if act == "git commit":
+                return False
+        return False
 
     def add(self, step: Step, told: tuple[str, ...]) -> None:
         if self.forms and _acts(self.forms[-1]) == _acts(told):
@@ -127,6 +142,10 @@ class _Growing:
         if sum(map(len, self.forms)) > 1:
             yield Row(steps=tuple(self.steps), forms=tuple(self.forms))
         self.steps, self.forms = [], []
+
+
+def _ships(step: Step) -> bool:
+    return any(command.verb in SHIPPING and not command.is_looking for command in step.commands)
 
 
 def _acts(forms: tuple[str, ...]) -> tuple[str, ...]:

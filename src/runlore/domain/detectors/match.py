@@ -27,7 +27,8 @@ class Heuristic(StrEnum):
 class Occurrence:
     """One time that the pattern was seen: its steps in order, and what the conversation had read by then.
 
-    For a recovery or a correction the first step is what went wrong and the last one what worked.
+    For a recovery or a correction the first step is what went wrong and the last one what worked. `lead` are
+    the steps of the same run that stood right before the first, and are no part of it.
     """
 
     session_id: SessionId
@@ -36,6 +37,7 @@ class Occurrence:
     steps: tuple[Step, ...]
     provenance: Provenance = TRUSTED
     project_name: str = ""
+    lead: tuple[Step, ...] = ()
 
 
 def seen_in(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:

@@ -59,7 +59,8 @@ class Step:
 
     `commands` are its simple commands in order, without those inside other programs' texts. `error` is the
     line of the output that tells best why it failed. `call` is the id of the call where no other call of any
-    session can have it.
+    session can have it. `before` are the programs that set or edited something since the step before it; the
+    detectors tell them (`standing.py`), and they are not stored.
     """
 
     run_id: RunId
@@ -72,6 +73,7 @@ class Step:
     error: str = ""
     commands: tuple[StepCommand, ...] = ()
     call: str = ""
+    before: tuple[str, ...] = ()
 
     @property
     def is_looking(self) -> bool:

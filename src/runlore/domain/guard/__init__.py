@@ -8,6 +8,6 @@ file, keeps no text, and a finding says which rule spoke and where, never what w
 """
 
 from runlore.domain.guard.finding import Finding
-from runlore.domain.guard.scan import find_secrets, first_secret, redact
+from runlore.domain.guard.scan import find_secrets, first_secret, redact, secret_spans
 
-__all__ = ["Finding", "find_secrets", "first_secret", "redact"]
+__all__ = ["Finding", "find_secrets", "first_secret", "redact", "secret_spans"]

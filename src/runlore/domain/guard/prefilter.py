@@ -15,6 +15,7 @@ from runlore.domain.guard.finding import Finding
 from runlore.domain.guard.providers import SHAPES
 from runlore.domain.guard.shapes import find_shape
 from runlore.domain.guard.structures import (
+    MANIFEST_KIND,
     find_armoured_key,
     find_bearer,
     find_manifest,
@@ -45,7 +46,7 @@ STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
     (find_password_option, ("sshpass", "docker login", "redis-cli", "mysql")),
     (find_signature, ("?sig=", "&sig=", ";sig=", "x-amz-signature=", "x-goog-signature=")),
     (find_phrase, ("mnemonic", "phrase")),
-    (find_manifest, ("kind: secret",)),
+    (find_manifest, (MANIFEST_KIND,)),
 )
 
 

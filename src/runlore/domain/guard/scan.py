@@ -1,6 +1,7 @@
 """The guard itself: find every secret in a text, find one quickly, or replace them all."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from runlore.domain.guard.assignment import find_assignment, identifier_end
 from runlore.domain.guard.decoding import RUN_CHARS_MIN, decoded_texts, unescaped
@@ -9,6 +10,7 @@ from runlore.domain.guard.patterns import compiled
 from runlore.domain.guard.prefilter import hits
 from runlore.domain.guard.providers import OPAQUE_SHAPES
 from runlore.domain.guard.shapes import END, find_opaque
+from runlore.domain.guard.structures import find_manifest, manifest_values
 from runlore.domain.guard.view import View, view_of
 
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
@@ -45,11 +47,46 @@ def redact(text: str) -> tuple[str, int]:
     return "<redacted:unstable>", count
 
 
+def secret_spans(text: str) -> tuple[Finding, ...]:
+    """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself."""
+    now, spans = text, list[Finding]()
+    for _ in range(REDACT_ROUNDS_MAX):
+        secrets = list(_merged(found for found in _findings(now) if found.rule != REDACTION_MARKER))
+        if not secrets:
+            return tuple(spans)
+        spans = list(_merged([*spans, *_before_redaction(secrets, spans)]))
+        now = _replaced(text, spans)
+    return (Finding("unstable", 0, len(text)),)
+
+
+def _before_redaction(findings: Iterable[Finding], spans: Sequence[Finding]) -> Iterator[Finding]:
+    """Where findings stand in the text from which spans were taken out; one that touches the marker of a
+    span has all of the span in it."""
+    markers: list[int] = []
+    shift = 0
+    for span in spans:
+        markers.append(span.start + shift)
+        shift += len(_marker(span)) - (span.end - span.start)
+    for found in findings:
+        first, last = bisect_right(markers, found.start) - 1, bisect_left(markers, found.end) - 1
+        start, end = found.start, found.end
+        if first >= 0:
+            behind = start - markers[first] - len(_marker(spans[first]))
+            start = spans[first].end + behind if behind >= 0 else spans[first].start
+        if last >= 0:
+            end = spans[last].end + max(0, end - markers[last] - len(_marker(spans[last])))
+        yield Finding(found.rule, start, end)
+
+
+def _marker(finding: Finding) -> str:
+    return f"<redacted:{finding.rule}>"
+
+
 def _replaced(text: str, findings: Iterable[Finding]) -> str:
     parts: list[str] = []
     done = 0
     for finding in findings:
-        parts += text[done : finding.start], f"<redacted:{finding.rule}>"
+        parts += text[done : finding.start], _marker(finding)
         done = finding.end
     return "".join([*parts, text[done:]])
 
@@ -64,13 +101,17 @@ def _findings(text: str) -> Iterator[Finding]:
 
 
 def _findings_in(view: View) -> Iterator[Finding]:
-    named = 0
+    named = read = 0
     for detector, start, end in hits(view.lower):
         if detector is find_assignment:
             # One name may have several known words in it, as in `auth_token_key`.
             if start < named:
                 continue
             named = identifier_end(view.data, end)
+        elif detector is find_manifest:
+            values, read = manifest_values(view, start, read)
+            yield from values
+            continue
         finding = detector(view, start, end)
         if finding is not None:
             yield finding

@@ -18,6 +18,7 @@ from runlore.domain.guard.vocabulary import CREDENTIAL_NOUNS
 KEY_CHARS_MAX = 16_384
 COMMAND_CHARS_MAX = 400
 MANIFEST_CHARS_MAX = 1_000
+MANIFEST_KIND = "kind: secret"
 BEARER_CHARS_MIN = 12
 PASSWORD_CHARS_MIN = 3
 
@@ -43,10 +44,8 @@ PASSWORD_OPTION = (
 )
 SIGNATURE = rb"(?:[?&;]sig=|(?i:x-(?:amz|goog)-signature=))([A-Za-z0-9%+/_-]{40,512})"
 PHRASE = rb"(?i:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})"
-MANIFEST = (
-    rb"\n[ \t]*(?:data|stringData):[ \t]*\n(?:[ \t]+[\w.-]+:[^\n]*\n){0,8}?"
-    rb"[ \t]+[\w.-]+:[ \t]*[\"']?([^\s\"'{}<>$|]{6,256})"
-)
+MANIFEST_HEAD = rb"\n([ \t]*)(?:data|stringData):[ \t\r]*\n"
+MANIFEST_ROW = rb"\n([ \t]*)(?:[\w.-]+:[ \t]*[\"']?([^\s\"'{}<>$|]{6,})|[^ \t\n])"
 
 
 def find_marker(view: View, start: int, end: int) -> Finding | None:
@@ -143,18 +142,39 @@ def find_phrase(view: View, start: int, _end: int) -> Finding | None:
     return Finding("seed-phrase", match.start(1), match.end(1)) if match else None
 
 
-def find_manifest(view: View, start: int, end: int) -> Finding | None:
-    """The data of a Kubernetes manifest of kind Secret."""
+def find_manifest(view: View, start: int, _end: int) -> Finding | None:
+    """The first value in the data of a Kubernetes manifest of kind Secret."""
+    return next(iter(manifest_values(view, start, 0)[0]), None)
+
+
+def manifest_values(view: View, start: int, done: int) -> tuple[list[Finding], int]:
+    """Every value of the manifest that says at `start` what kind it is, and how far it has been read now.
+
+    What stands before `done` was read for another manifest: no row is read twice.
+    """
+    end = start + len(MANIFEST_KIND)
+    found: list[Finding] = []
     if view.lower[end : end + 1].isalnum():
-        return None
-    match = compiled(MANIFEST).search(view.data, max(0, start - MANIFEST_CHARS_MAX), end + MANIFEST_CHARS_MAX)
-    return _password_in(view, match, rule="kubernetes-secret")
+        return found, done
+    done = max(done, start - MANIFEST_CHARS_MAX)
+    while head := compiled(MANIFEST_HEAD).search(view.data, done, end + MANIFEST_CHARS_MAX):
+        indent = head.end(1) - head.start(1)
+        done = head.end() - 1
+        for row in compiled(MANIFEST_ROW).finditer(view.data, done, done + KEY_CHARS_MAX):
+            if row.end(1) - row.start(1) <= indent:
+                break
+            done = row.end()
+            value = _password_in(view, row, rule="kubernetes-secret", group=2) if row.end(2) > 0 else None
+            found += [value] if value else []
+    return found, done
 
 
-def _password_in(view: View, match: Match | None, rule: str = "command-password") -> Finding | None:
-    if match is None or not _is_password(view.text[match.start(1) : match.end(1)].strip("\"'")):
+def _password_in(
+    view: View, match: Match | None, rule: str = "command-password", *, group: int = 1
+) -> Finding | None:
+    if match is None or not _is_password(view.text[match.start(group) : match.end(group)].strip("\"'")):
         return None
-    return Finding(rule, match.start(1), match.end(1))
+    return Finding(rule, match.start(group), match.end(group))
 
 
 def _is_password(text: str) -> bool:

@@ -19,6 +19,7 @@ from runlore.domain.suggesting.passes import CHECKS, verbs_of
 from runlore.domain.suggesting.purposes import purpose_of
 
 BESIDE_MAX = 3
+BESIDE_SEEN_MAX = 3
 
 
 def is_beside(match: Match, written: Written) -> bool:
@@ -26,6 +27,13 @@ def is_beside(match: Match, written: Written) -> bool:
     commands = _done(written)
     is_single = match.heuristic is Heuristic.REPEATED_ACTION and len(written.units) == 1
     return is_single and len(commands) == 1 and checks_one_place(commands[0])
+
+
+def is_of_file_at_hand(match: Match, written: Written) -> bool:
+    """Whether one session checked its files over and over: that says what was worked on, and no more. Tests
+    are another thing: which of them to run is worth knowing."""
+    is_told_once = len({occurrence.session_id for occurrence in match.occurrences}) == 1
+    return is_told_once and is_beside(match, written) and _checked(written) != "test"
 
 
 def can_take(written: Written) -> bool:
@@ -70,6 +78,11 @@ def in_order(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
             ),
         )
     )
+
+
+def _checked(check: Written) -> str:
+    purpose = purpose_of(_done(check)[0])
+    return purpose.verb if purpose else ""
 
 
 def _when(check: Written) -> str:

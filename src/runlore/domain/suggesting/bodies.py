@@ -11,19 +11,20 @@ from runlore.domain.excerpt import excerpt
 from runlore.domain.project import project_name
 from runlore.domain.suggesting.changes import word_changes
 from runlore.domain.suggesting.condensing import form_of
-from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggesting.everyday import task_of
 from runlore.domain.suggesting.fixes import is_fix, is_not_there
 from runlore.domain.suggesting.goals import goal_of
-from runlore.domain.suggesting.harm import takes_away
+from runlore.domain.suggesting.harm import loosens, takes_away
+from runlore.domain.suggesting.leaving import left_out, settings_told
 from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell, visible
 from runlore.domain.suggesting.momentary import is_focused
 from runlore.domain.suggesting.parameters import Written
-from runlore.domain.suggesting.passes import is_lister, is_pipeline, only_looks
+from runlore.domain.suggesting.passes import is_lister, is_pipeline
 from runlore.domain.suggesting.private import without_machine, without_person
 from runlore.domain.suggesting.purposes import purpose_of
 from runlore.domain.suggesting.settings import folders_to_make, has_throw_away_setting
+from runlore.domain.suggesting.verifying import checking_places
 from runlore.domain.suggestion import Trigger
 
 COMMAND_LINES_MAX = 20
@@ -75,9 +76,9 @@ def _overview(match: Match, written: Written, *, times: int, sessions: int) -> I
     yield _what(match, written)
     yield ""
     yield _seen(match, times=times, sessions=sessions)
-    if written.left_out and match.heuristic in PROCEDURES:
+    for sentence in left_out(match, written):
         yield ""
-        yield "What only served the moment (edits, commits, scripts made up for once) is left out."
+        yield sentence
     if written.parameters:
         yield ""
         yield "Fill in:"
@@ -115,7 +116,9 @@ def _what(match: Match, written: Written) -> str:
     steps, goal = len(written.core), goal_of(commands)
     if steps < BEFORE_AND_AFTER:
         return f"Run {_names(commands)}."
+    more = len(written.lines) - steps
     told = f"A procedure to {goal}, in {steps} steps" if goal else f"A procedure of {steps} steps"
+    told = f"{told} and {more} where called for" if more else told
     return f"{told}: {_names(commands)}."
 
 
@@ -162,6 +165,11 @@ def _steps(match: Match, written: Written) -> Iterator[str]:
     if is_fix(match):
         yield from _fix(written)
         return
+    settings = list(settings_told(match, written))
+    for place, setting in settings:
+        when = f"Before step {place + 1}" if place else "Before you begin"
+        yield f"{when}: {code_span(_short(setting))}"
+        yield ""
     for place, command in enumerate(written.commands[: limits.SUGGESTION_COMMANDS_MAX]):
         note = written.note(place)
         yield from _numbered(place + 1, command, before=f"{note}: " if note else "")
@@ -212,10 +220,22 @@ def _pitfalls(match: Match, written: Written) -> Iterator[str]:
         yield f"- {line}"
     if is_fix(match) and _names_folders(written):
         yield "- The folders that its settings name have to be there before."
-    for command in () if is_fix(match) else filter(takes_away, _commands(written)):
-        yield f"- {code_span(_short(command.text))} takes away what cannot be had back: look at it first."
-    if not told:
+    warned = list(dict.fromkeys(_warnings(match, written)))
+    for warning in warned:
+        yield f"- {warning}"
+    if not told and not (warned and len(written.commands) == 1):
         yield f"- {_unfailed(match, written)}"
+
+
+def _warnings(match: Match, written: Written) -> Iterator[str]:
+    """Steps that take something away or open it to everybody, as they are told."""
+    first = 1 if is_fix(match) else 0
+    for line, command in list(zip(written.lines, written.commands, strict=True))[first:]:
+        told = code_span(_short(command))
+        if any(map(takes_away, line.commands)):
+            yield f"{told} takes away what cannot be had back: look at it first."
+        elif any(map(loosens, line.commands)):
+            yield f"{told} lets everybody write there: look for what is really needed first."
 
 
 def _names_folders(written: Written) -> bool:
@@ -232,20 +252,19 @@ def _failure(step: Step) -> str:
 
 
 def _unfailed(match: Match, written: Written) -> str:
+    """What is to be done about failures where none is among the evidence. What failed around it is not known,
+    so nothing is said about that."""
     steps = [step for occurrence in match.occurrences for step in occurrence.steps]
     unknown = sum(step.outcome is not Outcome.SUCCEEDED for step in steps)
-    seen = (
-        f"{len(steps)} call{'s' if len(steps) > 1 else ''}{f'; {unknown} told no result' if unknown else ''}"
-    )
+    told = f" {unknown} of {len(steps)} calls told no result." if unknown else ""
     if len(written.commands) == 1:
-        return f"It did not fail in what was seen ({seen})."
-    return f"Stop at the first step that fails; none did in what was seen ({seen})."
+        return f"What to do where it fails was not seen.{told}"
+    return f"Stop at the first step that fails.{told}"
 
 
 def _verification(match: Match, written: Written) -> Iterator[str]:
-    core = [] if is_fix(match) else [at for at in range(len(written.lines)) if not written.note(at)]
-    checking = [at for at in core if _is_check(written.lines[at])] or core[-1:] or [len(written.lines) - 1]
-    last = checking[-1]
+    checking = checking_places(written, is_fix=is_fix(match))
+    last = checking[-1] if checking else -1
     pipelines = [place for place, line in enumerate(written.lines) if is_pipeline(line) and not is_fix(match)]
     watched = pipelines[-1] if pipelines and pipelines[-1] > last else None
     if watched is not None and not written.note(watched):
@@ -257,14 +276,10 @@ def _verification(match: Match, written: Written) -> Iterator[str]:
         yield f"After a push: {_watching(written, watched)}"
 
 
-def _is_check(line: Line) -> bool:
-    """Whether a line says if something is as it should be."""
-    purposes = [purpose for command in line.commands if (purpose := purpose_of(command))]
-    is_listing = only_looks(line) and any(purpose.verb == "format" for purpose in purposes)
-    return is_listing or any(purpose.checks for purpose in purposes)
-
-
 def _should(written: Written, checking: Sequence[int]) -> Iterator[str]:
+    if not checking:
+        yield "Look whether what was to go is gone, and nothing else."
+        return
     listing = [at for at in checking if all(map(is_lister, written.lines[at].commands))]
     texts = [_bounded(written.commands[at]) for at in checking if at not in listing]
     told = [code_span(text) for text in dict.fromkeys(texts) if "\n" not in text][-CHECKS_TOLD_MAX:]

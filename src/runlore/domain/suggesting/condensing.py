@@ -6,6 +6,7 @@ files, edits, and scripts that were made up for once are left out, unless nothin
 row the calls stay as they are.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.lines import PIPES, Line
 from runlore.domain.suggesting.momentary import is_momentary
-from runlore.domain.suggesting.purposes import console_words, is_trying, purpose_of
+from runlore.domain.suggesting.purposes import Purpose, console_words, is_trying, purpose_of
 
 Key = tuple[str, ...]
 # A row that is no longer than this is told as it is: there is nothing to be made shorter.
@@ -42,6 +43,7 @@ _RUNNING = frozenset(
     ("systemctl", "service", "supervisorctl", "launchctl", "docker", "docker-compose", "podman", "kubectl",
      "helm")
 )  # fmt: skip
+_VERSION = re.compile(r"v?\d{1,6}(?:\.\d{1,6}){1,3}(?:[-+.]?[a-z]{1,8}[.\d]{0,12})?")
 _KEPT_KINDS = frozenset({CommandKind.WORK, CommandKind.MOVING})
 
 
@@ -92,7 +94,12 @@ def condensed(lines: Sequence[Line]) -> Condensed:
             return Condensed(units=units_of(kept), left_out=len(told) - len(kept))
         return Condensed(units=tuple(Unit(lines=(line,)) for line in kept), left_out=len(told) - len(kept))
     split = [part for line in lines for part in parts_of(line)]
-    meant = [part for part in split if _is_meant(part) and not _is_of_the_moment(part)]
+    is_release = any(purpose.verb == "release" for part in split for purpose in _purposes(part))
+    meant = [
+        part
+        for part in split
+        if (_is_meant(part) or (is_release and _names_version(part))) and not _is_of_the_moment(part)
+    ]
     kept = _with_changes(split, meant) if len(units_of(meant)) > 1 else split
     return Condensed(units=units_of(kept), left_out=len(split) - len(kept))
 
@@ -248,7 +255,16 @@ def _is_of_the_moment(line: Line) -> bool:
 
 
 def _is_meant(line: Line) -> bool:
-    return any(purpose_of(command) for command in line.commands)
+    return any(True for _ in _purposes(line))
+
+
+def _purposes(line: Line) -> Iterator[Purpose]:
+    return (purpose for command in line.commands if (purpose := purpose_of(command)))
+
+
+def _names_version(line: Line) -> bool:
+    """Whether a line is given a version: before a release that is where it is written down."""
+    return any(_VERSION.fullmatch(value) for command in line.commands for value in command.values)
 
 
 def _is_once(command: StepCommand) -> bool:

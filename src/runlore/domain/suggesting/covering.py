@@ -8,8 +8,9 @@ one with more points stays. What a toolchain does by default is suggested once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from runlore.domain.detectors.cross_session_rows import PRINTING
+from runlore.domain.detectors.cross_session_rows import FORMS_CACHED_MAX, PRINTING
 from runlore.domain.detectors.match import Heuristic
 
 STRENGTH = (
@@ -61,33 +62,8 @@ class Found:
     projects: frozenset[str] = frozenset()
 
 
-def kept(found: Sequence[Found]) -> tuple[Found, ...]:
-    """Those that nothing stronger covers, the strongest first."""
-    return tuple(one for one, _ in told_by(found))
-
-
-def told_by(found: Sequence[Found]) -> tuple[tuple[Found, tuple[Found, ...]], ...]:
-    """Those that nothing stronger covers, the strongest first, each with those that it covers."""
-    chosen: dict[str, tuple[Found, list[Found]]] = {}
-    by_form: dict[str, list[Found]] = {}
-    for one in sorted(found, key=_strength):
-        # Those that say what a toolchain does by default are compared too.
-        forms = {*map(bare, one.forms), default_toolchain(one.forms)} - {""}
-        rivals = {other.pattern: other for form in sorted(forms) for other in by_form.get(form, ())}
-        # Another heuristic may have found the very same.
-        covering = (
-            one if one.pattern in chosen else next((o for o in rivals.values() if covers(o, one)), None)
-        )
-        if covering is not None:
-            chosen[covering.pattern][1].append(one)
-            continue
-        chosen[one.pattern] = (one, [])
-        for form in forms:
-            by_form.setdefault(form, []).append(one)
-    return tuple((one, tuple(covered)) for one, covered in chosen.values())
-
-
-def _strength(one: Found) -> tuple[object, ...]:
+def strength(one: Found) -> tuple[object, ...]:
+    """By what the stronger of two is told: it comes first."""
     order = STRENGTH.index(one.heuristic)
     return order, -one.points, len(one.forms), one.pattern, one.forms, one.is_fix, sorted(one.projects)
 
@@ -98,7 +74,7 @@ def covers(stronger: Found, weaker: Found) -> bool:
         return True
     if stronger.is_fix or weaker.is_fix:
         return stronger.is_fix and weaker.is_fix and _is_same_fix(stronger.forms, weaker.forms)
-    ours, theirs = set(map(_said, stronger.forms)), set(map(_said, weaker.forms))
+    ours, theirs = said_by(stronger), said_by(weaker)
     if ours == theirs or _is_told_by_default(stronger, weaker):
         return True
     if not {stronger.heuristic, weaker.heuristic} <= PROCEDURES:
@@ -107,13 +83,18 @@ def covers(stronger: Found, weaker: Found) -> bool:
     return _contains(stronger, ours, weaker, theirs=theirs)
 
 
-def _contains(stronger: Found, ours: set[str], weaker: Found, *, theirs: set[str]) -> bool:
+def _contains(stronger: Found, ours: frozenset[str], weaker: Found, *, theirs: frozenset[str]) -> bool:
     """Whether one procedure tells another. Of different projects only what several sessions show does: what
     one project needs besides is its own."""
     is_same_place = weaker.projects <= stronger.projects
     if theirs <= ours:
         return is_same_place or stronger.heuristic is Heuristic.CROSS_SESSION
     return is_same_place and len(ours & theirs) / len(ours | theirs) >= ALIKE_SHARE
+
+
+def said_by(one: Found) -> frozenset[str]:
+    """What its forms do, however much they print of it."""
+    return frozenset(map(_said, one.forms))
 
 
 def _is_same_fix(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -135,17 +116,20 @@ def default_toolchain(forms: Sequence[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
+@lru_cache(FORMS_CACHED_MAX)
 def _toolchain(form: str) -> str:
     """Of which toolchain a form is an everyday command: `go test` is, `go test -race` is not."""
     flags = {word for word in form.split() if word.startswith("-")}
     return DEFAULTS.get(bare(form), "") if flags <= _EVERYDAY_FLAGS else ""
 
 
+@lru_cache(FORMS_CACHED_MAX)
 def bare(form: str) -> str:
     """A form without its flags."""
     return " ".join(word for word in form.split() if not word.startswith(("-", "<")))
 
 
+@lru_cache(FORMS_CACHED_MAX)
 def _said(form: str) -> str:
     """A form without what only says how much is printed: with and without `-v` it is the same thing to do,
     with and without `-race` it is not."""

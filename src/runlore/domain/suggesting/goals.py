@@ -33,10 +33,14 @@ def goal_of(commands: Sequence[StepCommand]) -> str:
     done = [command for command in commands if command.kind is CommandKind.WORK]
     purposes = [purpose_of(command) for command in done if not is_passing(command) or purpose_of(command)]
     verbs = {purpose.verb for purpose in purposes if purpose}
+    is_sent = any(purpose_of(command) is PURPOSES["push"] and command.topic != "git" for command in done)
+    if is_sent and "restart" in verbs and verbs.isdisjoint(_FIRST[: _FIRST.index("restart")]):
+        # What is restarted behind a push runs what was pushed.
+        return PURPOSES["deploy"].goal
     first = next((PURPOSES[verb].goal for verb in _FIRST if verb in verbs), "")
     if first:
         return first
-    if any(purpose_of(command) is PURPOSES["push"] and command.topic != "git" for command in done):
+    if is_sent:
         return PUBLISHED
     checks = verbs & _CHECKING
     if all(purposes) and checks and verbs <= _CHECKING | _BESIDE:

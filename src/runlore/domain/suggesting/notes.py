@@ -8,7 +8,7 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Match
 from runlore.domain.suggesting.covering import bare
 from runlore.domain.suggesting.lines import Line
-from runlore.domain.suggesting.parameters import Written
+from runlore.domain.suggesting.parameters import COMMITTED, Written
 from runlore.domain.suggesting.passes import CHECKS, only_looks, verbs_of
 
 SENDING = {
@@ -19,7 +19,7 @@ SENDING = {
 }
 """What sends checked work out, in the order in which it is done, and when it is done."""
 MENDING = "Where it lists any"
-COMMITTED = "After committing"
+_TAG = "git tag"
 _PROPOSING = frozenset({"git push", "gh pr create", "glab mr create"})
 _COMMIT = "git commit"
 
@@ -29,7 +29,11 @@ def noted(written: Written, match: Match) -> Written:
     notes = [written.note(place) for place in range(len(written.lines))]
     _mend(written.lines, notes)
     if _leaves_commits_out(written, match):
-        _send(written.lines, notes)
+        tagged = next((at for at, line in enumerate(written.lines) if _tags(line)), None)
+        if tagged is not None and not notes[tagged] and _is_committed_before_tag(match):
+            notes[tagged] = COMMITTED
+        else:
+            _send(written.lines, notes)
     return replace(written, notes=tuple(notes)) if any(notes) else written
 
 
@@ -58,6 +62,19 @@ def _leaves_commits_out(written: Written, match: Match) -> bool:
         return False
     steps = (step for occurrence in match.occurrences for step in occurrence.steps)
     return any(command.form.startswith(_COMMIT) for step in steps for command in step.commands)
+
+
+def _tags(line: Line) -> bool:
+    return any(act_of(command.form) == _TAG for command in line.commands if not command.is_looking)
+
+
+def _is_committed_before_tag(match: Match) -> bool:
+    """Whether a commit stood before the tag the last time that there were both."""
+    for occurrence in reversed(match.occurrences):
+        acts = [act_of(command.form) for step in occurrence.steps for command in step.commands]
+        if _TAG in acts and _COMMIT in acts:
+            return acts.index(_COMMIT) < acts.index(_TAG)
+    return False
 
 
 def _send(lines: Sequence[Line], notes: list[str]) -> None:

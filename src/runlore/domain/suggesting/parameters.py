@@ -5,7 +5,7 @@ differs is named by the flag before it, by where it stands, or by what it looks 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.excerpt import excerpt
+from runlore.domain.suggesting.agreeing import Part, Values, agreeing
 from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern, units_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.lines import Line, lines_of
@@ -25,6 +26,9 @@ from runlore.domain.suggesting.settings import entered, without_throw_away_setti
 from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_setting, name_of_value
 from runlore.domain.suggesting.words import words_of
 from runlore.domain.suggestion import Parameter
+
+COMMITTED = "After committing"
+"""The note of a step that is always done, and only behind commits that are not told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +53,27 @@ class Written:
     @property
     def core(self) -> tuple[Line, ...]:
         """The lines of what is always done."""
-        return tuple(line for place, line in enumerate(self.lines) if not self.note(place))
+        return tuple(line for place, line in enumerate(self.lines) if self.is_always(place))
+
+    def is_always(self, place: int) -> bool:
+        """Whether a step is done every time, be it after something that is not told."""
+        return self.note(place) in ("", COMMITTED)
 
 
 @dataclass
 class _Naming:
     """The parameters so far: the same values at two places are one parameter."""
 
-    names: dict[tuple[str, ...], str] = field(default_factory=dict)
+    names: dict[Values, str] = field(default_factory=dict)
+    parts: Mapping[Values, Part] = field(default_factory=dict)
+    wanted: dict[Values, str] = field(default_factory=dict)
+
+    def told(self, values: Values, wanted: str) -> str:
+        """The parameter as it is written, with what is the same around it every time."""
+        self.wanted.setdefault(values, wanted)
+        if part := self.parts.get(values):
+            return f"{part.before}<{self.name(part.values, part.name)}>{part.after}"
+        return f"<{self.name(values, wanted)}>"
 
     def name(self, values: tuple[str, ...], wanted: str) -> str:
         # One value is the same value however often it was given.
@@ -117,6 +134,10 @@ def told_units(units: Sequence[Unit], *, left_out: int = 0, notes: Sequence[str]
     naming = _Naming()
     units = units[: limits.SUGGESTION_COMMANDS_MAX]
     lines = tuple(_usual(unit.lines) for unit in units)
+    for line, unit in zip(lines, units, strict=True):
+        _told(line, unit.lines, naming)
+    # What a value is made of may stand behind it, so all of them are known before any is written.
+    naming = _Naming(parts=agreeing(naming.wanted))
     commands = tuple(_told(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
     return Written(
         commands=commands,
@@ -269,6 +290,6 @@ def _telling(names: Iterable[str]) -> str:
 def _replaced(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
     told, at = [], 0
     for one in replaced:
-        told += [text[at : one.start], f"{one.before}<{naming.name(one.values, one.name)}>"]
+        told += [text[at : one.start], f"{one.before}{naming.told(one.values, one.name)}"]
         at = one.end
     return "".join([*told, text[at:]])

@@ -15,7 +15,7 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Outcome, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
-from runlore.domain.suggesting.condensing import key_of
+from runlore.domain.suggesting.condensing import form_of, key_of
 from runlore.domain.suggesting.covering import PROCEDURES, default_toolchain
 from runlore.domain.suggesting.everyday import is_plain, task_of
 from runlore.domain.suggesting.fixes import (
@@ -27,7 +27,7 @@ from runlore.domain.suggesting.fixes import (
     is_same_check,
     likeness,
 )
-from runlore.domain.suggesting.harm import goes_around, takes_away
+from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.momentary import is_momentary, is_own
 from runlore.domain.suggesting.parameters import Written
@@ -91,8 +91,12 @@ def _against(match: Match, written: Written) -> Iterator[ScorePart]:
         yield ScorePart(reason="it goes around what the project has set up", points=-30)
     if is_fix(match):
         between = [command for line in written.lines[1:] for command in line.commands]
-        if any(map(takes_away, between)):
-            yield ScorePart(reason="it takes something away without a look at it", points=-60)
+        if any(map(loosens, between)):
+            yield ScorePart(reason="it lets everybody write", points=-100)
+        elif any(map(takes_away, between)):
+            is_asked = match.heuristic is Heuristic.USER_CORRECTION
+            reason = "it takes something away without a look at it"
+            yield ScorePart(reason=reason, points=-60 if is_asked else -100)
         return
     pipelines = [line for line in written.lines if is_pipeline(line)]
     sends = any(command.verb == "push" for command in commands)
@@ -178,9 +182,11 @@ def _condensed(match: Match, written: Written) -> Iterator[ScorePart]:
     steps = len(set(forms))
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     is_alone = match.heuristic is Heuristic.MULTI_STEP
+    own = {form_of(command) for command in _done(written) if not _is_sending(command)}
+    is_little = steps < WHOLE_STEPS or len(own) < 2
     if steps < 2:
         yield ScorePart(reason="it comes to one command", points=-40)
-    elif steps < WHOLE_STEPS and written.left_out and is_alone and sessions == 1:
+    elif is_little and written.left_out and is_alone and sessions == 1:
         yield ScorePart(reason="one session shows it, and most of that served the moment", points=-60)
     elif steps == 2 and (default_toolchain(forms) or (is_alone and is_plain(_done(written)))):
         few = sessions < PAIR_SESSIONS

@@ -6,19 +6,28 @@ from dataclasses import dataclass, replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
-from runlore.domain.suggesting.beside import BESIDE_MAX, can_take, in_order, is_beside, with_checks
+from runlore.domain.suggesting.beside import (
+    BESIDE_MAX,
+    BESIDE_SEEN_MAX,
+    can_take,
+    in_order,
+    is_beside,
+    is_of_file_at_hand,
+    with_checks,
+)
 from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
-from runlore.domain.suggesting.covering import PROCEDURES, Found, told_by
+from runlore.domain.suggesting.covering import PROCEDURES, Found
 from runlore.domain.suggesting.fixes import is_fix, of_one_cause
 from runlore.domain.suggesting.markdown import visible
 from runlore.domain.suggesting.naming import free_name, wanted_names
 from runlore.domain.suggesting.notes import noted
 from runlore.domain.suggesting.parameters import Written, written
 from runlore.domain.suggesting.private import without_person
+from runlore.domain.suggesting.rivals import told_by
 from runlore.domain.suggesting.scoring import SCORE_MIN, scored
-from runlore.domain.suggesting.uniting import united
+from runlore.domain.suggesting.uniting import places_of, united
 from runlore.domain.suggesting.variants import Variant, families, merged
-from runlore.domain.suggesting.weighing import WEIGHED, Told, is_said_better, known_projects
+from runlore.domain.suggesting.weighing import WEIGHED, Told, is_said_better, known_projects, own_procedures
 from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
 from runlore.domain.taint import Provenance, inherited
@@ -77,7 +86,7 @@ class _Draft:
 
     @property
     def projects(self) -> frozenset[str]:
-        return Variant(match=self.match, points=0).projects
+        return places_of(self.match.occurrences)
 
     @property
     def found(self) -> Found:
@@ -90,7 +99,7 @@ class _Draft:
             forms=forms,
             points=self.score.points,
             is_fix=is_fix(self.match),
-            projects=frozenset(occurrence.project for occurrence in self.match.occurrences),
+            projects=self.projects,
         )
 
 
@@ -130,17 +139,21 @@ def _with_checks(drafts: Sequence[_Draft]) -> list[_Draft]:
     """The drafts, single checks of a project as steps of its procedure."""
     ordered = sorted(drafts, key=_order)
     taking = [draft for draft in ordered if draft.is_procedure and can_take(draft.written)]
+    in_project: dict[str, list[int]] = {}
+    for at, draft in enumerate(taking):
+        for project in draft.projects:
+            in_project.setdefault(project, []).append(at)
     taken: dict[int, list[_Draft]] = {}
     told: list[_Draft] = []
     for draft in ordered:
         place = None
         if is_beside(draft.match, draft.written):
-            here = (at for at, other in enumerate(taking) if draft.projects & other.projects)
+            here = sorted({at for project in draft.projects for at in in_project.get(project, ())})
             place = next((at for at in here if len(taken.get(at, ())) < BESIDE_MAX), None)
-        if place is None:
-            told.append(draft)
-        else:
+        if place is not None:
             taken.setdefault(place, []).append(draft)
+        elif not is_of_file_at_hand(draft.match, draft.written):
+            told.append(draft)
     by_match = {id(taking[place].match): checks for place, checks in taken.items()}
     return [
         _taking(draft, by_match[id(draft.match)]) if id(draft.match) in by_match else draft for draft in told
@@ -148,9 +161,10 @@ def _with_checks(drafts: Sequence[_Draft]) -> list[_Draft]:
 
 
 def _taking(draft: _Draft, checks: Sequence[_Draft]) -> _Draft:
-    """A procedure with single checks. The latest time of each stays as evidence for it."""
-    shown = [replace(check.match, occurrences=check.match.occurrences[-1:]) for check in checks]
-    room = limits.SUGGESTION_EVIDENCE_MAX - len(shown)
+    """A procedure with single checks. The latest times of each stay as evidence for it: what it was given
+    differs between them."""
+    shown = [replace(check.match, occurrences=check.match.occurrences[-BESIDE_SEEN_MAX:]) for check in checks]
+    room = limits.SUGGESTION_EVIDENCE_MAX - sum(len(match.occurrences) for match in shown)
     if draft.is_merged:
         _, latest, text = merged(draft.family, room=room)
     else:
@@ -178,13 +192,13 @@ def _patterns(covered: Iterable[Found]) -> frozenset[str]:
 def _worth_saying(drafts: Sequence[_Draft], found: Sequence[Match]) -> list[_Draft]:
     """Without what a project that is known well enough has better."""
     known = known_projects(found)
-    procedures = [Told.of(draft.match, draft.written) for draft in drafts if draft.is_procedure]
+    better = own_procedures(Told.of(draft.match, draft.written) for draft in drafts if draft.is_procedure)
     return [
         draft
         for draft in drafts
         if is_fix(draft.match)
         or draft.match.heuristic not in WEIGHED
-        or not is_said_better(Told.of(draft.match, draft.written), procedures, known)
+        or not is_said_better(Told.of(draft.match, draft.written), better, known)
     ]
 
 
@@ -267,7 +281,7 @@ def _raw(match: Match) -> Iterator[str]:
         yield match.request.text
     for occurrence in match.occurrences:
         yield from (occurrence.project, occurrence.project_name)
-        for step in occurrence.steps:
+        for step in (*occurrence.lead, *occurrence.steps):
             yield step.text
             # Programs colour what they print.
             yield _COLOUR.sub("", step.error)

@@ -1,9 +1,11 @@
-"""Unites what was found of the same pattern: every occurrence once, the latest last."""
+"""Unites what was found of the same pattern: every occurrence once, the latest last. Says where it was."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of
+
+UNKNOWN_IN = "session "
 
 
 def united(matches: Iterable[Match]) -> tuple[Match, ...]:
@@ -13,6 +15,12 @@ def united(matches: Iterable[Match]) -> tuple[Match, ...]:
         if any(occurrence.steps for occurrence in match.occurrences):
             found.setdefault((match.heuristic, match.pattern), []).append(match)
     return tuple(_one(found[key]) for key in sorted(found, key=lambda key: (key[0].value, key[1])))
+
+
+def places_of(occurrences: Iterable[Occurrence]) -> frozenset[str]:
+    """The projects where something was seen. Of a session whose project is not known only the session is: two
+    such sessions may be of two projects."""
+    return frozenset(each.project or f"{UNKNOWN_IN}{each.session_id}" for each in occurrences)
 
 
 def _one(matches: list[Match]) -> Match:

@@ -1,6 +1,7 @@
 """What a value is called: by the flag before it, by its place, by what it looks like."""
 
 import re
+from collections.abc import Sequence
 
 from runlore.domain.detectors.mined import StepCommand
 
@@ -31,6 +32,10 @@ _PACKAGERS = frozenset(
 _BRANCHING = frozenset({"checkout", "switch", "push", "pull", "merge", "rebase", "branch", "fetch"})
 _IMAGING = frozenset({"pull", "push", "run", "tag", "rmi", "save", "inspect"})
 _CONTAINING = frozenset({"exec", "logs", "stop", "start", "restart", "rm", "kill", "attach"})
+_ENVIRONMENTS = frozenset(
+    ("prod", "production", "staging", "stage", "dev", "develop", "development", "test", "testing", "qa",
+     "uat", "preprod", "preview", "sandbox", "demo", "live", "local", "int", "integration", "canary", "beta")
+)  # fmt: skip
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:", re.IGNORECASE)
 _VERSION = re.compile(r"^v?\d+(?:\.\d+)+(?:[-+.][\w.]+)?$")
 _NUMBER = re.compile(r"^[-+]?\d+(?:\.\d+)?$")
@@ -49,6 +54,14 @@ def name_of_value(command: StepCommand, value: str, *, flag: str = "", place: in
         if len(flag) > 2 and (slug := "-".join(_WORD.findall(flag.lower()))[:NAME_CHARS_MAX].strip("-")):
             return slug
     return _by_look_first(value) or _by_place(program, subcommand, value, place) or _by_look(value)
+
+
+def name_of_look(values: Sequence[str]) -> str:
+    """What values are called that stand in others: by what they look like alone."""
+    if all(value.lower() in _ENVIRONMENTS for value in values):
+        return "env"
+    names = {_by_look_first(value) or _by_look(value) for value in values}
+    return names.pop() if len(names) == 1 else ANY_VALUE
 
 
 def name_of_setting(variable: str) -> str:

@@ -7,7 +7,7 @@ before it, more tests behind it, a push. A project's own steps count, those of i
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runlore.domain import limits
@@ -26,9 +26,10 @@ from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.markdown import code_span
 from runlore.domain.suggesting.momentary import parts_chosen
 from runlore.domain.suggesting.notes import SENDING, sent_by
+from runlore.domain.suggesting.ordering import in_usual_order
 from runlore.domain.suggesting.parameters import Written, shown_of, told_units
 from runlore.domain.suggesting.passes import CHECKS, is_focused_test, said_of, verbs_of
-from runlore.domain.suggesting.uniting import united
+from runlore.domain.suggesting.uniting import places_of, united
 from runlore.domain.suggesting.words import words_of
 
 SHARED_MIN = 0.5
@@ -52,6 +53,7 @@ _NEW_BRANCH = {
     "git switch": frozenset({"-c", "-C", "--create"}),
 }
 _SENT = frozenset({"push", "review"})
+RELEASE = "release"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +65,8 @@ class Variant:
 
     @property
     def projects(self) -> frozenset[str]:
-        """Where it was seen: the projects, and what people call them. A worktree is another project."""
-        seen = self.match.occurrences
-        called = {f"name {each.project_name}" for each in seen if each.project_name}
-        return frozenset({each.project for each in seen} | called)
+        """Where it was seen. What people call a project proves nothing: two may have one name."""
+        return places_of(self.match.occurrences)
 
 
 @dataclass(kw_only=True)
@@ -112,13 +112,14 @@ def _with_elsewhere(found: Sequence[Family], elsewhere: Iterable[Variant]) -> li
     """The families, each with what does the same in a place of its own; what does something else is alone."""
     told = [list(family.variants) for family in found]
     tools = [{tool for each in family.variants for tool in _tools(each.match)} for family in found]
+    in_project: dict[str, list[int]] = {}
+    for place, family in enumerate(found):
+        for project in family.projects:
+            in_project.setdefault(project, []).append(place)
     for one in elsewhere:
         ours = _tools(one.match) if _is_checking(one.match) else set()
-        fitting = [
-            place
-            for place, family in enumerate(found)
-            if one.projects & family.projects and _is_shared(ours, tools[place])
-        ]
+        here = {place for project in one.projects for place in in_project.get(project, ())}
+        fitting = [place for place in here if _is_shared(ours, tools[place])]
         if fitting:
             # What has steps of the project's own is what is told of it in the end.
             told[min(fitting, key=lambda place: (not _has_own(found[place]), place))].append(one)
@@ -162,30 +163,32 @@ def _tools(match: Match) -> set[str]:
 
 def _joined(families: Iterable[Family]) -> list[Family]:
     found: list[Family] = []
-    by_role: dict[str, dict[int, None]] = {}
+    by_role: dict[tuple[str, str], dict[int, None]] = {}
     for one in families:
-        places = sorted({place for role in one.roles for place in by_role.get(role, ())})
-        place = next((place for place in places if _belongs(one, found[place])), len(found))
+        places = {place for role in one.roles for at in one.projects for place in by_role.get((at, role), ())}
+        place = next((place for place in sorted(places) if _belongs(one, found[place])), len(found))
         if place == len(found):
             found.append(Family(variants=[]))
         found[place].variants += one.variants
         found[place].roles |= one.roles
         found[place].projects |= one.projects
         for role in one.roles:
-            by_role.setdefault(role, {})[place] = None
+            for project in one.projects:
+                by_role.setdefault((project, role), {})[place] = None
     return found
 
 
 def _belongs(one: Family, family: Family) -> bool:
     shared = len(one.roles & family.roles)
-    needed = max(1.0, SHARED_MIN * min(len(one.roles), len(family.roles)))
-    return bool(one.projects & family.projects) and shared >= needed
+    return shared >= max(1.0, SHARED_MIN * min(len(one.roles), len(family.roles)))
 
 
 def roles_of(match: Match) -> set[str]:
-    """The project's own checks in a procedure; empty where it does more than check and send."""
+    """The project's own checks in a procedure, or how it releases; empty where it does something else."""
     lines = _lines(match)
     verbs = {verb for line in lines for verb in verbs_of(line)}
+    if RELEASE in verbs:
+        return {f"{RELEASE} {_role(each)}" for line in lines if _releases(line) for each in _done(line)}
     others = verbs - _CHECKING - _SENT - {"integrate"}
     # What is installed before several checks is for them; before one it may be what is done.
     is_checking = not others or (others == {"install"} and len(verbs & CHECKS) >= SEVERAL)
@@ -204,6 +207,11 @@ def roles_of(match: Match) -> set[str]:
     tasks = {_role(command) for command in own if task_of(command)}
     tools = {_role(command) for command in done}
     return tasks or set(map(_role, own)) or (tools if len(tools) >= SEVERAL else set())
+
+
+def _releases(line: Line) -> bool:
+    """Whether a line makes a version, or brings it to where others get it from."""
+    return bool(verbs_of(line) & {RELEASE, "push"}) and not sent_by(line)
 
 
 def _role(command: StepCommand) -> str:
@@ -257,13 +265,15 @@ def merged(
 def _united(best: Match, matches: Sequence[Match]) -> Match:
     """All occurrences, without those whose steps are part of another: that is one time, and not two."""
     (whole,) = united(replace(match, heuristic=best.heuristic, pattern=best.pattern) for match in matches)
-    by_session: dict[str, list[Occurrence]] = {}
-    for each in whole.occurrences:
-        by_session.setdefault(each.session_id, []).append(each)
+    numbers = [_numbers(each) for each in whole.occurrences]
+    having: dict[tuple[str, int], list[frozenset[int]]] = {}
+    for each, ours in zip(whole.occurrences, numbers, strict=True):
+        for number in ours:
+            having.setdefault((each.session_id, number), []).append(ours)
     standing = tuple(
         each
-        for each in whole.occurrences
-        if not any(_numbers(each) < _numbers(other) for other in by_session[each.session_id])
+        for each, ours in zip(whole.occurrences, numbers, strict=True)
+        if not any(ours < theirs for theirs in having[each.session_id, min(ours)])
     )
     return replace(whole, occurrences=standing)
 
@@ -283,15 +293,10 @@ def _numbers(occurrence: Occurrence) -> frozenset[int]:
 
 @dataclass(kw_only=True)
 class _Step:
-    """One step of all variants: its lines, how often it was done, and where in the row."""
+    """One step of all variants: its lines, and how often it was done."""
 
     lines: list[Line] = field(default_factory=list)
     times: int = 0
-    places: float = 0.0
-
-    @property
-    def place(self) -> float:
-        return self.places / self.times
 
     def unit(self) -> Unit:
         """Its lines as they were written most often."""
@@ -302,22 +307,32 @@ class _Step:
 
 def _written(matches: Sequence[Match]) -> Written:
     steps: dict[str, _Step] = {}
-    own: list[str] = []
-    for number, match in enumerate(matches):
+    rows: list[tuple[list[str], int]] = []
+    for match in matches:
         units = [part for unit in _units(match) for part in _parts(unit)]
         times = len(match.occurrences)
-        for place, unit in enumerate(units):
-            key = _step_of(unit.line)
-            step = steps.setdefault(key, _Step())
+        for unit in units:
+            step = steps.setdefault(_step_of(unit.line), _Step())
             step.lines += unit.lines
             step.times += times
-            step.places += times * place / max(1, len(units) - 1)
-            if number == 0:
-                own.append(key)
-    total = sum(len(match.occurrences) for match in matches)
-    core = _core(steps, dict.fromkeys(own), total)
-    told = [*_before(steps), *((key, "") for key in core), *_behind(steps, core)]
-    return told_units([steps[key].unit() for key, _ in told], notes=[note for _, note in told])
+        rows.append(([_step_of(unit.line) for unit in units], times))
+    total = sum(times for _, times in rows)
+    is_release = any(RELEASE in verbs_of(step.lines[-1]) for step in steps.values())
+    core = _core(steps, rows[0][0], total, sending=() if is_release else SENDING)
+    notes = {key: note for key, note in _beside(steps, core) if is_release or key not in SENDING}
+    told = [*(key for key in core if key not in notes), *notes]
+    sent = [] if is_release else [key for key in SENDING if key in steps]
+    ordered = [*in_usual_order(told, [(_focused_first(row, steps), times) for row, times in rows]), *sent]
+    when = notes | {key: SENDING[key] for key in sent}
+    return told_units([steps[key].unit() for key in ordered], notes=[when.get(key, "") for key in ordered])
+
+
+def _focused_first(row: Sequence[str], steps: Mapping[str, _Step]) -> list[str]:
+    """A row with the tests by name in front of its checks, whatever was tried first."""
+    others = [key for key in dict.fromkeys(row) if key != FOCUSED]
+    checking = (at for at, key in enumerate(others) if verbs_of(steps[key].lines[-1]) & (CHECKS | {"format"}))
+    place = next(checking, len(others)) if FOCUSED in row else 0
+    return [*others[:place], *([FOCUSED] if FOCUSED in row else []), *others[place:]]
 
 
 def _parts(unit: Unit) -> Iterator[Unit]:
@@ -326,9 +341,9 @@ def _parts(unit: Unit) -> Iterator[Unit]:
     yield from (Unit(lines=(part,)) for part in parts) if len(parts) > 1 else [unit]
 
 
-def _core(steps: dict[str, _Step], own: Iterable[str], total: int) -> list[str]:
-    """What the best has, and what most of the times have, in the order in which it was mostly done."""
-    own = list(own)
+def _core(steps: dict[str, _Step], own: Iterable[str], total: int, *, sending: Iterable[str]) -> list[str]:
+    """What the best has, and what most of the times have."""
+    own = list(dict.fromkeys(own))
     roles = {_role(command) for key in own for command in _done(steps[key].lines[-1])}
     mostly = [
         key
@@ -337,27 +352,25 @@ def _core(steps: dict[str, _Step], own: Iterable[str], total: int) -> list[str]:
         and not _is_plain(step)
         and not any(_role(command) in roles for command in _done(step.lines[-1]))
     ]
-    chosen = [key for key in dict.fromkeys([*own, *mostly]) if key != FOCUSED and key not in SENDING]
+    apart = {FOCUSED, *sending}
+    chosen = [key for key in dict.fromkeys([*own, *mostly]) if key not in apart]
     often = {_roles(steps[key]) for key in chosen if 2 * steps[key].times > total}
     # Tests that only some of the times had beside those of most times are more tests.
-    told = [key for key in chosen if 2 * steps[key].times > total or _roles(steps[key]) not in often]
-    return sorted(told, key=lambda key: (steps[key].place, key))
+    return [key for key in chosen if 2 * steps[key].times > total or _roles(steps[key]) not in often]
 
 
 def _roles(step: _Step) -> frozenset[str]:
     return frozenset(_role(command) for command in _done(step.lines[-1]))
 
 
-def _before(steps: dict[str, _Step]) -> Iterator[tuple[str, str]]:
+def _beside(steps: dict[str, _Step], core: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What is done at times, and when."""
     if FOCUSED in steps:
         yield FOCUSED, "First, for what was changed"
-
-
-def _behind(steps: dict[str, _Step], core: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for key, step in sorted(steps.items(), key=lambda item: (item[1].place, item[0])):
+    for key, step in steps.items():
         line = step.lines[-1]
         is_more = any(map(finds_more, _done(line)))
-        if key in core or key == FOCUSED or key in SENDING or (_is_plain(step) and not is_more):
+        if key in core or key == FOCUSED or (_is_plain(step) and not is_more):
             continue
         verbs = verbs_of(line)
         parts = {part for each in step.lines for command in _done(each) for part in parts_chosen(command)}
@@ -365,9 +378,10 @@ def _behind(steps: dict[str, _Step], core: Sequence[str]) -> Iterator[tuple[str,
             yield key, f"Where {code_span(*parts)} code was changed"
         elif "test" in verbs:
             yield key, _which_tests(line)
-        elif step.times >= OTHER_TIMES_MIN and verbs & _CHECKING and any(map(task_of, _done(line))):
+        elif step.times >= OTHER_TIMES_MIN and (
+            (verbs & _CHECKING and any(map(task_of, _done(line)))) or verbs & {RELEASE, "push"}
+        ):
             yield key, "At times"
-    yield from ((key, note) for key, note in SENDING.items() if key in steps)
 
 
 def _which_tests(line: Line) -> str:

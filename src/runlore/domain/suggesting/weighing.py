@@ -4,8 +4,9 @@ A project is known by several sessions. There a row of its toolchain's everyday 
 procedure of its own, and a single command says nothing that stands in one of its procedures.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match
@@ -39,6 +40,11 @@ class Told:
             projects=frozenset(each.project for each in match.occurrences),
         )
 
+    @cached_property
+    def acts(self) -> frozenset[tuple[str, bool]]:
+        """What its commands do."""
+        return frozenset(map(_act, self.commands))
+
 
 def known_projects(matches: Iterable[Match]) -> frozenset[str]:
     """The projects that several sessions show something of."""
@@ -49,23 +55,30 @@ def known_projects(matches: Iterable[Match]) -> frozenset[str]:
     return frozenset(project for project, seen in sessions.items() if project and len(seen) >= SESSIONS_MIN)
 
 
-def is_said_better(one: Told, procedures: Sequence[Told], known: frozenset[str]) -> bool:
+def own_procedures(told: Iterable[Told]) -> dict[str, list[Told]]:
+    """Of each project, the procedures that are more than what is run untold."""
+    found: dict[str, list[Told]] = {}
+    for one in told:
+        for project in one.projects if not is_plain(one.commands) else ():
+            found.setdefault(project, []).append(one)
+    return found
+
+
+def is_said_better(one: Told, own: Mapping[str, Sequence[Told]], known: frozenset[str]) -> bool:
     """Whether every project of a suggestion is known and has a procedure of its own that makes it idle."""
     if not one.projects or not one.projects <= known:
         return False
-    others = [other for other in procedures if other.pattern != one.pattern and not is_plain(other.commands)]
     is_single = one.heuristic is Heuristic.REPEATED_ACTION
     if not is_single and not is_plain(one.commands):
         return False
-    return all(_has_better(one, project, others, is_single=is_single) for project in one.projects)
+    return all(_has_better(one, own.get(project, ()), is_single=is_single) for project in one.projects)
 
 
-def _has_better(one: Told, project: str, others: Sequence[Told], *, is_single: bool) -> bool:
-    here = [other for other in others if project in other.projects]
+def _has_better(one: Told, procedures: Iterable[Told], *, is_single: bool) -> bool:
+    here = (other for other in procedures if other.pattern != one.pattern)
     if not is_single or all(map(is_plain_through, one.commands)):
-        return bool(here)
-    acts = set(map(_act, one.commands))
-    return any(acts <= set(map(_act, other.commands)) for other in here)
+        return any(True for _ in here)
+    return any(one.acts <= other.acts for other in here)
 
 
 def _act(command: StepCommand) -> tuple[str, bool]:

@@ -1,0 +1,47 @@
+"""How to see that a procedure worked: by its checks, and of a deployment by what shows that it runs.
+
+What takes something away is never how to see that: nobody should run it to find out.
+"""
+
+from collections.abc import Sequence
+
+from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.suggesting.goals import goal_of
+from runlore.domain.suggesting.harm import harms
+from runlore.domain.suggesting.lines import Line
+from runlore.domain.suggesting.parameters import Written
+from runlore.domain.suggesting.passes import only_looks, verbs_of
+from runlore.domain.suggesting.purposes import PURPOSES, purpose_of
+
+_DEPLOYING = frozenset({"deploy", "restart"})
+_ANSWERING = frozenset({"verify", "request", "test"})
+
+
+def checking_places(written: Written, *, is_fix: bool) -> list[int]:
+    """The places of the steps that say whether it worked; none where each takes something away."""
+    safe = [at for at, line in enumerate(written.lines) if not any(map(harms, line.commands))]
+    if is_fix:
+        return safe[-1:] if safe[-1:] == [len(written.lines) - 1] else []
+    core = [at for at in safe if written.is_always(at)]
+    if goal_of(_done(written.core)) == PURPOSES["deploy"].goal:
+        return _of_deployment(written, core)
+    return [at for at in core if _is_check(written.lines[at])] or core[-1:] or safe[-1:]
+
+
+def _of_deployment(written: Written, core: Sequence[int]) -> list[int]:
+    """What asks whether it runs, behind what deploys it; without that, the last step that deploys."""
+    deploying = [at for at in core if verbs_of(written.lines[at]) & _DEPLOYING]
+    asking = [at for at in core if verbs_of(written.lines[at]) & _ANSWERING]
+    behind = [at for at in asking if not deploying or at > deploying[-1]]
+    return behind[-1:] if behind else deploying[-1:] or list(core[-1:])
+
+
+def _is_check(line: Line) -> bool:
+    """Whether a line says if something is as it should be."""
+    purposes = [purpose for command in line.commands if (purpose := purpose_of(command))]
+    is_listing = only_looks(line) and any(purpose.verb == "format" for purpose in purposes)
+    return is_listing or any(purpose.checks for purpose in purposes)
+
+
+def _done(lines: Sequence[Line]) -> list[StepCommand]:
+    return [command for line in lines for command in line.commands if not command.is_looking]
