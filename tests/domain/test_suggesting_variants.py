@@ -185,10 +185,10 @@ def test_no_home_folder_and_no_name_of_a_person_is_told() -> None:
         match(
             Heuristic.MULTI_STEP,
             steps(
-                f"git worktree add {MAC}/work/x -b kim/fix origin/kim/fix",
-                f"cd {MAC}/work/x && just lint",
-                f"cd {MAC}/work/x && just test --out /tmp/a/-Users-kim-work/b",
-                f"cd {MAC}/work/x && git push origin feat/y",
+                f"git worktree add {MAC}/code/x -b kim/fix origin/kim/fix",
+                f"cd {MAC}/code/x && just lint",
+                f"cd {MAC}/code/x && just test --out /tmp/a/-Users-kim-code/b",
+                f"cd {MAC}/code/x && git push origin feat/y",
             ),
         )
     )
