@@ -22,6 +22,8 @@ from runlore.domain.record import JsonValue, Record, Transition
 from runlore.domain.run import Artifact
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.session import Persona, Session, SessionId
+from runlore.domain.skill import Skill
+from runlore.domain.skill_curation import Curation
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
@@ -40,7 +42,7 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     tuple[Record, ...]: (answers.records_to_plain, answers.records_from_plain),
     ops.Page: (answers.page_to_plain, answers.page_from_plain),
     tuple[RecordEvent, ...]: (answers.history_to_plain, answers.history_from_plain),
-    tuple[ops.SearchHit, ...]: (lambda hits: answers.hits_to_plain("q", hits), answers.hits_from_plain),
+    ops.SearchHits: (lambda hits: answers.hits_to_plain("q", hits), answers.hits_from_plain),
     ops.GoalContext: (answers.goal_context_to_plain, answers.goal_context_from_plain),
     tuple[Transition, ...]: (answers.states_to_plain, answers.states_from_plain),
     ops.ReviewPage: (answers.review_to_plain, answers.review_from_plain),
@@ -83,6 +85,21 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     ops.SuggestionPage: (answers.suggestions_to_plain, answers.suggestions_from_plain),
     ops.SuggestAnswer: (answers.detected_to_plain, answers.detected_from_plain),
     ops.ImportedRuns: (answers.imported_runs_to_plain, answers.imported_runs_from_plain),
+    tuple[StoredSuggestion, ...]: (
+        answers.stored_suggestions_to_plain,
+        answers.stored_suggestions_from_plain,
+    ),
+    Skill: (answers.skill_to_plain, answers.skill_from_plain),
+    tuple[Skill, ...]: (answers.skills_to_plain, answers.skills_from_plain),
+    ops.SkillPage: (
+        lambda page: answers.skills_to_plain(page.items, page.next_cursor),
+        answers.skill_page_from_plain,
+    ),
+    ops.FittingSkills: (answers.fitting_to_plain, answers.fitting_from_plain),
+    Curation: (answers.curation_to_plain, answers.curation_from_plain),
+    tuple[Curation, ...]: (answers.curations_to_plain, answers.curations_from_plain),
+    ops.CurateAnswer: (answers.curated_to_plain, answers.curated_from_plain),
+    ops.SkillLog: (answers.skill_log_to_plain, answers.skill_log_from_plain),
     dict[str, Position]: (answers.positions_to_plain, answers.positions_from_plain),
     ops.ExportAnswer: (answers.export_to_plain, answers.export_from_plain),
     ops.ImportAnswer: (answers.import_to_plain, answers.import_from_plain),

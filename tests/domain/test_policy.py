@@ -13,7 +13,6 @@ from runlore.domain.policy import (
     RetentionPolicy,
     RunMemoryPolicy,
     SearchVisibility,
-    SkillsPolicy,
     checked_policy,
     policy_to_plain,
     retention_policy,
@@ -33,12 +32,11 @@ DEFAULTS = {
     "search_visibility": "learning_scopes",
     "external_run_idle_hours": 24,
 }
-# The learning policy has tables inside and tests of its own.
-FLAT = [name for name in PolicyName if name is not PolicyName.LEARNING]
+# The learning and the skills policy have tables inside and tests of their own.
+FLAT = [PolicyName.RUN_MEMORY, PolicyName.RETENTION]
 BY_NAME = {
     PolicyName.RUN_MEMORY: policy_to_plain(RunMemoryPolicy()),
     PolicyName.RETENTION: policy_to_plain(RetentionPolicy()),
-    PolicyName.SKILLS: policy_to_plain(SkillsPolicy()),
 }
 FIELDS = [(name, field) for name, plain in BY_NAME.items() for field in plain]
 NUMBERS = [(name, field) for name, field in FIELDS if type(BY_NAME[name][field]) is int]

@@ -45,14 +45,34 @@ def terms_of(text: str) -> list[str]:
     >>> terms_of("用Python写代码")
     ['用', 'python', '写', '写代', '代', '代码', '码']
     """
-    chunks = _chunks(text)
+    chunks = chunks_of(text)
     cacheable = max(map(len, chunks), default=0) <= _CACHED_CHARS_MAX
     return list(chain.from_iterable(map(_terms_of_chunk if cacheable else _chunk_terms, chunks)))
 
 
 def words_of(text: str) -> list[str]:
     """The same before stop words are dropped and the rest is stemmed: for measuring what those are worth."""
-    return [word for chunk in _chunks(text) for word in _chunk_words(chunk)]
+    return [word for chunk in chunks_of(text) for word in words_of_chunk(chunk)]
+
+
+def chunks_of(text: str) -> list[str]:
+    """What a text is taken apart into first; `words_of_chunk` says which words stand in one."""
+    if text.isascii():
+        return _CHUNK_ASCII.findall(text)
+    return _chunk().findall(
+        _pattern(letters.FOLDABLE, "+").sub(_normal_run, _pattern(letters.IGNORABLE).sub("", text))
+    )
+
+
+def words_of_chunk(chunk: str) -> list[str]:
+    """The words of a chunk in their order, and for a compound the whole of it behind them."""
+    if _pattern(letters.UNSPACED).match(chunk):
+        return _ngrams(chunk)
+    if version := _VERSION.fullmatch(chunk):
+        return [version[1]]
+    if chunk.endswith(("+", "#")):
+        return [folded(chunk)]
+    return _spaced_words(chunk)
 
 
 def is_stop_word(word: str) -> bool:
@@ -120,29 +140,11 @@ def _normal_run(run: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", run[0])
 
 
-def _chunks(text: str) -> list[str]:
-    if text.isascii():
-        return _CHUNK_ASCII.findall(text)
-    return _chunk().findall(
-        _pattern(letters.FOLDABLE, "+").sub(_normal_run, _pattern(letters.IGNORABLE).sub("", text))
-    )
-
-
 def _chunk_terms(chunk: str) -> tuple[str, ...]:
-    return tuple(stem(word) for word in _chunk_words(chunk) if not is_stop_word(word))
+    return tuple(stem(word) for word in words_of_chunk(chunk) if not is_stop_word(word))
 
 
 _terms_of_chunk = lru_cache(_CACHE_ENTRIES)(_chunk_terms)
-
-
-def _chunk_words(chunk: str) -> list[str]:
-    if _pattern(letters.UNSPACED).match(chunk):
-        return _ngrams(chunk)
-    if version := _VERSION.fullmatch(chunk):
-        return [version[1]]
-    if chunk.endswith(("+", "#")):
-        return [folded(chunk)]
-    return _spaced_words(chunk)
 
 
 def _spaced_words(chunk: str) -> list[str]:

@@ -28,6 +28,8 @@ class JobKind(StrEnum):
     VERIFY = "verify"
     DETECT = "detect"
     ENHANCE = "enhance"
+    SAVE = "save"
+    CURATE = "curate"
 
 
 class JobState(StrEnum):

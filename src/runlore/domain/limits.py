@@ -86,6 +86,15 @@ MODEL_RETRY_AFTER_S_MAX = 86_400
 # More than any answer can honestly have taken; what a server claims beyond it is not believed.
 MODEL_USAGE_TOKENS_MAX = 100_000_000
 
+# Of a longer text the beginning is embedded; few models read on.
+EMBEDDING_TEXT_CHARS_MAX = 8_000
+EMBEDDING_BATCH_TEXTS = 64
+EMBEDDING_DIMENSIONS_MAX = 8_192
+EMBEDDING_ANSWER_BYTES_MAX = 32 * 1024**2
+EMBEDDING_TIMEOUT_S_MAX = 600
+# A skill is chosen on every turn, so that nobody waits longer for its vector unless it is asked for.
+EMBEDDING_TURN_TIMEOUT_S = 2.0
+
 # What is kept of a transcript: the beginning and the end of a long text, and no line beyond a size.
 TOLD_TEXT_CHARS_MAX = 32_000
 TRANSCRIPT_LINE_BYTES_MAX = 16 * 1024**2
@@ -123,6 +132,24 @@ SKILL_NAME_CHARS_MAX = 64
 SKILL_DESCRIPTION_CHARS_MAX = 1_024
 SKILL_BODY_LINES_MAX = 500
 SKILL_BODY_CHARS_MAX = 64_000
+SKILL_COMPATIBILITY_CHARS_MAX = 500
+# What else stands in a skill's front matter: short fields, trigger words, and all metadata together.
+SKILL_FIELD_CHARS_MAX = 1_000
+SKILL_WORDS_MAX = 64
+SKILL_WORD_CHARS_MAX = 64
+SKILL_METADATA_KEYS_MAX = 64
+SKILL_METADATA_KEY_CHARS_MAX = 64
+SKILL_METADATA_CHARS_MAX = 4_000
+# How much of its sources a skill's file names; the store has them all.
+SKILL_FILE_SOURCES_CHARS_MAX = 4_000
+# Room for all of the above with every character written as a code, and for the body.
+SKILL_FRONT_BYTES_MAX = 256 * 1024
+SKILL_FILE_BYTES_MAX = 640 * 1024
+SKILL_FRONT_DEPTH_MAX = 16
+SKILL_FRONT_NODES_MAX = 4_000
+# What is read of a folder of skills.
+SKILL_FOLDERS_MAX = 20_000
+SKILL_FOLDERS_BYTES_MAX = 512 * 1024**2
 SUGGESTION_COMMANDS_MAX = 20
 SUGGESTION_PATTERN_CHARS_MAX = 20_000
 SUGGESTION_VARIANTS_MAX = 400

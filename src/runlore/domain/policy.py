@@ -20,6 +20,22 @@ from runlore.domain.policy_fields import (
 )
 from runlore.domain.policy_shapes import bad_field
 from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.skills_policy import SkillsPolicy, skills_policy, skills_policy_to_plain
+
+__all__ = [
+    "PolicyName",
+    "PolicyRevision",
+    "RetentionPolicy",
+    "RunMemoryPolicy",
+    "SearchVisibility",
+    "SkillsPolicy",
+    "checked_policy",
+    "policy_remarks",
+    "policy_to_plain",
+    "retention_policy",
+    "run_memory_policy",
+    "skills_policy",
+]
 
 
 class PolicyName(StrEnum):
@@ -67,14 +83,6 @@ class RetentionPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkillsPolicy:
-    """Whether runs that have ended are looked at for skills, and whether a model improves what is found."""
-
-    learn: bool = True
-    llm_learn: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
 class PolicyRevision:
     """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
 
@@ -85,7 +93,7 @@ class PolicyRevision:
     actor: str
 
 
-PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy, SkillsPolicy)
+PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
 
 _RANGES: Mapping[str, tuple[int, int]] = {
     "retention_days": (1, 3_650),
@@ -121,11 +129,6 @@ def retention_policy(document: JsonObject) -> RetentionPolicy:
     return _read(RetentionPolicy, document)
 
 
-def skills_policy(document: JsonObject) -> SkillsPolicy:
-    """Read a skills policy."""
-    return _read(SkillsPolicy, document)
-
-
 def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     """The whole document of a policy: what was given, completed by the defaults."""
     if name is PolicyName.LEARNING:
@@ -155,6 +158,8 @@ def policy_to_plain(
     """A policy as a document."""
     if isinstance(policy, LearningPolicy):
         return learning_policy_to_plain(policy)
+    if isinstance(policy, SkillsPolicy):
+        return skills_policy_to_plain(policy)
     plain: dict[str, JsonValue] = {}
     for field in fields(policy):
         value = getattr(policy, field.name)

@@ -30,7 +30,10 @@ class Omitted(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedEntry:
-    """A learning that an input may be given, with its score against the input (None without one)."""
+    """A learning that an input may be given, with its score against the input (None without one).
+
+    `meaning` is the part of the score that vectors have added.
+    """
 
     record_id: RecordId
     revision: int
@@ -38,6 +41,7 @@ class LearnedEntry:
     scope: Scope
     content: str
     score: int | None = None
+    meaning: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +105,16 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Projection:
-    """What an input is given, and how that came about."""
+    """What an input is given, and how that came about.
+
+    `semantic` tells whether vectors took part in choosing learnings; `remark` why they did not.
+    """
 
     sections: tuple[Section, ...]
     omissions: tuple[Omission, ...]
     budget: Budget
+    semantic: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

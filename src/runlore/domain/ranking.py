@@ -67,18 +67,22 @@ class Collection:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """The parts of a score, already scaled, so that they add up to it."""
+    """The parts of a score, already scaled, so that they add up to it.
+
+    `meaning` is what vectors add where there are any (`domain.fusion`); the words have no part in it.
+    """
 
     exact: int
     summary: int
     metadata: int
     state: int
     recency: int
+    meaning: int = 0
 
     @property
     def total(self) -> int:
         """What records are ordered by, before `created_at` and `record_id`."""
-        return self.exact + self.summary + self.metadata + self.state + self.recency
+        return self.exact + self.summary + self.metadata + self.state + self.recency + self.meaning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +141,7 @@ def score_of(
     >>> impact(1, length=4)            # 25600 / (128 + 96 + 4) = 112.3
     112
     >>> score_of(record, analysed("deploying canaries"), collection)
-    Score(exact=0, summary=204288, metadata=30400, state=16, recency=12)
+    Score(exact=0, summary=204288, metadata=30400, state=16, recency=12, meaning=0)
 
     The summary's part is 32 x (19 x 112 + 38 x 112), the metadata's 32 x 19 x 50 (`deployment` has the stem
     of `deploy`), and at five hours the age has doubled three times: it is below 8, not below 4.

@@ -48,10 +48,19 @@ def content_score(score: Score) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A record of a visible scope, with its content's score where there was something to score against."""
+    """A record of a visible scope, with its content's score where there was something to score against.
+
+    `meaning` is the part of it that vectors have added.
+    """
 
     record: Record
     score: int | None = None
+    meaning: int = 0
+
+    @property
+    def has_words(self) -> bool:
+        """Whether words have a part in its score."""
+        return (self.score or 0) > self.meaning
 
 
 def eligible(candidates: Iterable[Candidate], now: datetime) -> list[Candidate]:
@@ -96,4 +105,5 @@ def entry_of(candidate: Candidate) -> LearnedEntry:
         scope=record.scope,
         content=record.summary,
         score=candidate.score,
+        meaning=candidate.meaning,
     )

@@ -30,6 +30,7 @@ class SuggestionMove(StrEnum):
     SEE_AGAIN = "see_again"
     SAVE = "save"
     SKIP = "skip"
+    RETURN = "return"
     RESET = "reset"
 
 
@@ -40,7 +41,13 @@ SUGGESTION = Lifecycle[SuggestionState, SuggestionMove](
         (SuggestionState.SAVED, SuggestionMove.SEE_AGAIN): SuggestionState.SAVED,
         (SuggestionState.SKIPPED, SuggestionMove.SEE_AGAIN): SuggestionState.SKIPPED,
         (SuggestionState.WAITING, SuggestionMove.SAVE): SuggestionState.SAVED,
+        (SuggestionState.SKIPPED, SuggestionMove.SAVE): SuggestionState.SAVED,
         (SuggestionState.WAITING, SuggestionMove.SKIP): SuggestionState.SKIPPED,
+        (SuggestionState.SAVED, SuggestionMove.SKIP): SuggestionState.SKIPPED,
+        (SuggestionState.SKIPPED, SuggestionMove.SKIP): SuggestionState.SKIPPED,
+        # Seen again when its skip does not count any more: `domain.skips` says when that is.
+        (SuggestionState.SKIPPED, SuggestionMove.RETURN): SuggestionState.WAITING,
+        (SuggestionState.WAITING, SuggestionMove.RESET): SuggestionState.WAITING,
         (SuggestionState.SKIPPED, SuggestionMove.RESET): SuggestionState.WAITING,
     },
 )
@@ -131,12 +138,20 @@ def pattern_digest(pattern: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSuggestion:
-    """A suggestion with its place in the queue."""
+    """A suggestion with its place in the queue. `times_skipped` counts the skips up to `skipped_at` that had
+    not expired before the next one."""
 
     suggestion_id: SuggestionId
     suggestion: Suggestion
     state: SuggestionState = SuggestionState.WAITING
     state_actor: str = ""
+    skipped_at: datetime | None = None
+    times_skipped: int = 0
     created_at: datetime
     updated_at: datetime
     revision: int = 1
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody has decided about it."""
+        return self.state is SuggestionState.WAITING

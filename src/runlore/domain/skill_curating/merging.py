@@ -1,0 +1,162 @@
+"""Several drafts made into one: the oldest, under its name, with all that the others say (SKL-9).
+
+Nothing is cut. What would not fit into one skill, or would look suspicious as one, is not merged.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from runlore.domain import limits
+from runlore.domain.skill import Skill, SkillDocument
+from runlore.domain.skill_curating.parts import merged_body, parts_of
+from runlore.domain.suspicion import suspicions
+from runlore.domain.taint import inherited
+
+# Beyond these nobody reads it as one skill.
+PARTS_MAX = 8
+# What a section and a part get in addition: signs, a name, blank lines, the end of a code block.
+_HEADING_CHARS, _HEADING_LINES = 8, 2
+_PART_CHARS, _PART_LINES = limits.SKILL_NAME_CHARS_MAX + 16, 3
+FIRST_MERGED_VERSION = "1.1.0"
+_VERSION_NUMBERS = 3
+_VERSION_DIGITS_MAX = 9
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def united(skills: Sequence[Skill]) -> Skill:
+    """The first skill with what the others say. What it is tainted by, and learned from, is theirs too."""
+    first, *others = skills
+    sources = (each for skill in skills for each in skill.learned_from)
+    document = _document([skill.document for skill in skills])
+    is_new = document != replace(first.document, version=document.version)
+    return replace(
+        first,
+        document=document if is_new else first.document,
+        provenance=inherited([first.provenance, *(skill.provenance for skill in others)]),
+        also_from=tuple(each for each in dict.fromkeys(sources) if each not in _own(first)),
+    )
+
+
+def is_suspicious(merged: Skill) -> bool:
+    """Whether clean drafts say together what none of them says alone. A tainted one waits for a person."""
+    document = merged.document
+    told = (document.description, " ".join(document.topics), " ".join(document.actions), document.body)
+    return not merged.provenance.tainted and any(map(suspicions, told))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergedSize:
+    """How large skills are when they are merged, or a little more: each section once, every heading, and
+    what stands around them."""
+
+    sections: frozenset[tuple[str, str]]
+    chars_around: int
+    lines_around: int
+    parts: int
+    topics: frozenset[str]
+    actions: frozenset[str]
+
+    @classmethod
+    def of(cls, document: SkillDocument) -> Self:
+        """The size of one document."""
+        parts = parts_of(document.body)
+        sections = frozenset(section.content for part in parts for section in part.sections)
+        return cls(
+            sections=sections,
+            chars_around=max(0, len(document.body) - sum(len(text) for _, text in sections)),
+            lines_around=max(0, document.body.count("\n") - sum(text.count("\n") for _, text in sections)),
+            parts=len(parts),
+            topics=frozenset(document.topics),
+            actions=frozenset(document.actions),
+        )
+
+    def joined(self, other: Self) -> Self:
+        """The size of both together."""
+        return replace(
+            self,
+            sections=self.sections | other.sections,
+            chars_around=self.chars_around + other.chars_around,
+            lines_around=self.lines_around + other.lines_around,
+            parts=self.parts + other.parts,
+            topics=self.topics | other.topics,
+            actions=self.actions | other.actions,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is room for nothing more."""
+        return self.parts >= PARTS_MAX
+
+    def has_room_for(self, other: Self) -> bool:
+        """Whether both together are within the bounds that every skill has, and can be read as one."""
+        if self.parts + other.parts > PARTS_MAX:
+            return False
+        both = self.joined(other)
+        return (
+            both.chars <= limits.SKILL_BODY_CHARS_MAX
+            and both.lines <= limits.SKILL_BODY_LINES_MAX
+            and max(len(both.topics), len(both.actions)) <= limits.SKILL_WORDS_MAX
+        )
+
+    @property
+    def chars(self) -> int:
+        """How many characters the merged body has at most."""
+        sections = sum(len(text) + _HEADING_CHARS for _, text in self.sections)
+        return sections + self.chars_around + self.parts * _PART_CHARS
+
+    @property
+    def lines(self) -> int:
+        """How many lines it has at most."""
+        sections = sum(text.count("\n") + _HEADING_LINES for _, text in self.sections)
+        return sections + self.lines_around + self.parts * _PART_LINES
+
+
+def next_version(version: str) -> str:
+    """The version of a document that got more to say."""
+    numbers = version.split(".")
+    is_plain = all(
+        number.isascii() and number.isdigit() and len(number) <= _VERSION_DIGITS_MAX for number in numbers
+    )
+    if len(numbers) != _VERSION_NUMBERS or not is_plain:
+        return FIRST_MERGED_VERSION
+    return f"{int(numbers[0])}.{int(numbers[1]) + 1}.0"
+
+
+def _document(documents: Sequence[SkillDocument]) -> SkillDocument:
+    first = documents[0]
+    bodies = list({document.body: (document.name, document.body) for document in documents}.values())
+    return replace(
+        first,
+        description=_description(documents),
+        body=merged_body(bodies) if len(bodies) > 1 else first.body,
+        topics=_words(document.topics for document in documents),
+        actions=_words(document.actions for document in documents),
+        version=next_version(first.version),
+    )
+
+
+def _description(documents: Sequence[SkillDocument]) -> str:
+    """The sentences of all descriptions that there is room for, each once; the first one's in any case."""
+    told = documents[0].description
+    for document in documents[1:]:
+        said = frozenset(_sentences(told))
+        new = " ".join(each for each in _sentences(document.description) if each not in said)
+        longer = f"{told} {new}"
+        if new and new not in told and len(longer) <= limits.SKILL_DESCRIPTION_CHARS_MAX:
+            told = longer
+    return told
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence]
+
+
+def _words(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """All keywords. Those with the same body may have more between them than one skill can have."""
+    return tuple(dict.fromkeys(word for words in lists for word in words))[: limits.SKILL_WORDS_MAX]
+
+
+def _own(skill: Skill) -> tuple[object, ...]:
+    return tuple(each for each in skill.learned_from if each not in skill.also_from)

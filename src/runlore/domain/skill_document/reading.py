@@ -1,0 +1,273 @@
+"""What a stranger's SKILL.md says, read leniently: what is odd is mended and remarked on.
+
+A file is refused only where nothing sensible can be made of it: without a name or a description, or too
+large. Its folder's name is the skill's where it can be one, whatever the file calls itself: two files of one
+name in two folders stay two skills. Fields that the specification does not have are kept among the metadata.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, Union
+
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.safe_text import escaped, hidden_characters
+from runlore.domain.skill import Quality, SkillDocument
+from runlore.domain.skill_document.keys import (
+    ACTIONS,
+    AUTHOR,
+    AUTO_LOAD,
+    NEEDS_REVIEW,
+    OWN_KEYS,
+    QUALITY,
+    SOURCES,
+    TOPICS,
+    UNTRUSTED,
+    VERSION,
+    words_in,
+)
+from runlore.domain.skill_document.texts import front_texts
+from runlore.domain.storable import is_storable
+from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
+from runlore.domain.taint import TRUSTED, Provenance
+
+FrontValue: TypeAlias = Union[str, Sequence["FrontValue"], Mapping[str, "FrontValue"]]  # noqa: UP007
+
+SPECIFIED = frozenset({"name", "description", "license", "compatibility", "allowed-tools", "metadata"})
+REMARKS_MAX = 20
+_SHOWN_CHARS = 80
+_TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0", ""})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldDocument:
+    """What a file says, what it says of where it came from, and what is odd about it.
+
+    A provenance is the file's own word: it may be believed where it taints, never where it clears.
+    """
+
+    document: SkillDocument
+    provenance: Provenance = TRUSTED
+    remarks: tuple[str, ...] = ()
+
+
+def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str = "") -> ToldDocument:
+    """Read a file's front matter and body; Invalid (`skill.document`, `skill.size`) where it is no skill."""
+    reading = _Reading()
+    name = _name(front, folder, reading)
+    description = _description(front, reading)
+    metadata = _metadata(front, reading)
+    document = SkillDocument(
+        name=name,
+        description=description,
+        body=_body(body, reading),
+        topics=_words(metadata.pop(TOPICS, ""), "topics", reading),
+        actions=_words(metadata.pop(ACTIONS, ""), "actions", reading),
+        version=reading.bounded(metadata.pop(VERSION, SkillDocument.version), VERSION),
+        author=reading.bounded(metadata.pop(AUTHOR, ""), AUTHOR),
+        quality=_quality(metadata.pop(QUALITY, ""), reading),
+        auto_load=_flag(metadata.pop(AUTO_LOAD, ""), AUTO_LOAD, reading),
+        license=reading.field(front, "license"),
+        compatibility=reading.field(front, "compatibility", limits.SKILL_COMPATIBILITY_CHARS_MAX),
+        allowed_tools=reading.field(front, "allowed-tools"),
+    )
+    provenance = Provenance(
+        untrusted=_flag(metadata.pop(UNTRUSTED, ""), UNTRUSTED, reading, unclear=True),
+        needs_review=_flag(metadata.pop(NEEDS_REVIEW, ""), NEEDS_REVIEW, reading, unclear=True),
+        sources=_sources(metadata.pop(SOURCES, ""), reading),
+    )
+    document = _with_metadata(document, metadata, reading)
+    _refuse_unstorable(document, provenance)
+    return ToldDocument(document=document, provenance=provenance, remarks=reading.told())
+
+
+@dataclass
+class _Reading:
+    """What was odd so far."""
+
+    remarks: dict[str, None] = field(default_factory=dict)
+
+    def remark(self, sentence: str) -> None:
+        self.remarks[sentence] = None
+
+    def told(self) -> tuple[str, ...]:
+        more = len(self.remarks) - REMARKS_MAX
+        return (*list(self.remarks)[:REMARKS_MAX], *((f"and {more} more",) if more > 0 else ()))
+
+    def bounded(self, text: str, what: str, chars_max: int = limits.SKILL_FIELD_CHARS_MAX) -> str:
+        if len(text) > chars_max:
+            self.remark(f"its {what} is longer than {chars_max:,} characters: the rest is left out")
+        return text[:chars_max]
+
+    def field(
+        self, front: Mapping[str, FrontValue], key: str, chars_max: int = limits.SKILL_FIELD_CHARS_MAX
+    ) -> str:
+        return self.bounded(_as_text(front.get(key, ""), separator=" "), key, chars_max)
+
+
+def _name(front: Mapping[str, FrontValue], folder: str, reading: _Reading) -> str:
+    told = front.get("name", "")
+    if not isinstance(told, str) or not told.strip():
+        raise _refused("it has no name", "add the line `name:` with the name of its folder")
+    told = told.strip()
+    if folder and told != folder:
+        reading.remark(f"it calls itself {_shown(told)} and stands in the folder {_shown(folder)}")
+    if is_valid_name(folder):
+        name = folder
+    else:
+        name = told if is_valid_name(told) else slug(told)
+        if name != told:
+            reading.remark(f"its name {_shown(told)} is not one that the specification allows")
+    if not is_valid_name(name):
+        raise _refused(
+            f"its name {_shown(told)} is not one that the specification allows",
+            "use 1 to 64 small letters a-z, digits and single hyphens between them",
+        )
+    if is_reserved(name):
+        reading.remark(f"some systems keep the name {name} for themselves")
+        return f"{name}-skill"
+    return name
+
+
+def _description(front: Mapping[str, FrontValue], reading: _Reading) -> str:
+    told = front.get("description", "")
+    text = "" if isinstance(told, Mapping) else _as_text(told, separator=" ")
+    if not text.strip():
+        raise _refused(
+            "it has no description",
+            "add the line `description:` that says what it does and when it is of use",
+        )
+    text = reading.bounded(text, "description", limits.SKILL_DESCRIPTION_CHARS_MAX)
+    if hidden_characters(text):
+        reading.remark("its description has characters that nobody sees")
+    return text
+
+
+def _body(body: str, reading: _Reading) -> str:
+    """The text below the front matter, without the one empty line that stands between them."""
+    for empty in ("\r\n", "\n"):
+        if body.startswith(empty):
+            body = body.removeprefix(empty)
+            break
+    if len(body) > limits.SKILL_BODY_CHARS_MAX:
+        raise Invalid(
+            f"its body has more than {limits.SKILL_BODY_CHARS_MAX:,} characters",
+            code="skill.size",
+            hint="move a part of it to files beside it, and name them in the body",
+        )
+    lines = body.count("\n") + 1
+    if lines > limits.SKILL_BODY_LINES_MAX:
+        reading.remark(f"its body has {lines:,} lines; {limits.SKILL_BODY_LINES_MAX} are recommended at most")
+    return body
+
+
+def _metadata(front: Mapping[str, FrontValue], reading: _Reading) -> dict[str, str]:
+    """Every key that is no field of the specification, from `metadata` and from beside it."""
+    told = front.get("metadata", {})
+    if not isinstance(told, Mapping):
+        if told:
+            reading.remark("its metadata are not a map: they are left out")
+        told = {}
+    metadata = {key: _as_text(value) for key, value in told.items()}
+    for key, value in front.items():
+        if key in SPECIFIED:
+            continue
+        if key == "odek" and isinstance(value, Mapping):
+            _take_trigger(value, metadata)
+            continue
+        if key in metadata or (key in OWN_KEYS and key not in (VERSION, AUTHOR)):
+            reading.remark(f"its field {_shown(key)} is not one of the specification: it is left out")
+            continue
+        reading.remark(f"its field {_shown(key)} is not one of the specification: it is kept as metadata")
+        metadata[key] = _as_text(value)
+    return metadata
+
+
+def _take_trigger(block: Mapping[str, FrontValue], metadata: dict[str, str]) -> None:
+    """The form of an older agent: a trigger, `auto_load` and `quality` in a block of its own."""
+    trigger = block.get("trigger", {})
+    words = trigger if isinstance(trigger, Mapping) else {}
+    told = {
+        TOPICS: words.get("topic", ""),
+        ACTIONS: words.get("action", words.get("actions", "")),
+        AUTO_LOAD: block.get("auto_load", ""),
+        QUALITY: block.get("quality", ""),
+    }
+    for key, value in told.items():
+        if value:
+            metadata.setdefault(key, _as_text(value, separator=" "))
+
+
+def _words(line: str, what: str, reading: _Reading) -> tuple[str, ...]:
+    words = words_in(line)
+    kept = tuple(word for word in words if len(word) <= limits.SKILL_WORD_CHARS_MAX)[: limits.SKILL_WORDS_MAX]
+    if len(kept) < len(words):
+        reading.remark(f"its {what} are too many or too long: some are left out")
+    return kept
+
+
+def _sources(line: str, reading: _Reading) -> tuple[str, ...]:
+    """What the file says that it comes from: as many as are kept, each as long as a place has to be."""
+    told = words_in(line)
+    kept = tuple(source[: limits.SKILL_FIELD_CHARS_MAX] for source in told[: limits.TAINT_SOURCES_MAX])
+    if kept != told:
+        reading.remark("its sources are too many or too long: some are cut")
+    return kept
+
+
+def _quality(told: str, reading: _Reading) -> Quality:
+    if not told:
+        return Quality.MANUAL
+    try:
+        return Quality(told)
+    except ValueError:
+        reading.remark(f"its quality {_shown(told)} is not known")
+        return Quality.MANUAL
+
+
+def _flag(told: str, what: str, reading: _Reading, *, unclear: bool = False) -> bool:
+    word = told.strip().lower()
+    if word not in _TRUE | _FALSE:
+        reading.remark(f"its {what} is neither true nor false")
+        return unclear
+    return word in _TRUE
+
+
+def _with_metadata(document: SkillDocument, told: Mapping[str, str], reading: _Reading) -> SkillDocument:
+    metadata: dict[str, str] = {}
+    left = limits.SKILL_METADATA_CHARS_MAX
+    for key, text in told.items():
+        size = len(key) + len(text)
+        has_room = size <= left and len(metadata) < limits.SKILL_METADATA_KEYS_MAX
+        if not key.strip() or len(key) > limits.SKILL_METADATA_KEY_CHARS_MAX or not has_room:
+            reading.remark("its metadata are too large: some are left out")
+            continue
+        metadata[key] = text
+        left -= size
+    return replace(document, metadata=metadata)
+
+
+def _as_text(value: FrontValue, separator: str = "") -> str:
+    """A text as it is; a list of texts joined where a separator is given, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    if separator and not isinstance(value, Mapping) and all(isinstance(each, str) for each in value):
+        return separator.join(each for each in value if isinstance(each, str))
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def _refuse_unstorable(document: SkillDocument, provenance: Provenance) -> None:
+    if not all(map(is_storable, (document.body, *front_texts(document), *provenance.sources))):
+        raise _refused(
+            "it holds a character that no file or database can keep",
+            "remove NUL characters and halves of surrogate pairs",
+        )
+
+
+def _shown(text: str) -> str:
+    return f"`{escaped(text[:_SHOWN_CHARS])}`"
+
+
+def _refused(sentence: str, hint: str) -> Invalid:
+    return Invalid(sentence, code="skill.document", hint=hint)

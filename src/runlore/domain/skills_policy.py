@@ -1,0 +1,185 @@
+"""The skills policy: what is learned, saved and kept of skills, and how many of them a prompt gets (SKL-12).
+
+One table reads it, checks it, writes it back and describes it. What a document leaves out takes its default,
+inside the inner tables too.
+"""
+
+from dataclasses import dataclass
+
+from runlore.domain.policy_shapes import Field, Flag, Table, Whole
+from runlore.domain.record import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoSavePolicy:
+    """Whether good suggestions become skills by themselves, and how many of one run."""
+
+    enabled: bool = True
+    require_llm: bool = True
+    max_per_run: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillCurationPolicy:
+    """How drafts are kept from piling up, and for how long a skip counts; `skip_reset_days` 0 is for ever."""
+
+    staleness_days: int = 90
+    auto_prune: bool = False
+    auto_curate: bool = True
+    skip_threshold: int = 1
+    skip_reset_days: int = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillsPolicy:
+    """Whether runs that have ended are looked at for skills, what becomes of what is found, and how many
+    skills a prompt gets."""
+
+    learn: bool = True
+    llm_learn: bool = True
+    llm_curate: bool = True
+    max_auto_load: int = 3
+    max_lazy_slots: int = 5
+    auto_save: AutoSavePolicy = AutoSavePolicy()
+    curation: SkillCurationPolicy = SkillCurationPolicy()
+
+
+def skills_policy(document: JsonObject) -> SkillsPolicy:
+    """Read a skills policy; Invalid names the field that is wrong."""
+    return SKILLS.read("", document)
+
+
+def skills_policy_to_plain(policy: SkillsPolicy) -> dict[str, JsonValue]:
+    """The whole policy as a document, defaults included."""
+    return SKILLS.plain(policy)
+
+
+AUTO_SAVE = Table(
+    made=AutoSavePolicy,
+    fields=(
+        Field(
+            name="enabled",
+            shape=Flag(),
+            about="Whether suggestions that pass the gate are saved as drafts without a question. What is"
+            " tainted never is. Where it is off, whoever sits at the terminal is asked, and elsewhere"
+            " suggestions wait in the review queue.",
+            requirement="SKL-7",
+            example="[auto_save]\nenabled = false",
+        ),
+        Field(
+            name="require_llm",
+            shape=Flag(),
+            about="Whether only what a model has improved is saved by itself. It asks for nothing where no"
+            " model is configured, or where `llm_learn` is off.",
+            requirement="SKL-7",
+            example="[auto_save]\nrequire_llm = false",
+        ),
+        Field(
+            name="max_per_run",
+            shape=Whole(least=0, most=100),
+            about="How many skills one run can leave by itself. The others wait in the review queue.",
+            requirement="SKL-7",
+            example="[auto_save]\nmax_per_run = 1",
+        ),
+    ),
+)
+
+CURATION = Table(
+    made=SkillCurationPolicy,
+    fields=(
+        Field(
+            name="staleness_days",
+            shape=Whole(least=1, most=3_650),
+            about="After how many days without use a draft is stale, counted from its last use, or from when"
+            " it was made where it was never used.",
+            requirement="SKL-9",
+            example="[curation]\nstaleness_days = 180",
+        ),
+        Field(
+            name="auto_prune",
+            shape=Flag(),
+            about="Whether stale drafts are deleted. It can be undone like all that curation does.",
+            requirement="SKL-9",
+            example="[curation]\nauto_prune = true",
+        ),
+        Field(
+            name="auto_curate",
+            shape=Flag(),
+            about="Whether drafts are curated after each session that saved one. Where it is off,"
+            " `runlore skill curate --apply` does it.",
+            requirement="SKL-9",
+            example="[curation]\nauto_curate = false",
+        ),
+        Field(
+            name="skip_threshold",
+            shape=Whole(least=1, most=100),
+            about="How often a suggestion has to be skipped until it is not made again.",
+            requirement="SKL-6",
+            example="[curation]\nskip_threshold = 2",
+        ),
+        Field(
+            name="skip_reset_days",
+            shape=Whole(least=0, most=3_650),
+            about="For how many days a skip counts; 0 is for ever. A suggestion that is seen again after"
+            " them waits again.",
+            requirement="SKL-6",
+            example="[curation]\nskip_reset_days = 0",
+        ),
+    ),
+)
+
+SKILLS = Table(
+    made=SkillsPolicy,
+    fields=(
+        Field(
+            name="learn",
+            shape=Flag(),
+            about="Whether runs that have ended are looked at for skills.",
+            requirement="SKL-1",
+            example="learn = false",
+        ),
+        Field(
+            name="llm_learn",
+            shape=Flag(),
+            about="Whether the configured model improves what is found. What it adds beyond the transcript"
+            " is dropped.",
+            requirement="SKL-5",
+            example="llm_learn = false",
+        ),
+        Field(
+            name="llm_curate",
+            shape=Flag(),
+            about="Whether the configured model comments on what curation did. It decides nothing.",
+            requirement="SKL-9",
+            example="llm_curate = false",
+        ),
+        Field(
+            name="max_auto_load",
+            shape=Whole(least=0, most=100),
+            about="How many skills that are marked for it are always there. One that is tainted never is.",
+            requirement="SKL-10",
+            example="max_auto_load = 0",
+        ),
+        Field(
+            name="max_lazy_slots",
+            shape=Whole(least=0, most=100),
+            about="How many skills an input is given of those that match it.",
+            requirement="SKL-10",
+            example="max_lazy_slots = 3",
+        ),
+        Field(
+            name="auto_save",
+            shape=AUTO_SAVE,
+            about="What is saved without a question.",
+            requirement="SKL-7",
+            example="",
+        ),
+        Field(
+            name="curation",
+            shape=CURATION,
+            about="How drafts are kept from piling up.",
+            requirement="SKL-9",
+            example="",
+        ),
+    ),
+)
