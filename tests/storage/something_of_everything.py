@@ -15,6 +15,18 @@ from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, pointer_to
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.domain.skill import (
+    Quality,
+    Skill,
+    SkillDocument,
+    SkillEvent,
+    SkillEventKind,
+    SkillId,
+    SkillOrigin,
+    SkillUse,
+    UseOutcome,
+)
+from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
 from runlore.domain.suggestion import (
     Parameter,
     Score,
@@ -211,6 +223,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.captures.put(capture(number))
         tx.mined_runs.put(mined(number))
         tx.suggestions.insert(suggestion(number))
+        _fill_skills(tx, number)
         tx.runs.put_artifact(
             Artifact(
                 artifact_id=ArtifactId(f"art_{number}"),
@@ -221,6 +234,65 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
                 created_at=START,
             )
         )
+
+
+def skill(number: int = 1) -> Skill:
+    """A skill that was learned from a suggestion."""
+    document = SkillDocument(
+        name=f"made-{number}",
+        description=ODD_TEXT,
+        body=ODD_TEXT,
+        topics=(ODD_TEXT,),
+        quality=Quality.DRAFT,
+        metadata={"key": ODD_TEXT},
+    )
+    return Skill(
+        skill_id=SkillId(f"skl_{number}"),
+        document=document,
+        origin=SkillOrigin.LEARNED,
+        suggestion_id=SuggestionId(f"sug_{number}"),
+        pattern=ODD_TEXT,
+        created_at=START,
+        updated_at=START,
+    )
+
+
+def _fill_skills(tx: Transaction, number: int) -> None:
+    tx.skills.insert(skill(number))
+    tx.skills.use(
+        SkillUse(
+            skill_id=SkillId(f"skl_{number}"), run_id=run(number).run_id, at=START, outcome=UseOutcome.FAILED
+        )
+    )
+    tx.skills.log(
+        SkillEvent(
+            kind=SkillEventKind.SAVED,
+            name=f"made-{number}",
+            actor="runlore",
+            at=START,
+            reason=ODD_TEXT,
+            skill_id=SkillId(f"skl_{number}"),
+            suggestion_id=SuggestionId(f"sug_{number}"),
+        )
+    )
+    action = CurationAction(
+        kind=CurationKind.PRUNE,
+        gone=SkillId(f"skl_{number}"),
+        gone_name=f"made-{number}",
+        reason=ODD_TEXT,
+    )
+    tx.curations.insert(
+        Curation(
+            curation_id=CurationId(f"cur_{number}"),
+            at=START,
+            actor="runlore",
+            actions=(action,),
+            before=(skill(number),),
+            revisions=((SkillId(f"skl_{number}"), 2),),
+            comment=ODD_TEXT,
+        )
+    )
+    tx.curations.mark_undone(CurationId(f"cur_{number}"), actor="ada", at=START)
 
 
 def _receipt(number: int) -> Receipt:

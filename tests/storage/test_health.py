@@ -10,6 +10,7 @@ from runlore.domain.audit import erased, forgotten
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import RecordId
 from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.skill import SkillId
 from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Store
 from runlore.storage.sql import health, journal_rows, owned_texts
@@ -30,7 +31,8 @@ from tests.storage.something_of_everything import SESSION, fill
 pytestmark = pytest.mark.req("OPS-2")
 
 LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
-NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "score")
+USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
+NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "score", *USAGE)
 # What is changed: the table, one row of it, its columns, and how the thing is called.
 ROWS = (
     ("records", "record_id = 'rec_first'", LOOKED_UP, "rec_first"),
@@ -65,6 +67,20 @@ ROWS = (
         "sug_1",
     ),
     ("suggestion_runs", "suggestion_id = 'sug_1'", ("run_id", "suggestion_id"), "sug_1"),
+    ("texts", "owner = 'skill:skl_1'", owned_texts.COLUMNS, "skl_1"),
+    ("texts", "owner = 'skill-event:1'", owned_texts.COLUMNS, "1"),
+    ("texts", "owner = 'curation:cur_1'", owned_texts.COLUMNS, "cur_1"),
+    (
+        "skills",
+        "skill_id = 'skl_1'",
+        ("skill_id", "name", "origin", "state", "suggestion_id", *USAGE, "text_revision"),
+        "skl_1",
+    ),
+    ("skill_suggestions", "skill_id = 'skl_1'", ("suggestion_id", "skill_id"), "skl_1"),
+    ("skill_uses", "skill_id = 'skl_1'", ("skill_id", "at_ms", "outcome"), "skl_1"),
+    ("skill_events", "number = 2", ("number", "kind", "text_revision"), "2"),
+    ("curations", "curation_id = 'cur_1'", ("curation_id", "text_revision"), "cur_1"),
+    ("curation_skills", "curation_id = 'cur_1'", ("skill_id", "curation_id"), "cur_1"),
     ("transcript_positions", "1 = 1", ("source", "text_revision"), "digest"),
     ("personas", "1 = 1", ("body",), "ada"),
     ("policies", "1 = 1", ("name", "body"), "retention"),
@@ -115,6 +131,7 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
         tx.captures.delete([RunId("run_1"), RunId("run_2")])
         tx.mined_runs.delete([RunId("run_1")])
         tx.suggestions.delete([SuggestionId("sug_1")])
+        tx.skills.delete([SkillId("skl_1")])
         tx.suggestions.forget_runs([RunId("run_1")])
         tx.transcript_positions.delete_of_sessions([SESSION])
         session = tx.sessions.get(SESSION)
@@ -169,6 +186,15 @@ def test_any_changed_column_is_found_and_its_owner_is_named(
         ("texts", "owner = 'transcript:digest'", "transcript digest"),
         ("suggestions", "suggestion_id = 'sug_2'", "sug_2"),
         ("suggestion_runs", "suggestion_id = 'sug_2'", "sug_2"),
+        ("texts", "owner = 'skill:skl_2'", "skill skl_2"),
+        ("texts", "owner = 'skill-event:2'", "skill-event 2"),
+        ("texts", "owner = 'curation:cur_2'", "curation cur_2"),
+        ("skills", "skill_id = 'skl_2'", "skl_2"),
+        ("skill_suggestions", "skill_id = 'skl_2'", "skl_2"),
+        ("skill_uses", "skill_id = 'skl_2'", "skl_2"),
+        ("skill_numbers", "1 = 1", "line 1 of the log"),
+        ("curations", "curation_id = 'cur_2'", "cur_2"),
+        ("curation_skills", "curation_id = 'cur_2'", "cur_2"),
     ],
 )
 def test_a_missing_row_is_found(place: Place, table: str, where: str, name: str) -> None:

@@ -330,6 +330,15 @@ def test_a_cancelled_job_is_gone_whoever_holds_it(store: Store) -> None:
         table.finish(claimed(1))
 
 
+def test_a_job_is_found_by_its_kind_and_subject_alone(store: Store) -> None:
+    put(store, claimed(1), waiting(2))
+    with jobs_of(store) as table:
+        assert table.find(JobKind.REMEMBER, "run_1") == claimed(1)
+        assert table.find(JobKind.REMEMBER, "run_2") == waiting(2)
+        missing = ((JobKind.MAINTAIN, "run_2"), (JobKind.REMEMBER, "no such run"), (JobKind.REMEMBER, "\0"))
+        assert [table.find(kind, subject) for kind, subject in missing] == [None] * 3
+
+
 def test_lists_and_counts_are_by_state(store: Store) -> None:
     put(store, waiting(1, due_s=5), waiting(2), claimed(3), waiting(4, kind=JobKind.MAINTAIN, due_s=9))
     with store.snapshot() as snapshot:

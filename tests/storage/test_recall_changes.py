@@ -27,7 +27,7 @@ from runlore.recall.keys import digest
 from tests.builders import fact
 from tests.fakes import START
 from tests.storage.ranking_examples import NOW, SCOPES, filters, ids, overlays, queries, records, texts
-from tests.storage.ranking_reference import overlaid, ranking
+from tests.storage.ranking_reference import is_seen, overlaid, ranking
 
 EVERYTHING = RankFilter(now=START)
 
@@ -96,6 +96,13 @@ class Life(RuleBasedStateMachine):
         found = self._index.search(query, where=where, limit=limit, overlay=overlay)
         expected = ranking(overlaid(self._held.values(), overlay), query, where)
         assert [(hit.record_id, hit.total) for hit in found.hits] == expected[:limit]
+
+    @rule(where=filters)
+    def pass_the_filter(self, where: RankFilter) -> None:
+        """All of the filtered set is named, and the same object again while nothing changes."""
+        found = self._index.passing(where)
+        assert found == {each.record_id for each in self._held.values() if is_seen(each, where)}
+        assert self._index.frozen().passing(where) is found
 
     @invariant()
     def holds_as_many(self) -> None:

@@ -15,6 +15,8 @@ from runlore.domain.session import Session
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.transcript import Position
 from runlore.ports.store import Store, Transaction
+from tests.storage.kept_skills import curated, documented, kept
+from tests.storage.kept_skills import told as spoken
 from tests.storage.places import PostgresPlace, SqlitePlace
 from tests.storage.run_values import BUDGET, artifact, at, changed, keep, run, said, session
 from tests.storage.skill_values import mined_of, moved, stored, suggested
@@ -85,10 +87,23 @@ def _learn(tx: Transaction, told: Told, text: str) -> None:
     else:
         again = moved(known[0], suggestion=skill)
         tx.suggestions.update(again, expected_revision=known[0].revision)
+    _make_skill(tx, told, text)
     position = Position(line=len(text), fingerprint=told.word, carried={"folder": text})
     tx.transcript_positions.put(
         f"source {told.number}", position, at(1), session_ids=[told.session.session_id]
     )
+
+
+def _make_skill(tx: Transaction, told: Told, text: str) -> None:
+    document = documented(f"{told.word}-{len(text)}", body=text, description=told.word)
+    made = kept(told.number, document, pattern=told.word)
+    if not (known := tx.skills.of_suggestions([stored(told.number).suggestion_id])):
+        tx.skills.insert(made)
+        tx.curations.insert(curated(told.number, made, kept(90_000 + told.number)))
+    else:
+        again = replace(made, revision=known[0].revision + 1)
+        tx.skills.update(again, expected_revision=known[0].revision)
+    tx.skills.log(spoken(told.number, name=document.name, reason=text))
 
 
 def _forget(store: Store, told: Told) -> None:
@@ -99,6 +114,8 @@ def _forget(store: Store, told: Told) -> None:
         tx.captures.delete([told.run.run_id])
         tx.mined_runs.delete([told.run.run_id])
         seen = tx.suggestions.of_runs([told.run.run_id])
+        learned = tx.skills.of_suggestions([each.suggestion_id for each in seen])
+        tx.skills.delete([each.skill_id for each in learned])
         tx.suggestions.delete([each.suggestion_id for each in seen])
         tx.transcript_positions.delete_of_sessions([told.session.session_id])
         ended = tx.runs.get(told.run.run_id)
@@ -173,6 +190,10 @@ def test_on_postgres_no_row_holds_the_text_any_more(postgres_place: PostgresPlac
         "mined_runs",
         "suggestions",
         "suggestion_runs",
+        "skills",
+        "skill_suggestions",
+        "skill_events",
+        "curations",
         "transcript_positions",
         "transcript_sessions",
         "session_parents",

@@ -54,6 +54,10 @@ class Searchable(Protocol):
         """
         ...
 
+    def passing(self, where: RankFilter) -> frozenset[RecordId]:
+        """Every record of the filtered set; the same object again while nothing has changed."""
+        ...
+
 
 class Index(Searchable, Protocol):
     """Finds the best records for a query. Many threads may search beside one that applies changes."""

@@ -14,6 +14,7 @@ class Purpose(StrEnum):
     EXTRACTION = "extraction"
     JUDGE = "judge"
     ENHANCEMENT = "enhancement"
+    CURATION = "curation"
 
 
 class ProviderKind(StrEnum):

@@ -71,6 +71,10 @@ class Jobs(Protocol):
         """Let a dead job wait again, its attempts at 0; NotFound (`job.not-found`), Conflict (`job.move`)."""
         ...
 
+    def find(self, kind: JobKind, subject: str) -> Job | None:
+        """The job of a kind and subject, whatever its state."""
+        ...
+
     def cancel(self, kind: JobKind, subject: str) -> None:
         """Delete a job whoever holds it, for what it was about is gone."""
         ...

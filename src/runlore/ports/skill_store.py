@@ -8,6 +8,8 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState, SkillUse, UseOutcome
+from runlore.domain.skill_curation import Curation, CurationId
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.domain.transcript import Position
 
@@ -109,4 +111,128 @@ class TranscriptPositions(Protocol):
 
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
         """Delete the positions in transcripts that tell of forgotten sessions, of these alone or not."""
+        ...
+
+
+class Skills(Protocol):
+    """The skills, learned, imported, hand-written and promoted, in one namespace."""
+
+    def get(self, skill_id: SkillId) -> Skill:
+        """One skill, whatever its state; NotFound (`skill.not-found`)."""
+        ...
+
+    def find(self, name: str) -> Skill | None:
+        """The active skill of a name."""
+        ...
+
+    def find_merged(self, name: str) -> Skill | None:
+        """The latest skill of a name that was merged into another."""
+        ...
+
+    def active(self) -> tuple[Skill, ...]:
+        """All that are active, by name."""
+        ...
+
+    def page(
+        self, *, limit: int, after: SkillId | None = None, states: frozenset[SkillState] | None = None
+    ) -> tuple[Skill, ...]:
+        """Skills by id."""
+        ...
+
+    def names(self) -> frozenset[str]:
+        """The names of the active ones."""
+        ...
+
+    def of_suggestions(self, suggestion_ids: Sequence[SuggestionId]) -> tuple[Skill, ...]:
+        """The skills that were learned from any of these, whatever their state, by id."""
+        ...
+
+    def count(self) -> dict[tuple[SkillOrigin, SkillState], int]:
+        """How many there are, by who made them and where they stand."""
+        ...
+
+    def stamp(self) -> int:
+        """A number that is another one after any change to any skill but its usage."""
+        ...
+
+    def insert(self, skill: Skill) -> None:
+        """Write a new one; Conflict (`skill.exists`) when its id or its name is taken."""
+        ...
+
+    def update(self, skill: Skill, *, expected_revision: int) -> None:
+        """Write its new state; Conflict (`skill.moved`) when it has moved, NotFound when it is gone, Conflict
+        (`skill.exists`) when it is active under a name that is taken."""
+        ...
+
+    def delete(self, skill_ids: Sequence[SkillId]) -> None:
+        """Delete skills whose evidence was forgotten, with their texts, their uses, their log's words, and
+        what curations keep of them."""
+        ...
+
+    def use(self, use: SkillUse) -> bool:
+        """Count a run that used a skill; False where it was counted before."""
+        ...
+
+    def uses_of(self, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
+        """What these runs used, by run and skill."""
+        ...
+
+    def settle_uses(self, run_id: RunId, outcome: UseOutcome) -> None:
+        """Note how a run ended, for every skill that it used."""
+        ...
+
+    def forget_uses(self, run_ids: Sequence[RunId]) -> None:
+        """Take back what forgotten runs used: what is counted of a skill is what the others used."""
+        ...
+
+    def log(self, event: SkillEvent) -> SkillEvent:
+        """Add a line to the log, with the next number."""
+        ...
+
+    def events(
+        self, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
+    ) -> tuple[SkillEvent, ...]:
+        """The log, the newest first."""
+        ...
+
+    def forget_log(
+        self, *, skill_ids: Sequence[SkillId] = (), suggestion_ids: Sequence[SuggestionId] = ()
+    ) -> None:
+        """Empty the names and reasons in the log's lines about these: words of what was forgotten."""
+        ...
+
+
+class Curations(Protocol):
+    """What curation did, kept so that each one can be undone."""
+
+    def get(self, curation_id: CurationId) -> Curation:
+        """One curation; NotFound (`curation.not-found`)."""
+        ...
+
+    def latest(self) -> Curation | None:
+        """The newest that was not undone, and of which anything is left that could be."""
+        ...
+
+    def undone(self, *, limit: int) -> tuple[Curation, ...]:
+        """The newest of those that were undone."""
+        ...
+
+    def page(self, *, limit: int, after: CurationId | None = None) -> tuple[Curation, ...]:
+        """The newest first, by when they were and by id."""
+        ...
+
+    def of_skills(self, skill_ids: Sequence[SkillId]) -> tuple[Curation, ...]:
+        """Those that touched any of these skills, by id."""
+        ...
+
+    def insert(self, curation: Curation) -> None:
+        """Write a new one."""
+        ...
+
+    def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
+        """Note that it was undone; Conflict (`curation.undone`) where it was before."""
+        ...
+
+    def forget(self, skill_ids: Sequence[SkillId]) -> None:
+        """Take what is kept of forgotten skills out of every curation: that part cannot be undone then."""
         ...

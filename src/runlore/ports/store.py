@@ -27,7 +27,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.verdict import rule_of
 from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
 from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
-from runlore.ports.skill_store import MinedRuns, Suggestions, TranscriptPositions
+from runlore.ports.skill_store import Curations, MinedRuns, Skills, Suggestions, TranscriptPositions
 
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
@@ -308,6 +308,16 @@ class Collections(Protocol):
     @property
     def suggestions(self) -> Suggestions:
         """Suggested skills."""
+        ...
+
+    @property
+    def skills(self) -> Skills:
+        """Skills, their uses and their log."""
+        ...
+
+    @property
+    def curations(self) -> Curations:
+        """What curation did."""
         ...
 
     @property

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from runlore.ports.operations.learning import LearningOperations
+from runlore.ports.operations.library import LibraryOperations
 from runlore.ports.operations.projection import ProjectionOperations
 from runlore.ports.operations.radar import RadarOperations
 from runlore.ports.operations.records import RecordOperations
@@ -20,6 +21,7 @@ class Operations(
     SessionOperations,
     ProjectionOperations,
     SkillOperations,
+    LibraryOperations,
     ServiceOperations,
     Protocol,
 ):

@@ -1,6 +1,7 @@
 """Projection: what a session's next prompt would be given, what it was given, and what it can find."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -45,7 +46,10 @@ class RecoveredMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryContext:
-    """What a session is eligible for before token packing, and why the rest is hidden."""
+    """What a session is eligible for before token packing, and why the rest is hidden.
+
+    `semantic` tells whether vectors took part; `remark` why they did not.
+    """
 
     session_id: SessionId
     capability_scope: CapabilityScope
@@ -53,8 +57,11 @@ class MemoryContext:
     learned_context: LearnedContext
     recovered_memory: RecoveredMemory
     visible_skills: tuple[str, ...] = ()
+    skill_descriptions: Mapping[str, str] = field(default_factory=dict)
     hidden: tuple[tuple[RecordId, Hidden], ...] = ()
     hidden_omitted: int = 0
+    semantic: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +126,7 @@ class ProjectionOperations(Protocol):
         ...
 
     def session_search(self, request: SessionSearchRequest) -> SessionSearch:
-        """Learnings and recovered runs that a session sees, ranked on one scale."""
+        """Learnings, recovered runs and skills that a session sees, ranked on one scale."""
         ...
 
     def preview_input(self, request: PreviewRequest) -> Projection:

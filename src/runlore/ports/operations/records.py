@@ -63,6 +63,16 @@ class SearchHit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchHits:
+    """What a search found, best first. `semantic` tells whether vectors took part; `remark` why they did
+    not."""
+
+    items: tuple[SearchHit, ...] = ()
+    semantic: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProfileProposal:
     """A stable fact about the user, a preference or a standing constraint."""
 
@@ -101,12 +111,17 @@ class GoalRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class GoalContext:
-    """The best of each layer for a goal. Retrieval grants no permission."""
+    """The best of each layer for a goal. Retrieval grants no permission.
+
+    `by_meaning` tells whether vectors took part; `remark` why they did not.
+    """
 
     goal: str
     profile: tuple[SearchHit, ...] = ()
     procedural: tuple[SearchHit, ...] = ()
     semantic: tuple[SearchHit, ...] = ()
+    by_meaning: bool = False
+    remark: str = ""
 
 
 class RecordOperations(Protocol):
@@ -126,7 +141,7 @@ class RecordOperations(Protocol):
         """Everything that happened to a record, oldest first."""
         ...
 
-    def search(self, request: SearchRequest) -> tuple[SearchHit, ...]:
+    def search(self, request: SearchRequest) -> SearchHits:
         """The best matches of a query."""
         ...
 

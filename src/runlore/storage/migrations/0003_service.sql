@@ -91,6 +91,8 @@ CREATE TABLE suggestions (
     state TEXT NOT NULL,
     state_actor TEXT NOT NULL,
     score BIGINT NOT NULL,
+    skipped_at_ms BIGINT,
+    times_skipped BIGINT NOT NULL,
     created_at_ms BIGINT NOT NULL,
     updated_at_ms BIGINT NOT NULL,
     revision BIGINT NOT NULL,
@@ -107,6 +109,90 @@ CREATE TABLE suggestion_runs (
 ) /* clustered */;
 
 CREATE INDEX suggestion_runs_by_suggestion ON suggestion_runs (suggestion_id, run_id);
+
+-- Skills, whatever became of them. `name` is a digest: what a skill says is the text at `text_revision`. How often
+-- it was used is counted here, and not a change of it.
+CREATE TABLE skills (
+    skill_id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    state TEXT NOT NULL,
+    state_actor TEXT NOT NULL,
+    merged_into TEXT,
+    suggestion_id TEXT,
+    source_run_id TEXT,
+    times_used BIGINT NOT NULL,
+    last_used_at_ms BIGINT,
+    succeeded BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    updated_at_ms BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    text_revision BIGINT NOT NULL
+) /* clustered */;
+
+CREATE UNIQUE INDEX skills_by_name ON skills (name) WHERE state = 'active';
+
+-- The suggestions whose words stand in a skill, so that forgetting finds it.
+CREATE TABLE skill_suggestions (
+    suggestion_id TEXT NOT NULL,
+    skill_id TEXT NOT NULL REFERENCES skills (skill_id) DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (suggestion_id, skill_id)
+) /* clustered */;
+
+CREATE INDEX skill_suggestions_by_skill ON skill_suggestions (skill_id, suggestion_id);
+
+CREATE TABLE skill_uses (
+    run_id TEXT NOT NULL,
+    skill_id TEXT NOT NULL REFERENCES skills (skill_id) DEFERRABLE INITIALLY DEFERRED,
+    at_ms BIGINT NOT NULL,
+    outcome TEXT NOT NULL,
+    PRIMARY KEY (run_id, skill_id)
+) /* clustered */;
+
+CREATE INDEX skill_uses_by_skill ON skill_uses (skill_id, run_id);
+
+-- The log of skills. Its names and reasons are the text at `text_revision`.
+CREATE TABLE skill_events (
+    number BIGINT NOT NULL PRIMARY KEY,
+    kind TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    at_ms BIGINT NOT NULL,
+    skill_id TEXT,
+    suggestion_id TEXT,
+    text_revision BIGINT NOT NULL
+) /* clustered */;
+
+CREATE INDEX skill_events_by_skill ON skill_events (skill_id, number);
+
+CREATE INDEX skill_events_by_suggestion ON skill_events (suggestion_id, number);
+
+-- One row: `stamp` is another one after each change of a skill, `event` the number of the latest line of the log.
+CREATE TABLE skill_numbers (
+    name TEXT NOT NULL PRIMARY KEY,
+    stamp BIGINT NOT NULL,
+    event BIGINT NOT NULL
+) /* clustered */;
+
+-- What curation did, and the skills as they were before it: the text at `text_revision`.
+CREATE TABLE curations (
+    curation_id TEXT NOT NULL PRIMARY KEY,
+    at_ms BIGINT NOT NULL,
+    actor TEXT NOT NULL,
+    undone_at_ms BIGINT,
+    undone_by TEXT NOT NULL,
+    text_revision BIGINT NOT NULL
+) /* clustered */;
+
+CREATE INDEX curations_by_time ON curations (at_ms, curation_id);
+
+CREATE TABLE curation_skills (
+    skill_id TEXT NOT NULL,
+    curation_id TEXT NOT NULL REFERENCES curations (curation_id) DEFERRABLE INITIALLY DEFERRED,
+    PRIMARY KEY (skill_id, curation_id)
+) /* clustered */;
+
+CREATE INDEX curation_skills_by_curation ON curation_skills (curation_id, skill_id);
 
 -- How far transcripts have been read. `source` is a digest of where one lies. The position is the text at
 -- `text_revision`.

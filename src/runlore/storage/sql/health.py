@@ -13,12 +13,18 @@ from runlore.domain.job import JobState
 from runlore.domain.policy import PolicyName
 from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.skill import SkillId
+from runlore.domain.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionId
 from runlore.storage.sql import (
+    curations,
     journal_health,
     mined_runs,
     owned_texts,
     record_health,
+    skill_log,
+    skill_uses,
+    skills,
     suggestions,
     transcript_positions,
 )
@@ -49,6 +55,9 @@ _OWNERS = (
     ("run_captures", "capture", "run_id"),
     ("mined_runs", mined_runs.OWNER, "run_id"),
     ("suggestions", suggestions.OWNER, "suggestion_id"),
+    ("skills", skills.OWNER, "skill_id"),
+    ("skill_events", skill_log.OWNER, "number"),
+    ("curations", curations.OWNER, "curation_id"),
     ("transcript_positions", transcript_positions.OWNER, "source"),
 )
 
@@ -109,12 +118,17 @@ def _rows(session: Session) -> Iterator[str]:
 
 
 def _skills(session: Session) -> Iterator[str]:
-    """Read every row once that skills are learned from."""
+    """Read every row once that skills are learned from, and the skills."""
     mined, found = mined_runs.SqlMinedRuns(session), suggestions.SqlSuggestions(session)
     positions = transcript_positions.SqlTranscriptPositions(session)
     yield from _each(session, "mined_runs", "run_id", lambda name: mined.find(RunId(name)))
     yield from _each(session, "suggestions", "suggestion_id", lambda name: found.check(SuggestionId(name)))
     yield from _each(session, "transcript_positions", "source", lambda name: positions.get_many([name]))
+    kept, curated = skills.SqlSkills(session), curations.SqlCurations(session)
+    yield from _each(session, "skills", "skill_id", lambda name: kept.check(SkillId(name)))
+    yield from _each(session, "skill_uses", "run_id", lambda name: skill_uses.of_runs(session, [RunId(name)]))
+    yield from _each(session, "curations", "curation_id", lambda name: curated.check(CurationId(name)))
+    yield from skill_log.problems(session)
     for suggestion_id, run_id in session.stream(_SEEN_NOWHERE):
         yield f"suggestion {suggestion_id} was seen in run {run_id}, which is not there"
 

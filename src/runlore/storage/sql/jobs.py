@@ -65,6 +65,7 @@ _POSTPONE = (
     f" attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END WHERE {_HELD}"
 )
 _RETRY = "UPDATE jobs SET state = ?, attempts = 0, due_at_ms = ? WHERE job_id = ?"
+_FIND = f"SELECT {_ALL} FROM jobs WHERE kind = ? AND subject = ?"
 _CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
 
 
@@ -173,6 +174,11 @@ class SqlJobs:
         state = JOB.after(_read(rows[0]).state, JobMove.RETRY, name=job_id)
         self._changes(_RETRY, (state.value, to_milliseconds(now), job_id))
         return _read(self._session.rows(f"SELECT {_ALL} FROM jobs WHERE job_id = ?", (job_id,))[0])
+
+    def find(self, kind: JobKind, subject: str) -> Job | None:
+        """The job of a kind and subject, whatever its state."""
+        rows = self._session.rows(_FIND, (kind.value, made_storable(subject)))
+        return _read(rows[0]) if rows else None
 
     @writing
     def cancel(self, kind: JobKind, subject: str) -> None:

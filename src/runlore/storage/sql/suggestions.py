@@ -13,7 +13,7 @@ from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggesting.plain import suggestion_from_plain, suggestion_to_plain
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, owned_texts, skill_log
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.rows import digest
 from runlore.storage.sql.session import (
@@ -36,6 +36,8 @@ _COLUMNS = (
     *_DERIVED,
     "state",
     "state_actor",
+    "skipped_at_ms",
+    "times_skipped",
     "created_at_ms",
     "updated_at_ms",
     "revision",
@@ -170,7 +172,8 @@ class SqlSuggestions:
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
             self._session.run([Statement(sql=_DELETE, rows=rows)])
             emptied = owned_texts.emptied(self._session, map(_owner, chunk))
-            self._session.run([Statement(sql=_DELETE_RUNS, rows=rows), emptied])
+            unsaid = skill_log.emptied(self._session, suggestion_ids=chunk)
+            self._session.run([Statement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
 
     @writing
     def forget_runs(self, run_ids: Sequence[RunId]) -> None:
@@ -245,6 +248,8 @@ def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
         *_derived(stored.suggestion),
         stored.state.value,
         stored.state_actor,
+        columns.milliseconds(stored.skipped_at),
+        stored.times_skipped,
         to_milliseconds(stored.created_at),
         to_milliseconds(stored.updated_at),
         stored.revision,
@@ -253,7 +258,8 @@ def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
 
 def _read(row: Row) -> StoredSuggestion:
     suggestion_id, *derived = row[: 1 + len(_DERIVED)]
-    state, state_actor, created_at_ms, updated_at_ms, revision = row[1 + len(_DERIVED) : len(_COLUMNS)]
+    state, state_actor, skipped_at_ms, times_skipped, *rest = row[1 + len(_DERIVED) : len(_COLUMNS)]
+    created_at_ms, updated_at_ms, revision = rest
     text = owned_texts.read(row)
     try:
         suggestion = suggestion_from_plain(text)
@@ -264,6 +270,8 @@ def _read(row: Row) -> StoredSuggestion:
             suggestion=suggestion,
             state=SuggestionState(state),
             state_actor=state_actor,
+            skipped_at=columns.moment(skipped_at_ms),
+            times_skipped=times_skipped,
             created_at=from_milliseconds(created_at_ms),
             updated_at=from_milliseconds(updated_at_ms),
             revision=revision,

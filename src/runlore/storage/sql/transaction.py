@@ -11,6 +11,7 @@ from runlore.ports.store import Answer, DumpRow
 from runlore.storage.sql import answers, dump, erasure, writes
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
+from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.journal import SqlJournal
 from runlore.storage.sql.mined_runs import SqlMinedRuns
@@ -22,6 +23,7 @@ from runlore.storage.sql.records import SqlRecords
 from runlore.storage.sql.runs import SqlRuns
 from runlore.storage.sql.session import Session, writing
 from runlore.storage.sql.sessions import SqlSessions
+from runlore.storage.sql.skills import SqlSkills
 from runlore.storage.sql.suggestions import SqlSuggestions
 from runlore.storage.sql.tokens import SqlTokens
 from runlore.storage.sql.transcript_positions import SqlTranscriptPositions
@@ -46,6 +48,8 @@ class _Collections:
         self.counters = SqlCounters(session)
         self.mined_runs = SqlMinedRuns(session)
         self.suggestions = SqlSuggestions(session)
+        self.skills = SqlSkills(session)
+        self.curations = SqlCurations(session)
         self.transcript_positions = SqlTranscriptPositions(session)
 
 

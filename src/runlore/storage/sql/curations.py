@@ -1,0 +1,186 @@
+"""What curation did, in SQL that both databases run. The skills as they were stand among the texts that can
+be emptied: what is forgotten is taken out of every curation that touched it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.skill import SkillId
+from runlore.domain.skill_curation import Curation, CurationId, without
+from runlore.domain.skill_plain import curation_from_plain, curation_to_plain
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    Session,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "curation"
+_COLUMNS = ("curation_id", "at_ms", "actor", "undone_at_ms", "undone_by")
+_TEXT = owned_texts.joined(OWNER, "c", "curation_id")
+_SELECT = (
+    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+    f" FROM curations c {_TEXT}"
+)
+_NEWEST = "ORDER BY c.at_ms DESC, c.curation_id DESC LIMIT ?"
+_WAITING = "c.undone_at_ms IS NULL"
+_AFTER = (
+    "(c.at_ms < (SELECT at_ms FROM curations WHERE curation_id = ?)"
+    " OR (c.at_ms = (SELECT at_ms FROM curations WHERE curation_id = ?) AND c.curation_id < ?))"
+)
+_INSERT = (
+    f"INSERT INTO curations ({', '.join(_COLUMNS)}, text_revision)"
+    f" VALUES ({in_list(_COLUMNS)}, ?) ON CONFLICT DO NOTHING"
+)
+_ADD_SKILL = "INSERT INTO curation_skills (skill_id, curation_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_DELETE_SKILL = "DELETE FROM curation_skills WHERE skill_id = ?"
+_OF_SKILLS = "SELECT DISTINCT curation_id FROM curation_skills WHERE skill_id IN ({ids}) ORDER BY curation_id"
+_SKILLS = "SELECT skill_id FROM curation_skills WHERE curation_id = ?"
+_LOCKED = "SELECT 1 FROM curations WHERE curation_id = ?"
+_PLACE = "UPDATE curations SET text_revision = ? WHERE curation_id = ?"
+_UNDONE = (
+    "UPDATE curations SET undone_at_ms = ?, undone_by = ? WHERE curation_id = ? AND undone_at_ms IS NULL"
+)
+
+
+class SqlCurations:
+    """`ports.skill_store.Curations` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, curation_id: CurationId) -> Curation:
+        """One curation; NotFound when the id names nothing."""
+        rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (made_storable(curation_id),))
+        if not rows:
+            raise _not_found(curation_id)
+        return _read(rows[0])
+
+    def latest(self) -> Curation | None:
+        """The newest that was not undone, and of which anything is left that could be."""
+        rows = self._session.rows(f"{_SELECT} WHERE {_WAITING} {_NEWEST}", (1,))
+        while rows:
+            found = _read(rows[0])
+            if found.before:
+                return found
+            last = found.curation_id
+            rows = self._session.rows(
+                f"{_SELECT} WHERE {_WAITING} AND {_AFTER} {_NEWEST}", (last, last, last, 1)
+            )
+        return None
+
+    def undone(self, *, limit: int) -> tuple[Curation, ...]:
+        """The newest of those that were undone."""
+        rows = self._session.rows(f"{_SELECT} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}", (max(limit, 0),))
+        return tuple(map(_read, rows))
+
+    def page(self, *, limit: int, after: CurationId | None = None) -> tuple[Curation, ...]:
+        """The newest first, by when they were and by id."""
+        if limit <= 0:
+            return ()
+        if after is None:
+            return tuple(map(_read, self._session.rows(f"{_SELECT} {_NEWEST}", (limit,))))
+        last = made_storable(after)
+        rows = self._session.rows(f"{_SELECT} WHERE {_AFTER} {_NEWEST}", (last, last, last, limit))
+        return tuple(map(_read, rows))
+
+    def of_skills(self, skill_ids: Sequence[SkillId]) -> tuple[Curation, ...]:
+        """Those that touched any of these skills, by id."""
+        return tuple(map(self.get, self._touching(skill_ids)))
+
+    def check(self, curation_id: CurationId) -> None:
+        """Raise Corrupt when it cannot be read, or when forgetting would not find it by its skills."""
+        touched = {skill.skill_id for skill in self.get(curation_id).before}
+        if touched != {row[0] for row in self._session.rows(_SKILLS, (curation_id,))}:
+            raise columns.damaged(f"curation {curation_id}")
+
+    @writing
+    def insert(self, curation: Curation) -> None:
+        """Write a new one; Conflict when its id is taken."""
+        ids = [skill.skill_id for skill in curation.before]
+        columns.checked(curation.curation_id, curation.actor, curation.undone_by, *ids)
+        self._session.make_room(freeing=False)
+        row: Parameters = (
+            curation.curation_id,
+            to_milliseconds(curation.at),
+            curation.actor,
+            columns.milliseconds(curation.undone_at),
+            curation.undone_by,
+            1,
+        )
+        if self._session.run([Statement(sql=_INSERT, rows=[row])]) != [1]:
+            raise Conflict(
+                f"there is a curation {curation.curation_id} already",
+                code="curation.exists",
+                hint="look whether it is the one that was meant to be written",
+            )
+        skills: list[Parameters] = [(skill_id, curation.curation_id) for skill_id in ids]
+        text = owned_texts.inserted(_owner(curation.curation_id), 1, curation_to_plain(curation))
+        self._session.run([Statement(sql=_ADD_SKILL, rows=skills), text])
+
+    @writing
+    def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
+        """Note that it was undone; Conflict where it was before."""
+        columns.checked(curation_id, actor)
+        row: Parameters = (to_milliseconds(at), actor, curation_id)
+        if self._session.run([Statement(sql=_UNDONE, rows=[row])]) == [1]:
+            return
+        if not self._session.rows(_LOCKED, (curation_id,)):
+            raise _not_found(curation_id)
+        raise Conflict(
+            f"curation {curation_id} was undone before",
+            code="curation.undone",
+            hint="`runlore skill curate` shows what would be done now",
+        )
+
+    @writing
+    def forget(self, skill_ids: Sequence[SkillId]) -> None:
+        """Take what is kept of forgotten skills out of every curation that touched them."""
+        gone = frozenset(filter(is_storable, skill_ids))
+        for curation_id in self._touching(gone):
+            self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
+            left = without(self.get(curation_id), gone)
+            owner = _owner(curation_id)
+            revision, statements = owned_texts.replaced(self._session, owner, curation_to_plain(left))
+            placed = Statement(sql=_PLACE, rows=[(revision, curation_id)])
+            self._session.run([*statements, placed])
+        rows: list[Parameters] = [(skill_id,) for skill_id in sorted(gone)]
+        self._session.run([Statement(sql=_DELETE_SKILL, rows=rows)])
+
+    def _touching(self, skill_ids: Iterable[SkillId]) -> list[CurationId]:
+        found: set[CurationId] = set()
+        for chunk in chunks(sorted(filter(is_storable, set(skill_ids))), IN_LIST_MAX):
+            found.update(row[0] for row in self._session.rows(_OF_SKILLS.format(ids=in_list(chunk)), chunk))
+        return sorted(found)
+
+
+def _not_found(curation_id: str) -> NotFound:
+    return NotFound(
+        f"there is no curation {curation_id!r:.80}",
+        code="curation.not-found",
+        hint="`runlore skill curations` shows them",
+    )
+
+
+def _owner(curation_id: str) -> str:
+    return f"{OWNER}:{curation_id}"
+
+
+def _read(row: Row) -> Curation:
+    curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(_COLUMNS)]
+    plain = owned_texts.read(row)
+    try:
+        read = curation_from_plain(
+            plain, curation_id=CurationId(curation_id), at=from_milliseconds(at_ms), actor=actor
+        )
+        return replace(read, undone_at=columns.moment(undone_at_ms), undone_by=undone_by)
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"curation {curation_id}") from error

@@ -1,0 +1,121 @@
+"""Which runs used which skills, each pair once, and the counts that stand in the skills' rows for it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runlore.domain.errors import RunloreError
+from runlore.domain.run import RunId
+from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns
+from runlore.storage.sql.session import IN_LIST_MAX, Parameters, Row, Session, Statement, chunks, in_list
+
+_COLUMNS = "run_id, skill_id, at_ms, outcome"
+_INSERT = f"INSERT INTO skill_uses ({_COLUMNS}) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_OF_RUNS = f"SELECT {_COLUMNS} FROM skill_uses WHERE run_id IN ({{ids}}) ORDER BY run_id, skill_id"
+_OF_SKILL = f"SELECT {_COLUMNS} FROM skill_uses WHERE skill_id = ?"
+_LOCKED = "SELECT skill_id FROM skills WHERE skill_id IN ({ids}) ORDER BY skill_id"
+_SETTLE = "UPDATE skill_uses SET outcome = ? WHERE run_id = ?"
+_COUNT = (
+    "UPDATE skills SET times_used = times_used + 1, succeeded = succeeded + ?, failed = failed + ?,"
+    " last_used_at_ms = CASE WHEN last_used_at_ms >= ? THEN last_used_at_ms ELSE ? END WHERE skill_id = ?"
+)
+_RECOUNT = "UPDATE skills SET succeeded = succeeded + ?, failed = failed + ? WHERE skill_id = ?"
+_USED = "SELECT skill_id FROM skill_uses WHERE run_id IN ({ids})"
+_LEFT = "FROM skill_uses u WHERE u.skill_id = skills.skill_id"
+# What is damaged in a use keeps nobody from forgetting another one.
+_COUNT_ANEW = (
+    f"UPDATE skills SET times_used = (SELECT COUNT(*) {_LEFT}),"
+    f" last_used_at_ms = (SELECT MAX(u.at_ms) {_LEFT}),"
+    f" succeeded = (SELECT COUNT(*) {_LEFT} AND u.outcome = 'succeeded'),"
+    f" failed = (SELECT COUNT(*) {_LEFT} AND u.outcome = 'failed') WHERE skill_id = ?"
+)
+_FORGET = "DELETE FROM skill_uses WHERE run_id = ?"
+_DELETE = "DELETE FROM skill_uses WHERE skill_id = ?"
+
+
+def count(session: Session, use: SkillUse) -> bool:
+    """Count a use of a skill whose row is locked; False where it was counted before."""
+    at_ms = to_milliseconds(use.at)
+    row: Parameters = (use.run_id, use.skill_id, at_ms, use.outcome.value)
+    if session.run([Statement(sql=_INSERT, rows=[row])]) != [1]:
+        return False
+    counted: Parameters = (*_ends(use.outcome), at_ms, at_ms, use.skill_id)
+    session.run([Statement(sql=_COUNT, rows=[counted])])
+    return True
+
+
+def of_runs(session: Session, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
+    """What these runs used, by run and skill."""
+    found: list[SkillUse] = []
+    for chunk in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
+        found += map(_read, session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk))
+    return tuple(sorted(found, key=lambda use: (use.run_id, use.skill_id)))
+
+
+def settle(session: Session, run_id: RunId, outcome: UseOutcome) -> None:
+    """Note how a run ended, and count that instead of what was counted before."""
+    run_id = RunId(made_storable(run_id))
+    _lock_used(session, [run_id])
+    succeeded, failed = _ends(outcome)
+    rows: list[Parameters] = []
+    for use in of_runs(session, [run_id]):
+        before = _ends(use.outcome)
+        rows.append((succeeded - before[0], failed - before[1], use.skill_id))
+    statements = [Statement(sql=_RECOUNT, rows=rows), Statement(sql=_SETTLE, rows=[(outcome.value, run_id)])]
+    session.run(statements if rows else [])
+
+
+def forget(session: Session, run_ids: Sequence[RunId]) -> None:
+    """Delete what runs used, and count anew what the others used of the same skills."""
+    if not (used := _lock_used(session, run_ids)):
+        return
+    rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
+    counted: list[Parameters] = [(skill_id,) for skill_id in used]
+    session.run([Statement(sql=_FORGET, rows=rows), Statement(sql=_COUNT_ANEW, rows=counted)])
+
+
+def _lock_used(session: Session, run_ids: Sequence[RunId]) -> list[str]:
+    """The skills that runs used, their rows locked in the order of their ids: no two wait for each other."""
+    found: set[str] = set()
+    for asked in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
+        found.update(row[0] for row in session.rows(_USED.format(ids=in_list(asked)), asked))
+    used = sorted(found)
+    for chunk in chunks(used, IN_LIST_MAX):
+        session.rows(_LOCKED.format(ids=in_list(chunk)) + session.dialect.for_update, chunk)
+    return used
+
+
+def deleted(skill_ids: Sequence[str]) -> Statement:
+    """The statement that deletes the uses of skills."""
+    return Statement(sql=_DELETE, rows=[(skill_id,) for skill_id in skill_ids])
+
+
+def recounted(session: Session, skill_id: SkillId) -> Usage:
+    """A skill's usage as its uses tell it."""
+    uses = [_read(row) for row in session.stream(_OF_SKILL, (skill_id,))]
+    moments: list[datetime] = [use.at for use in uses]
+    return Usage(
+        times=len(uses),
+        last_used_at=max(moments, default=None),
+        succeeded=sum(use.outcome is UseOutcome.SUCCEEDED for use in uses),
+        failed=sum(use.outcome is UseOutcome.FAILED for use in uses),
+    )
+
+
+def _ends(outcome: UseOutcome) -> tuple[int, int]:
+    return int(outcome is UseOutcome.SUCCEEDED), int(outcome is UseOutcome.FAILED)
+
+
+def _read(row: Row) -> SkillUse:
+    run_id, skill_id, at_ms, outcome = row
+    try:
+        return SkillUse(
+            skill_id=SkillId(skill_id),
+            run_id=RunId(run_id),
+            at=from_milliseconds(at_ms),
+            outcome=UseOutcome(outcome),
+        )
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"the use of skill {skill_id} by run {run_id}") from error

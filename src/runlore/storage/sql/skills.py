@@ -1,0 +1,355 @@
+"""Skills, in SQL that both databases run.
+
+What a learned skill says is taken from what was said in runs, its name too: it stands among the texts that
+can be emptied, and the rows that are looked for hold digests. Usage is counted in the row, and is no change
+of the skill: whoever writes one anew leaves it as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.run import RunId
+from runlore.domain.skill import (
+    Skill,
+    SkillEvent,
+    SkillId,
+    SkillOrigin,
+    SkillState,
+    SkillUse,
+    Usage,
+    UseOutcome,
+)
+from runlore.domain.skill_plain import said_from_plain, said_to_plain
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.suggestion import SuggestionId
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns, owned_texts, skill_log, skill_uses
+from runlore.storage.sql.curations import SqlCurations
+from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.rows import digest
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    Session,
+    SqlValue,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "skill"
+_WRITTEN = (
+    "name",
+    "origin",
+    "state",
+    "state_actor",
+    "merged_into",
+    "suggestion_id",
+    "source_run_id",
+    "created_at_ms",
+    "updated_at_ms",
+    "revision",
+)
+_USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
+_COLUMNS = ("skill_id", *_WRITTEN, *_USAGE)
+_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_TEXT = owned_texts.joined(OWNER, "s", "skill_id")
+_SELECT = f"SELECT {_SELECTED} FROM skills s {_TEXT}"
+_ACTIVE = f"{_SELECT} WHERE s.state = 'active'"
+_MERGED = (
+    f"{_SELECT} WHERE s.state = 'merged' AND s.name = ?"
+    " ORDER BY s.updated_at_ms DESC, s.skill_id DESC LIMIT 1"
+)
+_OF_SUGGESTIONS = (
+    f"{_SELECT} WHERE s.skill_id IN"
+    " (SELECT skill_id FROM skill_suggestions WHERE suggestion_id IN ({ids})) ORDER BY s.skill_id"
+)
+_INSERT = (
+    f"INSERT INTO skills ({', '.join(_COLUMNS)}, text_revision)"
+    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
+)
+_LOCKED = "SELECT revision FROM skills WHERE skill_id = ?"
+_NAMED = "SELECT 1 FROM skills WHERE state = 'active' AND name = ? AND skill_id <> ?"
+_UPDATE = f"UPDATE skills SET {', '.join(f'{column} = ?' for column in _WRITTEN)} WHERE skill_id = ?"
+_PLACE = "UPDATE skills SET text_revision = ? WHERE skill_id = ?"
+_DELETE = "DELETE FROM skills WHERE skill_id = ?"
+_ADD_SOURCE = "INSERT INTO skill_suggestions (suggestion_id, skill_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_DELETE_SOURCES = "DELETE FROM skill_suggestions WHERE skill_id = ?"
+
+
+class SqlSkills:
+    """`ports.skill_store.Skills` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, skill_id: SkillId) -> Skill:
+        """One skill, whatever its state; NotFound when the id names nothing."""
+        rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (made_storable(skill_id),))
+        if not rows:
+            raise not_found(skill_id)
+        return _read(rows[0])
+
+    def find(self, name: str) -> Skill | None:
+        """The active skill of a name."""
+        rows = self._session.rows(f"{_ACTIVE} AND s.name = ?", (digest(made_storable(name)),))
+        return _read(rows[0]) if rows else None
+
+    def find_merged(self, name: str) -> Skill | None:
+        """The latest skill of a name that was merged into another."""
+        rows = self._session.rows(_MERGED, (digest(made_storable(name)),))
+        return _read(rows[0]) if rows else None
+
+    def active(self) -> tuple[Skill, ...]:
+        """All that are active, by name."""
+        return tuple(sorted(map(_read, self._session.stream(_ACTIVE)), key=lambda skill: skill.name))
+
+    def page(
+        self, *, limit: int, after: SkillId | None = None, states: frozenset[SkillState] | None = None
+    ) -> tuple[Skill, ...]:
+        """Skills by id."""
+        if limit <= 0 or states == frozenset():
+            return ()
+        asked = Condition()
+        if states is not None:
+            wanted = sorted(state.value for state in states)
+            asked = asked.also(f"s.state IN ({in_list(wanted)})", *wanted)
+        if after is not None:
+            asked = asked.also("s.skill_id > ?", made_storable(after))
+        sql = f"{_SELECT} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
+        return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
+
+    def names(self) -> frozenset[str]:
+        """The names of the active ones."""
+        return frozenset(map(_name, self._session.stream(_ACTIVE)))
+
+    def of_suggestions(self, suggestion_ids: Sequence[SuggestionId]) -> tuple[Skill, ...]:
+        """The skills in which words of any of these stand, whatever their state, by id."""
+        found: dict[SkillId, Skill] = {}
+        for chunk in chunks(filter(is_storable, dict.fromkeys(suggestion_ids)), IN_LIST_MAX):
+            rows = self._session.rows(_OF_SUGGESTIONS.format(ids=in_list(chunk)), chunk)
+            found.update((skill.skill_id, skill) for skill in map(_read, rows))
+        return tuple(found[skill_id] for skill_id in sorted(found))
+
+    def count(self) -> dict[tuple[SkillOrigin, SkillState], int]:
+        """How many there are, by who made them and where they stand."""
+        rows = self._session.rows("SELECT origin, state, count(*) FROM skills GROUP BY origin, state")
+        return {(SkillOrigin(origin), SkillState(state)): number for origin, state, number in rows}
+
+    def stamp(self) -> int:
+        """A number that is another one after any change to any skill but its usage."""
+        return skill_log.numbers(self._session)[0]
+
+    def check(self, skill_id: SkillId) -> None:
+        """Raise Corrupt when it cannot be read, when forgetting would not find it by what it was learned
+        from, or when its uses are not those that were counted."""
+        skill = self.get(skill_id)
+        sql = "SELECT suggestion_id FROM skill_suggestions WHERE skill_id = ?"
+        known = {row[0] for row in self._session.rows(sql, (skill_id,))}
+        counted = skill_uses.recounted(self._session, skill_id)
+        if known != {each.suggestion_id for each in skill.learned_from} or counted != skill.usage:
+            raise columns.damaged(f"skill {skill_id}")
+
+    @writing
+    def insert(self, skill: Skill) -> None:
+        """Write a new one; Conflict when its id or its name is taken."""
+        _check(skill)
+        self._session.make_room(freeing=False)
+        row = (skill.skill_id, *_values(skill), *_usage(skill.usage))
+        if self._session.run([skill_log.STAMPED, Statement(sql=_INSERT, rows=[row])])[1] != 1:
+            raise _exists(skill.name)
+        self._write_text(skill)
+
+    @writing
+    def update(self, skill: Skill, *, expected_revision: int) -> None:
+        """Write its new state; Conflict when it has moved, or is active under a name that is taken. Its usage
+        stays as it was counted."""
+        _check(skill)
+        self._session.make_room(freeing=False)
+        # Whoever takes the same name at once waits here, and sees it taken.
+        self._session.run([skill_log.STAMPED])
+        asked: Parameters = (skill.skill_id,)
+        locked = self._session.rows(_LOCKED + self._session.dialect.for_update, asked)
+        if not locked:
+            raise not_found(skill.skill_id)
+        if locked[0][0] != expected_revision:
+            raise _moved(skill.skill_id, expected=expected_revision, found=locked[0][0])
+        named: Parameters = (digest(skill.name), skill.skill_id)
+        if skill.state is SkillState.ACTIVE and self._session.rows(_NAMED, named):
+            raise _exists(skill.name)
+        self._session.run([Statement(sql=_UPDATE, rows=[(*_values(skill), skill.skill_id)])])
+        self._write_text(skill)
+
+    @writing
+    def delete(self, skill_ids: Sequence[SkillId]) -> None:
+        """Delete skills with their texts, their uses, their log's words and what curations keep of them."""
+        self._session.make_room(freeing=True)
+        self._session.run([skill_log.STAMPED])
+        SqlCurations(self._session).forget(skill_ids)
+        for chunk in chunks(sorted(filter(is_storable, set(skill_ids))), IN_LIST_MAX):
+            rows: list[Parameters] = [(skill_id,) for skill_id in chunk]
+            # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
+            self._session.run([Statement(sql=_DELETE, rows=rows)])
+            emptied = owned_texts.emptied(self._session, map(_owner, chunk))
+            unsaid = skill_log.emptied(self._session, skill_ids=chunk)
+            unused = skill_uses.deleted(chunk)
+            self._session.run([Statement(sql=_DELETE_SOURCES, rows=rows), unused, emptied, unsaid])
+
+    @writing
+    def use(self, use: SkillUse) -> bool:
+        """Count a run that used a skill; False where it was counted before, NotFound where there is none."""
+        columns.checked(use.skill_id, use.run_id)
+        self._session.make_room(freeing=False)
+        if not self._session.rows(_LOCKED + self._session.dialect.for_update, (use.skill_id,)):
+            raise not_found(use.skill_id)
+        return skill_uses.count(self._session, use)
+
+    def uses_of(self, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
+        """What these runs used, by run and skill."""
+        return skill_uses.of_runs(self._session, run_ids)
+
+    @writing
+    def settle_uses(self, run_id: RunId, outcome: UseOutcome) -> None:
+        """Note how a run ended, for every skill that it used."""
+        skill_uses.settle(self._session, run_id, outcome)
+
+    @writing
+    def forget_uses(self, run_ids: Sequence[RunId]) -> None:
+        """Take back what forgotten runs used, and count anew what is left."""
+        skill_uses.forget(self._session, run_ids)
+
+    @writing
+    def log(self, event: SkillEvent) -> SkillEvent:
+        """Add a line to the log, with the next number."""
+        self._session.make_room(freeing=False)
+        return replace(event, number=skill_log.add(self._session, event))
+
+    def events(
+        self, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
+    ) -> tuple[SkillEvent, ...]:
+        """The log, the newest first."""
+        return skill_log.page(self._session, limit=limit, before=before, skill_id=skill_id)
+
+    @writing
+    def forget_log(
+        self, *, skill_ids: Sequence[SkillId] = (), suggestion_ids: Sequence[SuggestionId] = ()
+    ) -> None:
+        """Empty the names and reasons in the log's lines about these."""
+        statement = skill_log.emptied(self._session, skill_ids=skill_ids, suggestion_ids=suggestion_ids)
+        self._session.run([statement])
+
+    def _write_text(self, skill: Skill) -> None:
+        """Write what it says, and what it was learned from. The id may have been another one's before."""
+        owner = _owner(skill.skill_id)
+        revision, statements = owned_texts.replaced(self._session, owner, said_to_plain(skill))
+        sources: list[Parameters] = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
+        self._session.run(
+            [
+                *statements,
+                Statement(sql=_PLACE, rows=[(revision, skill.skill_id)]),
+                Statement(sql=_DELETE_SOURCES, rows=[(skill.skill_id,)]),
+                Statement(sql=_ADD_SOURCE, rows=sources),
+            ]
+        )
+
+
+def not_found(name: str) -> NotFound:
+    """The error for an id or a name that names no skill."""
+    return NotFound(
+        f"there is no skill {name!r:.80}",
+        code="skill.not-found",
+        hint="`runlore skill list` shows the names, with `--state deleted` or `--state merged` of those gone",
+    )
+
+
+def _exists(name: str) -> Conflict:
+    return Conflict(
+        f"there is a skill called {name!r:.80} already",
+        code="skill.exists",
+        hint="choose another name, or change the one that is there",
+    )
+
+
+def _moved(skill_id: SkillId, *, expected: int, found: int) -> Conflict:
+    return Conflict(
+        f"skill {skill_id} has moved: revision {expected} was expected, {found} was found",
+        code="skill.moved",
+        hint="read the skill again and decide anew",
+    )
+
+
+def _owner(skill_id: str) -> str:
+    return f"{OWNER}:{skill_id}"
+
+
+def _check(skill: Skill) -> None:
+    ids = (each.suggestion_id for each in skill.learned_from)
+    columns.checked(
+        skill.skill_id, skill.name, skill.state_actor, skill.merged_into, skill.source_run_id, *ids
+    )
+
+
+def _values(skill: Skill) -> tuple[SqlValue, ...]:
+    return (
+        digest(skill.name),
+        skill.origin.value,
+        skill.state.value,
+        skill.state_actor,
+        skill.merged_into,
+        skill.suggestion_id,
+        skill.source_run_id,
+        to_milliseconds(skill.created_at),
+        to_milliseconds(skill.updated_at),
+        skill.revision,
+    )
+
+
+def _usage(usage: Usage) -> tuple[SqlValue, ...]:
+    return usage.times, columns.milliseconds(usage.last_used_at), usage.succeeded, usage.failed
+
+
+def _name(row: Row) -> str:
+    """The name of a row, without reading all that the skill says."""
+    document = owned_texts.read(row).get("document")
+    name = document.get("name") if isinstance(document, Mapping) else None
+    if not isinstance(name, str) or digest(name) != row[1]:
+        raise columns.damaged(f"skill {row[0]}")
+    return name
+
+
+def _read(row: Row) -> Skill:
+    skill_id, name, origin, state, state_actor, merged_into, suggestion_id, source_run_id = row[:8]
+    created_at_ms, updated_at_ms, revision, times, last_used_at_ms, succeeded, failed = row[8:15]
+    plain = owned_texts.read(row)
+    try:
+        said = said_from_plain(plain)
+        if digest(said.document.name) != name:
+            raise ValueError("the row and its text do not agree")
+        return Skill(
+            skill_id=SkillId(skill_id),
+            document=said.document,
+            text=said.text,
+            origin=SkillOrigin(origin),
+            state=SkillState(state),
+            state_actor=state_actor,
+            merged_into=None if merged_into is None else SkillId(merged_into),
+            provenance=said.provenance,
+            suggestion_id=None if suggestion_id is None else SuggestionId(suggestion_id),
+            pattern=said.pattern,
+            also_from=said.also_from,
+            source_run_id=None if source_run_id is None else RunId(source_run_id),
+            usage=Usage(
+                times=times,
+                last_used_at=columns.moment(last_used_at_ms),
+                succeeded=succeeded,
+                failed=failed,
+            ),
+            created_at=from_milliseconds(created_at_ms),
+            updated_at=from_milliseconds(updated_at_ms),
+            revision=revision,
+        )
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"skill {skill_id}") from error
