@@ -1,0 +1,400 @@
+"""The skill root: one folder for each skill, written by Runlore, and by people too.
+
+`.written.json` says what was last written here, so that a file is as it was written (ours), was changed by
+somebody since (edited), or never was ours (foreign). It is written before a file is put in place and names
+both the old and the new one, and again afterwards: whenever the process dies, what it wrote itself is ours.
+Where the list is lost, all files are foreign until the one who asks finds them equal to what the store has,
+and takes them. It also says where each text is stored, for whoever compares the two.
+
+A file is read again when its size, its times or its place on the disk are others; what changed just now is
+read each time.
+"""
+
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
+from runlore.domain.record import JsonObject
+from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, StoredAs
+from runlore.skill_files.disk import PRIVATE_FOLDER, Disk
+from runlore.skill_files.folder import Folder, errors_of, linked
+from runlore.skill_files.front_matter import too_large
+from runlore.skill_files.looking import FILE, Kept, Look, check_name, file_of, look_at, status_of
+from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
+from runlore.skill_files.reading import read_skill
+
+FOLDER = "skills"
+WRITTEN = ".written.json"
+_MIRRORED = re.compile(r"\.[a-z][a-z-]{0,40}\.json\Z")
+_MIRROR_BYTES_MAX = 8 * 1024**2
+_NO_ROOT = "none"
+# A folder that cannot be written fails for every skill alike: so many are tried.
+_FAILURES_MAX = 3
+# Some file systems keep times in steps of two seconds: a change within one could not be told.
+_TOO_YOUNG_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Change:
+    """A file that becomes another one, or goes where `content` is None."""
+
+    file: SkillFile
+    content: bytes | None
+    before: bytes | None
+
+    @property
+    def either(self) -> tuple[bytes, ...]:
+        """What a crash may leave in place."""
+        return tuple(each for each in (self.before, self.content) if each is not None)
+
+
+class SkillRoot:
+    """`ports.skill_files.SkillFiles` in a folder of the state root, made when there is something to write."""
+
+    def __init__(
+        self,
+        state_root: str,
+        *,
+        disk: Disk | None = None,
+        folders_max: int = limits.SKILL_FOLDERS_MAX,
+        bytes_max: int = limits.SKILL_FOLDERS_BYTES_MAX,
+        settled_ns: int = _TOO_YOUNG_NS,
+    ) -> None:
+        self._path = os.path.join(os.path.abspath(state_root), FOLDER)
+        self._disk = disk or Disk()
+        self._folders_max, self._bytes_max = folders_max, bytes_max
+        self._settled_ns = settled_ns
+        self._kept: Mapping[str, Kept] = {}
+
+    def stamp(self) -> str:
+        """What tells one state of the root from another by names, sizes and times alone."""
+        with self._opened() as root:
+            if root is None:
+                return _NO_ROOT
+            seen, newest = sha256(), 0
+            for name in root.names(self._folders_max):
+                for path in (name, os.path.join(name, FILE)):
+                    status = status_of(root, path)
+                    if status is not None:
+                        newest = max(newest, status.st_ctime_ns)
+                        told = (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+                        seen.update(f"{path!r}{told}{status.st_ctime_ns}\n".encode())
+        return "" if time.time_ns() - newest < self._settled_ns else seen.hexdigest()
+
+    def found(self) -> tuple[FoundSkill, ...]:
+        """Every folder that holds a SKILL.md, by name; those that are refused with the reason."""
+        with self._opened() as root:
+            if root is None:
+                return ()
+            manifest = read_manifest(root, WRITTEN)
+            # What begins with a dot is a list of ours, or nobody's skill.
+            names = [name for name in root.names(self._folders_max) if not name.startswith(".")]
+            found: list[FoundSkill] = []
+            left = self._bytes_max
+            look = Look(self._kept, settled_ns=self._settled_ns)
+            for name in names:
+                one = look.at(root, name, manifest)
+                if one is not None:
+                    found.append(one)
+                    left -= 0 if one.read is None else len(one.read.text)
+                if left < 0:
+                    raise _too_much(self._path, self._bytes_max)
+            self._kept = look.kept
+            return tuple(found)
+
+    def find(self, name: str) -> FoundSkill | None:
+        """One folder; None where there is none."""
+        return next(iter(self.find_all([name])), None)
+
+    def find_all(self, names: Sequence[str]) -> tuple[FoundSkill, ...]:
+        """Those of these folders that hold a SKILL.md."""
+        for name in names:
+            check_name(name)
+        with self._opened() as root:
+            if root is None:
+                return ()
+            manifest = read_manifest(root, WRITTEN)
+            found = (look_at(root, name, manifest) for name in names)
+            return tuple(one for one in found if one is not None)
+
+    def put(self, name: str, text: str) -> None:
+        """Write a skill's file, whole or not at all; see the port for what it refuses."""
+        _raise_any(self.put_all([SkillFile(name=name, text=text)]))
+
+    def remove(self, name: str) -> None:
+        """Remove a skill's folder where it is as it was written; what people put beside the file stays."""
+        _raise_any(self.put_all([SkillFile(name=name, text=None)]))
+
+    def take(self, name: str, text: str | None = None) -> None:
+        """Call what stands in a folder ours, where it still is the text that was stored."""
+        _raise_any(self.take_all([SkillFile(name=name, text=text)]))
+
+    def put_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
+        """Write or remove many, with the list written once before and once behind them."""
+        contents, refused = _checked(files)
+        if not contents:
+            return refused
+        is_removing = all(file.text is None for file in files)
+        try:
+            with self._opened(shared=False) if is_removing else self._changing() as root:
+                if root is not None:
+                    wanted = [(file, contents[file.name]) for file in files if file.name in contents]
+                    self._change_all(root, wanted, refused)
+        except RunloreError as error:
+            return {file.name: refused.get(file.name, error) for file in files}
+        return refused
+
+    def take_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
+        """Call many ours, with the list written once. What was changed since it was read is an edit of it."""
+        contents, refused = _checked(files)
+        if not contents:
+            return refused
+        try:
+            with self._changing() as root:
+                taken: dict[str, tuple[bytes, ...]] = {}
+                for name, stored in contents.items():
+                    with _noting(name, refused):
+                        self._bring_back(root, name)
+                        content = file_of(root, name)
+                        if content is None:
+                            raise _missing(name)
+                        taken[name] = (content if stored is None else stored,)
+                        if content not in taken[name]:
+                            raise _not_ours(name, is_edited=True)
+                manifest = read_manifest(root, WRITTEN)
+                _list(root, manifest, manifest.with_files(taken, _stored(files, taken)))
+        except RunloreError as error:
+            return {file.name: refused.get(file.name, error) for file in files}
+        return refused
+
+    def mirror(self, name: str, document: JsonObject) -> None:
+        """Write a list for people to read in place of what it was."""
+        if not _MIRRORED.match(name) or name == WRITTEN:
+            raise Invalid(
+                f"{name!r:.80} is no name for a list in the skill root",
+                code="skill.mirror",
+                hint="use small letters between a dot and `.json`, such as `.skipped.json`",
+            )
+        content = (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
+        with self._changing() as root:
+            root.write(name, content)
+
+    def mirrored(self, name: str) -> JsonObject | None:
+        """What such a list says: None where there is none, and nothing where it cannot be read."""
+        with self._opened() as root:
+            if root is None or root.status(name) is None:
+                return None
+            try:
+                told = json.loads(root.read(name, _MIRROR_BYTES_MAX) or b"")
+            except (Invalid, Refused, ValueError, RecursionError):
+                return {}
+        return told if isinstance(told, dict) else {}
+
+    def read(self, text: str, *, folder: str = "") -> ReadSkill:
+        """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`)."""
+        return read_skill(text, folder=folder)
+
+    def _change_all(
+        self, root: Folder, wanted: Sequence[tuple[SkillFile, bytes | None]], refused: dict[str, RunloreError]
+    ) -> None:
+        manifest = read_manifest(root, WRITTEN)
+        changes: dict[str, _Change] = {}
+        for file, content in wanted:
+            with _noting(file.name, refused), errors_of(self._path):
+                self._bring_back(root, file.name)
+                before = self._ours(root, file.name, manifest, wanted=content)
+                changes[file.name] = _Change(file=file, content=content, before=before)
+        written = {name: each for name, each in changes.items() if each.content is not None}
+        # Whichever of the two a crash leaves in place is known to be ours.
+        either = {name: each.either for name, each in written.items()}
+        pending = _list(
+            root,
+            manifest,
+            manifest.with_files(either, _stored([each.file for each in written.values()], either)),
+        )
+        done: dict[str, tuple[bytes, ...]] = {}
+        failures: list[RunloreError] = []
+        for name, each in changes.items():
+            if len(failures) >= _FAILURES_MAX:
+                refused[name] = failures[-1]
+                continue
+            with _noting(name, refused), errors_of(self._path):
+                self._change(root, name, each, is_listed=name in manifest.written)
+                done[name] = () if each.content is None else (each.content,)
+            failures += [error] if isinstance(error := refused.get(name), Unavailable) else []
+        _list(
+            root,
+            pending,
+            pending.with_files(done, {n: pending.stored[n] for n in done if n in pending.stored}),
+        )
+
+    @staticmethod
+    def _change(root: Folder, name: str, change: _Change, *, is_listed: bool) -> None:
+        if change.content is not None:
+            root.make(name)
+        with root.child(name) as folder:
+            is_done = folder is None and change.content is None
+            if folder is not None:
+                folder.remove_aside(FILE)
+                is_done = _has_become(folder, change)
+        if not is_done:
+            raise _not_ours(name, is_edited=folder is not None)
+        if change.content is None and is_listed:
+            root.remove_empty(name)
+
+    @staticmethod
+    def _bring_back(root: Folder, name: str) -> None:
+        """Whatever a process was about to remove when it died is there again, to be looked at first."""
+        with root.child(name) as folder:
+            if folder is not None:
+                folder.bring_back(FILE)
+
+    @staticmethod
+    def _ours(root: Folder, name: str, manifest: Manifest, *, wanted: bytes | None) -> bytes | None:
+        """What stands in a folder, where it may be replaced; None where nothing does; else Conflict."""
+        content = file_of(root, name)
+        if content is None or content == wanted or manifest.knows(name, content):
+            return content
+        raise _not_ours(name, is_edited=name in manifest.written)
+
+    @contextmanager
+    def _changing(self) -> Iterator[Folder]:
+        """The root, made where it is missing, with everybody else kept out."""
+        with errors_of(self._path):
+            self._make_root()
+        with self._opened(shared=False) as root:
+            if root is None:
+                raise _missing(FOLDER)
+            yield root
+
+    def _make_root(self) -> None:
+        try:
+            self._disk.make_folder(self._path)
+        except FileExistsError:
+            return
+        parent = os.open(os.path.dirname(self._path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._disk.sync(parent)
+        finally:
+            os.close(parent)
+
+    @contextmanager
+    def _opened(self, *, shared: bool = True) -> Iterator[Folder | None]:
+        """The root, locked; None where there is none yet. A link in its place is refused."""
+        with errors_of(self._path):
+            try:
+                handle = self._disk.open_folder(self._path)
+            except FileNotFoundError:
+                yield None
+                return
+            except OSError as error:
+                if os.path.islink(self._path):
+                    raise linked(self._path) from error
+                raise
+            try:
+                root = Folder(self._disk, handle, self._path)
+                root.lock(shared=shared)
+                if not shared and stat.S_IMODE(os.fstat(handle).st_mode) != PRIVATE_FOLDER:
+                    os.fchmod(handle, PRIVATE_FOLDER)
+                yield root
+            finally:
+                os.close(handle)
+
+
+def _has_become(folder: Folder, change: _Change) -> bool:
+    """Make the change; False where somebody else made one meanwhile."""
+    if change.before == change.content:
+        return True
+    if change.content is not None:
+        return folder.replace(FILE, change.content, before=change.before)
+    return change.before is None or folder.take_away(FILE, before=change.before)
+
+
+def _checked(
+    files: Sequence[SkillFile],
+) -> tuple[dict[str, bytes | None], dict[str, RunloreError]]:
+    """What files are to hold, and which may not, before anything is opened for them."""
+    contents: dict[str, bytes | None] = {}
+    refused: dict[str, RunloreError] = {}
+    for file in files:
+        with _noting(file.name, refused):
+            check_name(file.name)
+            contents[file.name] = None if file.text is None else _encoded(file.text)
+    return contents, refused
+
+
+@contextmanager
+def _noting(name: str, refused: dict[str, RunloreError]) -> Iterator[None]:
+    """What goes wrong with one file stops no other."""
+    try:
+        yield
+    except RunloreError as error:
+        refused[name] = error
+
+
+def _raise_any(refused: Mapping[str, RunloreError]) -> None:
+    for error in refused.values():
+        raise error
+
+
+def _stored(files: Sequence[SkillFile], among: Container[str]) -> dict[str, StoredAs]:
+    return {file.name: file.stored for file in files if file.stored is not None and file.name in among}
+
+
+def _list(root: Folder, before: Manifest, after: Manifest) -> Manifest:
+    """Have the list say something else, where it does."""
+    if after != before:
+        write_manifest(root, WRITTEN, after)
+    return after
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(
+            "the text of a skill holds a character that no file can keep",
+            code="skill.document",
+            hint="remove halves of surrogate pairs",
+        ) from None
+    if len(content) > limits.SKILL_FILE_BYTES_MAX:
+        raise too_large("the text of a skill", limits.SKILL_FILE_BYTES_MAX)
+    return content
+
+
+def _not_ours(name: str, *, is_edited: bool) -> Conflict:
+    if is_edited:
+        return Conflict(
+            f"the file of skill {name} was changed by somebody since it was written",
+            code="skill.file-edited",
+            hint="the change is kept: read the skill in as it is, or move the file away",
+        )
+    return Conflict(
+        f"the folder of skill {name} holds what somebody else wrote",
+        code="skill.file-foreign",
+        hint="read it in as it is, give the new skill another name, or move the folder away",
+    )
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(
+        f"there is no file of skill {name}",
+        code="skill.file-missing",
+        hint="it may have been moved or removed",
+    )
+
+
+def _too_much(path: str, bytes_max: int) -> Refused:
+    return Refused(
+        f"the skills in {path} have more than {bytes_max:,} bytes together",
+        code="skill.folder-size",
+        hint="move what is not used elsewhere",
+    )

@@ -1,0 +1,1 @@
+"""Tests of skill folders on disk; the skills in them are made here."""
