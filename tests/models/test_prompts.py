@@ -21,6 +21,7 @@ pytestmark = pytest.mark.req("POL-8", "CAP-4", "SKL-5")
 
 # A released prompt never changes: its version is kept with what was decided by it. A new text is a new file.
 RELEASED = {
+    "curation-1": "403eb1c6c5f41015e50d0bdedc0c3e804fd74492692bb04bfac84e471c501268",
     "enhancement-1": "4b25ecd016775073cdde81fd8af411eafda76c93b2ada0b619cc2cf820bb7dcf",
     "extraction-1": "49650bf25978e72d611839b7c5013d41e0d7917a0676cd121322a67f67ef0389",
     "judge-1": "fa8be22e336062de4aaa9d39f4a0db64a06061e56c848e5b9931519802f96046",
@@ -54,6 +55,7 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
     assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.JUDGE]) for name in ("action", "reason"))
     fields = ("candidates", "kind", "content", "confidence", "fact", "preference", "decision")
     assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.EXTRACTION]) for name in fields)
+    assert "`comment`" in load_prompt(CURRENT[Purpose.CURATION])
     reworded = ("name", "description", "topic", "actions", "body", "name_is_fixed")
     assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.ENHANCEMENT]) for name in reworded)
 

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runlore.config.server import HOST_DEFAULT, PORT_DEFAULT, PORT_MAX
+from runlore.domain import limits
 from runlore.domain.errors import Invalid
 
 
@@ -91,6 +92,96 @@ class ModelsTable(BaseModel):
     )
 
 
+# What such a field does stands in docs/policy.md, once.
+_SEEDED = (
+    "The field of this name of the skills policy, which docs/policy.md explains. It counts until somebody"
+    " changes that policy."
+)
+
+
+class EmbeddingTable(BaseModel):
+    """`[embedding]` and `[skills.embedding]`: what makes vectors of texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    provider: Literal["", "http", "local"] = Field(
+        default="",
+        description="http: a server that speaks OpenAI's embeddings (also llama.cpp, vLLM, Ollama). local:"
+        " the model of the extra local-embeddings, on this machine. Empty: none, and words decide alone; for"
+        " skills, the shared one.",
+    )
+    base_url: str = Field(
+        default="",
+        max_length=2_000,
+        description="The server's address, such as http://127.0.0.1:11434/v1.",
+    )
+    model: str = Field(
+        default="", max_length=200, description="The server's name of the model, such as all-minilm."
+    )
+    dimensions: int = Field(
+        default=0,
+        ge=0,
+        le=limits.EMBEDDING_DIMENSIONS_MAX,
+        description="How many dimensions to ask for and to expect. 0: as many as the model has.",
+    )
+    api_key_env: str = Field(
+        default="",
+        max_length=128,
+        description="The environment variable that holds the server's key. Empty: it is asked without one.",
+    )
+    timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=limits.EMBEDDING_TIMEOUT_S_MAX,
+        description="How long to wait for vectors. Unset: 10 s. Choosing skills waits 2 s at most, unless"
+        " [skills.embedding] says otherwise.",
+    )
+
+
+class AutoSaveTable(BaseModel):
+    """`[skills.auto_save]`: a beginning for that part of the skills policy."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    enabled: bool | None = Field(default=None, description=_SEEDED)
+    require_llm: bool | None = Field(default=None, description=_SEEDED)
+    max_per_run: int | None = Field(default=None, description=_SEEDED)
+
+
+class SkillCurationTable(BaseModel):
+    """`[skills.curation]`: a beginning for that part of the skills policy."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    staleness_days: int | None = Field(default=None, description=_SEEDED)
+    auto_prune: bool | None = Field(default=None, description=_SEEDED)
+    auto_curate: bool | None = Field(default=None, description=_SEEDED)
+    skip_threshold: int | None = Field(default=None, description=_SEEDED)
+    skip_reset_days: int | None = Field(default=None, description=_SEEDED)
+
+
+class SkillsTable(BaseModel):
+    """`[skills]`: a beginning for the skills policy, and the embedding backend of skills."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    learn: bool | None = Field(default=None, description=_SEEDED)
+    llm_learn: bool | None = Field(default=None, description=_SEEDED)
+    llm_curate: bool | None = Field(default=None, description=_SEEDED)
+    max_auto_load: int | None = Field(default=None, description=_SEEDED)
+    max_lazy_slots: int | None = Field(default=None, description=_SEEDED)
+    auto_save: AutoSaveTable = Field(
+        default_factory=AutoSaveTable, description="What is saved without a question."
+    )
+    curation: SkillCurationTable = Field(
+        default_factory=SkillCurationTable, description="How drafts are kept from piling up."
+    )
+    embedding: EmbeddingTable = Field(
+        default_factory=EmbeddingTable,
+        description="Another embedding backend for choosing skills, in place of the shared one.",
+    )
+
+
 class ConfigFile(BaseModel):
     """The whole file. Unknown keys are errors."""
 
@@ -102,6 +193,13 @@ class ConfigFile(BaseModel):
     )
     models: ModelsTable = Field(
         default_factory=ModelsTable, description="Which models there are, and which one is asked."
+    )
+    embedding: EmbeddingTable = Field(
+        default_factory=EmbeddingTable, description="What makes vectors of texts, for learnings and skills."
+    )
+    skills: SkillsTable = Field(
+        default_factory=SkillsTable,
+        description="The beginnings of the skills policy, and what skills have of their own.",
     )
 
 
@@ -130,10 +228,10 @@ def _breach(path: str, error: ValidationError) -> Invalid:
     first = error.errors()[0]
     name = ".".join(str(part) for part in first["loc"])
     problem = "is not a setting" if first["type"] == "extra_forbidden" else f"is wrong: {first['msg']}"
+    allowed = first.get("ctx", {}).get("expected")
+    said = f"say one of {allowed}" if allowed else f"there are: {', '.join(_names(ConfigFile))}"
     return Invalid(
-        f"{name} in {path} {problem}",
-        code="settings.field",
-        hint=f"there are: {', '.join(_names(ConfigFile))}; docs/settings.md explains them",
+        f"{name} in {path} {problem}", code="settings.field", hint=f"{said}; docs/settings.md explains them"
     )
 
 

@@ -6,10 +6,10 @@ A key goes to the address that it was meant for: a provider with an address of i
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from runlore.config.endpoints import check_key_variable, checked_address, key_in
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.ports.model import Provider, ProviderKind
@@ -35,9 +35,6 @@ BUILT_IN = (
 _BY_KIND = {provider.kind: provider for provider in BUILT_IN}
 _BY_NAME = {provider.name: provider for provider in BUILT_IN}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_KEY_CHARS_MAX = 4_096
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,43 +72,13 @@ def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
         )
     kind = _BY_NAME[name].kind if table.kind is None else ProviderKind(table.kind)
     standard = _BY_KIND[kind]
-    base_url = _checked_address(table.base_url, f"{where}.base_url in {path}") or standard.base_url
+    base_url = checked_address(table.base_url, f"{where}.base_url in {path}", _wrong) or standard.base_url
     is_own = base_url != standard.base_url
     variable = table.api_key_env
     if variable is None:
         variable = "" if is_own else standard.api_key_env
-    if variable and not _VARIABLE.fullmatch(variable):
-        # Whoever writes a key here by mistake does not find it in an error.
-        raise _wrong(
-            f"{where}.api_key_env in {path} is not the name of an environment variable",
-            "name the variable that holds the key, such as OPENAI_API_KEY; the key itself never stands here",
-        )
-    if variable and urlsplit(base_url).scheme == "http" and not is_loopback(base_url):
-        raise _wrong(
-            f"{where}.base_url in {path} would send a key over plain http",
-            "use https beyond this machine, or a server that needs no key",
-        )
+    check_key_variable(variable, base_url, (where, path), _wrong)
     return Provider(name=name, kind=kind, base_url=base_url, api_key_env=variable, own_address=is_own)
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address leads to this machine."""
-    return urlsplit(address).hostname in _LOOPBACK
-
-
-def _checked_address(text: str, where: str) -> str:
-    if not text:
-        return ""
-    hint = "give an address such as http://127.0.0.1:8080/v1; a key never stands in it"
-    try:
-        parts = urlsplit(text)
-        is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise _wrong(f"{where} is not an address", hint) from None
-    if not (is_plain and is_usable and text.isascii() and text.isprintable() and " " not in text):
-        raise _wrong(f"{where} is not an address", hint)
-    return text.rstrip("/")
 
 
 def _checked_default(text: str, where: str, providers: Mapping[str, Provider]) -> str:
@@ -132,16 +99,7 @@ def _checked_default(text: str, where: str, providers: Mapping[str, Provider]) -
 
 
 def _with_key(provider: Provider, environment: Mapping[str, str]) -> Provider:
-    key = environment.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
-    is_key = len(key) <= _KEY_CHARS_MAX and key.isascii() and key.isprintable() and " " not in key
-    return Provider(
-        name=provider.name,
-        kind=provider.kind,
-        base_url=provider.base_url,
-        api_key_env=provider.api_key_env,
-        api_key=key if is_key else "",
-        own_address=provider.own_address,
-    )
+    return replace(provider, api_key=key_in(environment, provider.api_key_env))
 
 
 def _wrong(sentence: str, hint: str) -> Invalid:

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from runlore.config.embedding import EmbeddingSettings, read_embedding
 from runlore.config.providers import ModelSettings, read_models
 from runlore.config.server import PORT_MAX, Server
+from runlore.config.skills import read_skills
 from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.record import JsonObject
 
 if TYPE_CHECKING:
     from runlore.config.file import ConfigFile, ServerTable
@@ -29,20 +32,23 @@ _CONFIG_BYTES_MAX = 1 << 20
 class Settings:
     """Everything that can be set, with nothing left to look up.
 
-    `url` names a Runlore elsewhere, which is then called with `token` in place of this state root.
+    `skills` is what the file says of the skills policy. `url` names a Runlore elsewhere, which is then called
+    with `token` in place of this state root.
     """
 
     state_root: str
     database_url: str | None = None
     server: Server = field(default_factory=Server)
     models: ModelSettings = field(default_factory=ModelSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    skills: JsonObject = field(default_factory=dict)
     url: str | None = None
     token: str | None = field(default=None, repr=False)
 
 
 def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settings:
     """Flags over environment over `config.toml` over defaults."""
-    state_root = _state_root(home, environment)
+    state_root = state_root_of(home, environment)
     path = os.path.join(state_root, CONFIG_NAME)
     file = _read_file(path)
     return Settings(
@@ -50,6 +56,8 @@ def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settin
         database_url=environment.get(DATABASE_VARIABLE) or (file.database.url if file else None) or None,
         server=_server(file.server if file else None, environment, state_root),
         models=read_models(file.models if file else None, environment, path),
+        embedding=read_embedding(file, environment, path),
+        skills=read_skills(file, path),
         url=environment.get(URL_VARIABLE) or None,
         token=environment.get(TOKEN_VARIABLE) or None,
     )
@@ -93,7 +101,8 @@ def _server_of(table: "ServerTable", state_root: str) -> Server:
     )
 
 
-def _state_root(home: str | None, environment: Mapping[str, str]) -> str:
+def state_root_of(home: str | None, environment: Mapping[str, str]) -> str:
+    """Where the state lies, whatever its file of settings says."""
     if home is not None and not home.strip():
         # An unset variable in a script: falling back to another state root would surprise.
         raise Invalid("--home is blank", code="settings.home", hint="name a folder, or leave --home out")

@@ -5,6 +5,7 @@ and a question go to the configured address or nowhere. Proxies of the environme
 machine. A compressed or endless answer is not read.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
@@ -27,6 +28,7 @@ _SENT = frozenset(
 )
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _CONNECTIONS_MAX = 64
+REQUEST_LOGGERS = ("httpx2", "httpcore2")
 
 
 class UnreadableAnswer(Exception):
@@ -37,8 +39,13 @@ class Redirected(Exception):
     """An answer that sends whoever asked elsewhere, where nobody goes."""
 
 
-def http_client(provider: Provider) -> httpx2.AsyncClient:
+def http_client(
+    provider: Provider, *, answer_bytes_max: int = limits.MODEL_ANSWER_BYTES_MAX
+) -> httpx2.AsyncClient:
     """A client for one provider. Time is limited by whoever asks, over all that it does."""
+    for name in REQUEST_LOGGERS:
+        # Their lines of a request are none of our log's business.
+        logging.getLogger(name).setLevel(logging.WARNING)
 
     async def only_what_is_meant(request: httpx2.Request) -> None:
         for name in list(request.headers):
@@ -57,7 +64,7 @@ def http_client(provider: Provider) -> httpx2.AsyncClient:
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise UnreadableAnswer("the answer is packed, which was not asked for")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream)
+        response.stream = _Bounded(response.stream, answer_bytes_max)
 
     return httpx2.AsyncClient(
         timeout=None,
@@ -71,15 +78,16 @@ def http_client(provider: Provider) -> httpx2.AsyncClient:
 class _Bounded(httpx2.AsyncByteStream):
     """A body that ends with an error once it is longer than any answer may be."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int) -> None:
         self._stream = stream
+        self._bytes_max = bytes_max
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = limits.MODEL_ANSWER_BYTES_MAX
+        left = self._bytes_max
         async for chunk in self._stream:
             left -= len(chunk)
             if left < 0:
-                raise UnreadableAnswer(f"the answer is longer than {limits.MODEL_ANSWER_BYTES_MAX} bytes")
+                raise UnreadableAnswer(f"the answer is longer than {self._bytes_max} bytes")
             yield chunk
 
     async def aclose(self) -> None:

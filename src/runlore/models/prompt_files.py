@@ -18,6 +18,7 @@ CURRENT = {
     Purpose.EXTRACTION: "extraction-1",
     Purpose.JUDGE: "judge-1",
     Purpose.ENHANCEMENT: "enhancement-1",
+    Purpose.CURATION: "curation-1",
 }
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"

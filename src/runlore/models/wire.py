@@ -6,7 +6,6 @@ answer is demanded (a tool, a schema) is asked once more in words alone, and rem
 """
 
 import asyncio
-import concurrent.futures
 import logging
 import threading
 import warnings
@@ -39,17 +38,15 @@ from runlore.domain.record import JsonObject
 from runlore.domain.tokens import estimate
 from runlore.models.answers import read_answer
 from runlore.models.failures import declined, failure_of, no_answer, unusable
-from runlore.models.http import http_client
+from runlore.models.http import REQUEST_LOGGERS, http_client
+from runlore.models.loop import LoopClosed, LoopThread
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
 
 ANSWER_NAME = "answer"
 _ANSWER_MEANING = "The answer to the question, which is given by calling this."
 _IN_WORDS = "\nAnswer with one JSON object by this JSON schema, without other text and without Markdown:\n\n"
-# How long a caller waits beyond its time for the loop to say that it is over.
-_GRACE_S = 0.5
-_CLOSE_S = 5.0
 _TALKATIVE = r"(?:pydantic_ai|openai|anthropic|genai_prices|runlore\.models)(?:\.|$)"
-_QUIET = ("openai", "anthropic", "httpx2", "httpcore2")
+_QUIET = ("openai", "anthropic", *REQUEST_LOGGERS)
 # No client can be made without a key; the real one, or none, is set by `http`.
 _PLACEHOLDER = "set-by-runlore"
 
@@ -90,11 +87,8 @@ class Wire:
             logging.getLogger(name).setLevel(logging.WARNING)
         # What they think of a server's answer is none of the terminal's business; ours is a ModelFailure.
         warnings.filterwarnings("ignore", module=_TALKATIVE)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="runlore-models", daemon=True)
-        self._thread.start()
+        self._loop = LoopThread("runlore-models")
         self._lock = threading.Lock()
-        self._is_ending = False
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._models: dict[tuple[str, str], Model[Any]] = {}
         self._in_words: set[tuple[str, str]] = set()
@@ -119,48 +113,20 @@ class Wire:
             schema=schema,
             timeout_s=timeout_s,
         )
-        waiting = self._submitted(asked)
         try:
-            return waiting.result(timeout=timeout_s + _GRACE_S)
+            return self._loop.run(lambda: self._within_time(asked), timeout_s=timeout_s)
         except TimeoutError as late:
             raise failure_of(late, provider, name) from None
-        except concurrent.futures.CancelledError:
+        except LoopClosed:
             raise _closing() from None
-        finally:
-            waiting.cancel()
 
     def close(self) -> None:
         """End what is under way, and the thread."""
-        with self._lock:
-            if self._is_ending:
-                return
-            self._is_ending = True
-        ending = asyncio.run_coroutine_threadsafe(self._end(), self._loop)
-        try:
-            ending.result(timeout=_CLOSE_S)
-        except TimeoutError:
-            # A connection that does not end in time ends with the process.
-            ending.cancel()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_CLOSE_S)
-        if not self._thread.is_alive():
-            self._loop.close()
+        self._loop.close(self._let_go)
 
-    def _submitted(self, asked: _Asked) -> "concurrent.futures.Future[Answer]":
-        # Under the lock, so that whatever is under way when the end begins is ended by it.
-        with self._lock:
-            if self._is_ending:
-                raise _closing()
-            return asyncio.run_coroutine_threadsafe(self._within_time(asked), self._loop)
-
-    async def _end(self) -> None:
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+    async def _let_go(self) -> None:
         for client in self._clients.values():
             await client.aclose()
-        await self._loop.shutdown_asyncgens()
 
     async def _within_time(self, asked: _Asked) -> Answer:
         try:

@@ -1,8 +1,10 @@
-"""The in-process ranking index behind `ports/index`: derived, exact, rebuilt when in doubt.
+"""The in-process indexes behind `ports/index` and `ports/dense`: derived, exact, rebuilt when in doubt.
 
-Everything that needs numpy lives here and nowhere else; what a score is stands in `domain/ranking`.
+What needs numpy lives here, the local embedding model apart; what a score is stands in `domain/ranking` and
+`domain/fusion`.
 """
 
+from runlore.recall.dense import DenseVectors, load_stamped, load_vectors
 from runlore.recall.index import RankingIndex, Sizes, load_index
 
-__all__ = ["RankingIndex", "Sizes", "load_index"]
+__all__ = ["DenseVectors", "RankingIndex", "Sizes", "load_index", "load_stamped", "load_vectors"]

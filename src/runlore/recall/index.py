@@ -6,7 +6,7 @@ with one assignment. So a search sees all of a change or nothing of it, and neve
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 import numpy as np
@@ -19,7 +19,7 @@ from runlore.recall import snapshot
 from runlore.recall.keys import digest, keys_of, order_of, term_digest
 from runlore.recall.merging import merged
 from runlore.recall.sealing import Document, document_of, seal
-from runlore.recall.search import View, ranked
+from runlore.recall.search import PassingKept, View, ranked
 from runlore.recall.visibility import Part
 
 
@@ -41,6 +41,7 @@ class FrozenIndex:
     """One view, which no change touches. Implements `ports.index.Searchable`."""
 
     view: View
+    passing_kept: PassingKept = field(default_factory=PassingKept)
 
     def search(
         self,
@@ -61,6 +62,10 @@ class FrozenIndex:
             relative_to=relative_to,
         )
 
+    def passing(self, where: RankFilter) -> frozenset[RecordId]:
+        """Every record of the filtered set."""
+        return self.passing_kept.ids(self.view, where)
+
 
 class RankingIndex:
     """Implements `ports.index.Index`."""
@@ -68,6 +73,7 @@ class RankingIndex:
     def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[Part] = ()) -> None:
         self._sizes = sizes
         self._view = View(parts=tuple(parts))
+        self._passing_kept = PassingKept()
         self._changing = threading.Lock()
         self._saving = threading.Lock()
 
@@ -93,9 +99,13 @@ class RankingIndex:
             query, where=where, limit=limit, overlay=overlay, relative_to=relative_to
         )
 
+    def passing(self, where: RankFilter) -> frozenset[RecordId]:
+        """Every record of the filtered set."""
+        return self._passing_kept.ids(self._view, where)
+
     def frozen(self) -> "FrozenIndex":
         """The index as it is now."""
-        return FrozenIndex(self._view)
+        return FrozenIndex(self._view, self._passing_kept)
 
     def erase(self, record_ids: Iterable[RecordId]) -> None:
         """Rebuild what holds any version of these records without them, replaced versions included."""

@@ -6,6 +6,7 @@ The scores are those of `domain.ranking`; here they are only reached without sco
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -25,18 +26,19 @@ from runlore.domain.ranking import (
 )
 from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
-from runlore.ports.index import Hit, Overlay, Ranking
+from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.recall.arrays import Keys, Numbers, Points, Positions
 from runlore.recall.best import Wanted, best_rows, greatest, points_at
 from runlore.recall.keys import digest, find, keys_of, term_digest
 from runlore.recall.sealing import Document, document_of, to_microseconds
 from runlore.recall.segment import CATEGORIES, Segment
-from runlore.recall.visibility import Part, Visible
+from runlore.recall.visibility import Part, Recent, Visible
 
 # What sorts hits: the total and the time the other way round, then the id. The revision comes along.
 _Place: TypeAlias = tuple[int, int, RecordId, int]
 
 _STATE_POINTS = np.array([state_points(state) for _, _, state, _ in CATEGORIES], dtype=np.int64)
+_FILTERS_KEPT = 8
 _RECENCY_STEPS_MS = np.array(RECENCY_STEPS_MS, dtype=np.int64)
 
 
@@ -72,6 +74,51 @@ def ranked(
         for total, _, record_id, revision in sorted(places)[:limit]
     )
     return Ranking(hits=hits, collection=collection)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Passing:
+    """All that passes a filter, with what was seen of each part and of the tail.
+
+    Parts that are gone are not held on to: they have the words of what was forgotten.
+    """
+
+    seen: tuple["ReferenceType[Visible]", ...]
+    tail: frozenset[RecordId]
+    ids: frozenset[RecordId]
+
+    def holds(self, seen: Sequence[Visible], tail: frozenset[RecordId]) -> bool:
+        """Whether this is what is seen now."""
+        is_same = len(seen) == len(self.seen) and all(
+            known() is each for known, each in zip(self.seen, seen, strict=True)
+        )
+        return is_same and tail == self.tail
+
+
+class PassingKept:
+    """What passed the filters that were used last, for as long as the parts show the same rows."""
+
+    def __init__(self) -> None:
+        self._recent: Recent[_Passing] = Recent(_FILTERS_KEPT)
+
+    def ids(self, view: View, where: RankFilter) -> frozenset[RecordId]:
+        """The ids of the filtered set."""
+        key = (where.layers, where.kinds, where.states, where.scopes, where.include_sensitive)
+        seen = tuple(part.visible(where) for part in view.parts)
+        tail = frozenset(document.record.record_id for document in _documents(view, where, NO_OVERLAY))
+        known = self._recent.get(key)
+        if known is None or not known.holds(seen, tail):
+            ids = tail.union(*map(_ids, seen))
+            known = self._recent.keep(key, _Passing(seen=tuple(map(ref, seen)), tail=tail, ids=ids))
+        return known.ids
+
+
+def _ids(visible: Visible) -> Iterator[RecordId]:
+    """The ids of the rows that are seen."""
+    segment = visible.segment
+    text, starts = segment.id_text.tobytes(), segment.id_start.tolist()
+    for row in np.flatnonzero(visible.mask).tolist():
+        yield RecordId(text[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

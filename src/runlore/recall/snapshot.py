@@ -7,7 +7,6 @@ The header names every array with its digest, the stamp of the index's owner, an
 rebuilds. The arrays are read into memory, not mapped, so that what was checked is what is used.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ import numpy as np
 from runlore.domain import analysis, ranking
 from runlore.domain.errors import Unavailable
 from runlore.recall.arrays import AnyArray
+from runlore.recall.aside import put_in_place
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
 from runlore.recall.visibility import Part
 
@@ -29,7 +29,6 @@ _Entry: TypeAlias = tuple[str, list[int], str]
 _MAGIC = b"runlore ranking index 1\n"
 _LENGTH_BYTES = 8
 _DIGEST_BYTES = 32
-_OPEN_ATTEMPTS = 8
 _PROBE = "The Quick_brown foxes' node.js v1.2.3 C++ ＦＵＬＬ Straße 用户喜欢 日本語の検索 ภาษาไทย 한국어"
 
 
@@ -42,17 +41,7 @@ class _Header:
 def save(path: str, parts: Sequence[Part], stamp: str) -> None:
     """Write aside, sync, rename, sync the folder. Whatever fails, the file in place stays as it was."""
     try:
-        aside, descriptor = _open_aside(path)
-        try:
-            with open(descriptor, "wb") as file:
-                _write(file, parts, stamp)
-                file.flush()
-                os.fsync(file.fileno())
-                os.rename(aside, path)
-        except BaseException:
-            os.unlink(aside)
-            raise
-        _sync_folder(path)
+        put_in_place(path, lambda file: _write(file, parts, stamp))
     except OSError as error:
         raise Unavailable(
             f"the ranking index was not saved to {path}: {error}",
@@ -85,25 +74,6 @@ def _meaning() -> list[object]:
         [*impacts, ranking.IMPACT_METADATA],
         ["/".join(category) for category in CATEGORIES],
     ]
-
-
-def _open_aside(path: str) -> tuple[str, int]:
-    """An empty file beside the path that only this process writes: a crash leaves one such file, not many."""
-    aside = f"{path}.new"
-    for _ in range(_OPEN_ATTEMPTS):
-        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.exists(aside) and os.path.samestat(os.fstat(descriptor), os.stat(aside)):
-                os.fchmod(descriptor, 0o600)
-                os.ftruncate(descriptor, 0)
-                return aside, descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        # Another process has put its file in place between our opening and our locking it.
-        os.close(descriptor)
-    raise BlockingIOError(f"{aside} is being written by another process")
 
 
 def _write(file: BinaryIO, parts: Sequence[Part], stamp: str) -> None:
@@ -164,11 +134,3 @@ def _read_array(file: BinaryIO, entry: _Entry) -> AnyArray | None:
     if file.readinto(content) != len(content) or _digest(content).hex() != digest:  # type: ignore[attr-defined]
         return None
     return array
-
-
-def _sync_folder(path: str) -> None:
-    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
