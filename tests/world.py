@@ -60,6 +60,13 @@ TABLES = (
     "mined_runs",
     "suggestions",
     "suggestion_runs",
+    "skills",
+    "skill_suggestions",
+    "skill_uses",
+    "skill_events",
+    "skill_numbers",
+    "curations",
+    "curation_skills",
     "transcript_positions",
     "session_parents",
     "processes",
@@ -278,7 +285,7 @@ class World:
         """What a search finds, best first."""
         filters = ops.Filters(**{n: fields.pop(n) for n in ("as_of", "layers", "states") if n in fields})
         hits = self.operator.search(ops.SearchRequest(query=query, filters=filters, **fields))
-        return [hit.record.record_id for hit in hits]
+        return [hit.record.record_id for hit in hits.items]
 
     def histories(self) -> dict[RecordId, tuple[RecordEvent, ...]]:
         """Everything that happened, by record."""

@@ -253,7 +253,7 @@ class AnySequence(RuleBasedStateMachine):
         request = ops.SearchRequest(query=query, filters=replace(asked, as_of=moment), include_stale=stale)
         hits = self.world.operator.search(request)
         wanted = reference.ranked(records, request, moment or self.now)[: request.limit]
-        assert [(hit.record, hit.score.total) for hit in hits] == wanted
+        assert [(hit.record, hit.score.total) for hit in hits.items] == wanted
 
     @rule(at=picks)
     def get_as_of(self, at: int) -> None:

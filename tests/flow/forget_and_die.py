@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
+from runlore.config.embedding import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.follower import Follower
@@ -19,6 +20,7 @@ from runlore.domain.record import RecordId
 from runlore.ports import operations as ops
 from runlore.ports.store import Store, Transaction
 from tests.fakes import FakeClock
+from tests.flow.meanings import backend_of
 from tests.world import OPERATOR, decision
 
 POINTS = (
@@ -31,6 +33,8 @@ POINTS = (
     "after the scrubbing",
 )
 REMEMBERED = POINTS[:4]
+# Where vectors are made of learnings, if anywhere.
+EMBEDDING_VARIABLE = "FORGET_AND_DIE_EMBEDDING"
 
 
 class DyingTransaction:
@@ -82,7 +86,11 @@ class DyingStore:
 
 def main(point: str, record_id: str, root: str, url: str | None = None) -> None:
     """Search first, so that there is an index in memory too; then forget."""
-    parts = open_parts(Settings(state_root=root, database_url=url), clock=FakeClock())
+    settings = Settings(state_root=root, database_url=url)
+    if EMBEDDING_VARIABLE in os.environ:
+        shared = backend_of(os.environ[EMBEDDING_VARIABLE])
+        settings = replace(settings, embedding=EmbeddingSettings(shared=shared))
+    parts = open_parts(settings, clock=FakeClock())
     store = cast("Store", DyingStore(parts.store, point))
     follower = Follower(store, os.path.join(root, INDEX_NAME), RecallEngine())
     operations = Application(replace(parts, store=store, follower=follower), OPERATOR)

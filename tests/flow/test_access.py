@@ -51,7 +51,7 @@ def test_every_read_of_an_agent_answers_with_what_its_session_sees(world: World)
     found = agent.search(ops.SearchRequest(query="vim", filters=filters))
 
     assert {str(record.scope) for record in listed} == SEEN
-    assert {str(hit.record.scope) for hit in found} == SEEN
+    assert {str(hit.record.scope) for hit in found.items} == SEEN
     for name, record in records.items():
         if name in SEEN:
             assert agent.get_record(record.record_id, session_id=MINE) == record
@@ -69,7 +69,7 @@ def test_asking_for_a_scope_that_the_session_does_not_see_finds_nothing(world: W
     for scope in SCOPES:
         filters = ops.Filters(session_id=MINE, scopes=frozenset({scope}))
         listed = _agent(world).list_records(ops.ListRequest(filters=filters)).items
-        found = _agent(world).search(ops.SearchRequest(query="vim", filters=filters))
+        found = _agent(world).search(ops.SearchRequest(query="vim", filters=filters)).items
         assert bool(listed) is bool(found) is (str(scope) in SEEN)
 
 
@@ -125,7 +125,7 @@ def test_a_limited_token_reads_and_acts_in_its_scopes_alone(world: World, role: 
     limited = Application(world.parts, Caller(actor="shop team", role=role, scopes=frozenset({shop})))
 
     assert [record.scope for record in limited.list_records(ops.ListRequest()).items] == [shop]
-    assert [hit.record.scope for hit in limited.search(ops.SearchRequest(query="vim"))] == [shop]
+    assert [hit.record.scope for hit in limited.search(ops.SearchRequest(query="vim")).items] == [shop]
     with pytest.raises(NotFound):
         limited.get_record(records["project:bank"].record_id)
     if role is ops.Role.OPERATOR:
@@ -172,7 +172,7 @@ def test_scratch_is_in_no_list_and_no_search_but_that_of_its_own_run(world: Worl
     for layers in (frozenset[Layer](), frozenset({Layer.WORKING})):
         filters = ops.Filters(session_id=MINE, layers=layers)
         assert note not in agent.list_records(ops.ListRequest(filters=filters)).items
-        assert not agent.search(ops.SearchRequest(query="plan", filters=filters))
+        assert not agent.search(ops.SearchRequest(query="plan", filters=filters)).items
     assert note not in world.operator.list_records(ops.ListRequest()).items
     with pytest.raises(NotFound):
         agent.get_record(note.record_id, session_id=MINE)

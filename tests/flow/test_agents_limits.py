@@ -272,7 +272,7 @@ def test_of_what_waits_an_agent_sees_what_it_proposed_itself(world: World) -> No
 
     assert agent.list_records(ops.ListRequest(filters=filters)).items == (own,)
     hits = agent.search(ops.SearchRequest(query=WORD, filters=filters))
-    assert [hit.record for hit in hits] == [own]
+    assert [hit.record for hit in hits.items] == [own]
     reviewed = agent.review_list(ops.ReviewRequest(session_id=MINE)).items
     assert [item.record for item in reviewed] == [own]
     assert agent.get_record(own.record_id, session_id=MINE) == own

@@ -72,7 +72,7 @@ def put_skills(world: World, **fields: bool) -> None:
 
 def test_it_is_on_by_default_and_both_can_be_turned_off(sqlite_world: World) -> None:
     policy = sqlite_world.operator.get_policy(PolicyName.SKILLS)
-    assert (policy.revision, dict(policy.policy)) == (0, {"learn": True, "llm_learn": True})
+    assert (policy.revision, policy.policy["learn"], policy.policy["llm_learn"]) == (0, True, True)
     put_skills(sqlite_world, learn=False)
     assert sqlite_world.operator.get_policy(PolicyName.SKILLS).policy["learn"] is False
     worked(sqlite_world, "Release it", *RELEASE)

@@ -1,14 +1,20 @@
 """The doctor names what is wrong, puts right what is derived, and leaves alone what is not."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from runlore.config.embedding import EmbeddingSettings
+from runlore.config.settings import Settings
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.dead_letters import dead_job
+from tests.flow.meanings import backend_of
+from tests.flow.skill_shelf import put_by_hand, skill_text
+from tests.model_server import fails, model_server
 from tests.world import World
 
 SESSION = SessionId("s1")
@@ -36,7 +42,17 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
 
     assert diagnosis.healthy, diagnosis
     checks = [finding.check for finding in diagnosis.findings]
-    assert checks == ["database", "permissions", "run memories", "index", "jobs", "models"]
+    assert checks == [
+        "database",
+        "permissions",
+        "run memories",
+        "index",
+        "embedding",
+        "skills",
+        "mounts",
+        "jobs",
+        "models",
+    ]
 
 
 @pytest.mark.req("OPS-2")
@@ -71,6 +87,50 @@ def test_what_others_can_read_is_told_and_made_private(sqlite_world: World) -> N
     assert _outcomes(world, repair=True)["permissions"] == {"repaired"}
     assert oct((world.root / "runlore.db").stat().st_mode & 0o777) == "0o600"
     assert oct(world.root.stat().st_mode & 0o777) == "0o700"
+
+
+@pytest.mark.req("OPS-2")
+def test_a_folder_that_others_can_read_is_told_once_with_how_much_is_in_it(sqlite_world: World) -> None:
+    folder = sqlite_world.root / "skills" / "tidy-up"
+    (folder / "scripts").mkdir(parents=True)
+    files = [folder / "SKILL.md", *(folder / "scripts" / f"{number}.py" for number in range(30))]
+    for file in files:
+        file.write_text("x")
+        os.chmod(file, 0o644)
+    for each in (folder / "scripts", folder):
+        os.chmod(each, 0o755)
+    os.chmod(folder.parent, 0o700)
+
+    [told] = [each for each in sqlite_world.operator.doctor().findings if each.check == "permissions"]
+
+    assert (told.detail, told.hint) == (
+        f"others can reach {folder} and 32 more in it",
+        f"chmod -R go= {folder}",
+    )
+    assert _outcomes(sqlite_world, repair=True)["permissions"] == {"repaired"}
+    assert _outcomes(sqlite_world)["permissions"] == {"ok"}
+
+
+@pytest.mark.req("OPS-2")
+def test_the_doctor_knows_both_backends_and_does_not_vouch_for_what_was_not_asked(
+    tmp_path: Path,
+) -> None:
+    def embedding(world: World) -> list[tuple[str, str]]:
+        found = world.operator.doctor().findings
+        return [(each.outcome, each.detail) for each in found if each.check == "embedding"]
+
+    with model_server(fails(500)) as server:
+        backend = backend_of(server.base_url())
+        both = EmbeddingSettings(shared=backend, skills=backend)
+        with closing(World(Settings(state_root=str(tmp_path / "home"), embedding=both))) as world:
+            [(outcome, told)] = embedding(world)
+            assert (outcome, "was not asked" in told) == ("ok", True)
+            put_by_hand(world, "tidy-up", skill_text("tidy-up", "Tidies."))
+            world.parts.library.refresh()
+            world.parts.library.embed_some()
+            [(outcome, told)] = embedding(world)
+            assert (outcome, "500" in told) == ("problem", True)
+            assert not world.operator.doctor().healthy
 
 
 @pytest.mark.req("OPS-2")

@@ -41,7 +41,7 @@ def test_a_search_finds_what_another_daemon_was_just_told_is_stored(postgres_wor
     for number in range(20):
         record = world.profile(f"editor {number}", "vim")
         hits = other.search(ops.SearchRequest(query=f"editor {number}: vim", limit=1))
-        assert [hit.record for hit in hits] == [record]
+        assert [hit.record for hit in hits.items] == [record]
         other.rollback(decision(record))
         assert world.search(f"editor {number}: vim", limit=1) != [record.record_id]
 
@@ -263,7 +263,7 @@ def assert_searches_are_right(world: World) -> None:
             request = ops.SearchRequest(query=query, include_stale=include_stale, limit=50)
             hits = world.operator.search(request)
             wanted = reference.ranked(records.values(), request, world.clock.now())[:50]
-            assert [(hit.record, hit.score.total) for hit in hits] == wanted
+            assert [(hit.record, hit.score.total) for hit in hits.items] == wanted
 
 
 def _fill(world: World, word: str) -> None:

@@ -20,7 +20,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.transcript import ToldRun
 from runlore.flow.queueing import queue
-from runlore.flow.skills.forgetting import FORGOTTEN_SOURCE
+from runlore.flow.skills.unlearning import FORGOTTEN_SOURCE
 from runlore.ports.store import Store, Transaction
 from tests.flow.procedures import RECOVERY, dry_run, listed, session, stored_suggestions, suggest
 from tests.flow.telling import SOURCE, THEN, bring, call, position_of, told

@@ -85,7 +85,7 @@ def test_nor_is_it_read_as_of_a_moment_when_it_was_there(world: World, role: ops
     with pytest.raises(NotFound):
         by.get_learning(record.record_id, as_of=then, session_id=session_id)
     assert by.list_records(ops.ListRequest(filters=everything)).items == ()
-    assert by.search(ops.SearchRequest(query=WORD, filters=everything)) == ()
+    assert by.search(ops.SearchRequest(query=WORD, filters=everything)).items == ()
     request = ops.LearningRequest(as_of=then, session_id=session_id)
     assert by.list_learnings(request).items == ()
     assert by.get_record(record.record_id, session_id=session_id) == record

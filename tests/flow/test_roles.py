@@ -16,13 +16,16 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
-from runlore.ports.operations import Operations, Role
+from runlore.ports.operations import LibraryOperations, Operations, Role
 from tests.flow.dead_letters import dead_job
+from tests.flow.skill_shelf import brought_in, skill_text, two_alike
 from tests.flow.telling import suggested, told
 from tests.world import World, decision, found
 
 SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
 ADA = PersonaId("ada")
+# Making skills takes longer than most of the operations.
+_LIBRARY = frozenset(name for name, _ in inspect.getmembers(LibraryOperations, inspect.isfunction))
 Calls = Mapping[str, Callable[[], object]]
 
 
@@ -42,7 +45,7 @@ def test_a_role_may_do_what_the_table_says_and_nothing_else(
     sqlite_world: World, operation: str, role: Role
 ) -> None:
     world = sqlite_world
-    call = _calls(world, Application(world.parts, Caller(actor="somebody", role=role)))[operation]
+    call = _calls(world, Application(world.parts, Caller(actor="somebody", role=role)), operation)[operation]
     before = world.tables()
 
     if role in ROLES[operation]:
@@ -62,7 +65,7 @@ def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(
 ) -> None:
     world = sqlite_world
     limited = Caller(actor="somebody", role=Role.OPERATOR, scopes=frozenset({WORKSPACE}))
-    call = _calls(world, Application(world.parts, limited))[operation]
+    call = _calls(world, Application(world.parts, limited), operation)[operation]
     before = world.tables()
 
     with pytest.raises(Denied) as denial:
@@ -80,12 +83,13 @@ def test_deciding_is_the_operators_alone() -> None:
     assert {ROLES[act] for act in acts} == {frozenset({Role.OPERATOR})}
 
 
-def _calls(world: World, caller: Application) -> Calls:
+def _calls(world: World, caller: Application, operation: str) -> Calls:
     return {
         **_record_calls(world, caller),
         **_session_calls(world, caller),
         **_learning_calls(world, caller),
         **_skill_calls(world, caller),
+        **(_library_calls(world, caller) if operation in _LIBRARY else {}),
         **_service_calls(world, caller),
     }
 
@@ -138,6 +142,38 @@ def _skill_calls(world: World, caller: Application) -> Calls:
         "get_suggestion": lambda: caller.get_suggestion("release-it"),
         "skip_suggestion": lambda: caller.skip_suggestion(waiting),
         "reset_suggestion": lambda: caller.reset_suggestion(skipped),
+    }
+
+
+def _library_calls(world: World, caller: Application) -> Calls:
+    """The operations on skills, each on one that it is for."""
+    operator = world.operator
+    suggested(world, "save-it")
+    suggested(world, "wait-again", state=SuggestionState.SKIPPED)
+    for name in ("promote-it", "use-it", "delete-it", "restore-it"):
+        brought_in(world, name, promoted=name == "use-it")
+    operator.delete_skill("restore-it")
+    two_alike(world)
+    curated = operator.curate_skills(ops.CurateRequest(apply=True)).curation
+    assert curated is not None, "two drafts with the same body are one"
+    promotion = ops.PromoteSkill(name="promote-it", force=True)
+    new = ops.ImportSkill(text=skill_text("new-one"), source="elsewhere")
+    return {
+        "save_skill": lambda: caller.save_skill(ops.SaveSkill(suggestion="save-it")),
+        "import_skill": lambda: caller.import_skill(new),
+        "list_skills": lambda: caller.list_skills(ops.SkillsRequest()),
+        "get_skill": lambda: caller.get_skill("use-it"),
+        "promote_skill": lambda: caller.promote_skill(promotion),
+        "delete_skill": lambda: caller.delete_skill("delete-it"),
+        "restore_skill": lambda: caller.restore_skill("restore-it"),
+        "match_skills": lambda: caller.match_skills(ops.MatchRequest(query="use it", session_id=SESSION)),
+        "session_skills": lambda: caller.session_skills(SESSION),
+        "use_skill": lambda: caller.use_skill(ops.UseSkill(name="use-it", run_id=RUN)),
+        "curate_skills": lambda: caller.curate_skills(ops.CurateRequest(apply=True)),
+        "undo_curation": lambda: caller.undo_curation(curated.curation_id),
+        "list_curations": caller.list_curations,
+        "reset_skips": caller.reset_skips,
+        "skill_log": lambda: caller.skill_log(ops.SkillLogRequest()),
     }
 
 

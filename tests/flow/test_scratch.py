@@ -40,7 +40,7 @@ def test_notes_are_not_in_anybodys_lists_or_searches(world: World) -> None:
 
     filters = ops.Filters(session_id=session.session_id)
     assert world.agent.list_records(ops.ListRequest(filters=filters)).items == ()
-    assert world.agent.search(ops.SearchRequest(query="zebra", filters=filters)) == ()
+    assert world.agent.search(ops.SearchRequest(query="zebra", filters=filters)).items == ()
     assert world.search("zebra") == []
     assert (
         outcome(lambda: world.agent.get_record(noted.record_id, session_id=session.session_id))

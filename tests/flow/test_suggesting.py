@@ -188,7 +188,8 @@ def test_every_move_is_legal_or_a_conflict(sqlite_world: World) -> None:
     ends = {SuggestionMove.SKIP: SKIPPED, SuggestionMove.RESET: WAITING}
     for state in SuggestionState:
         for move, act in moves.items():
-            stored = suggested(sqlite_world, f"{state}-{move}", state=state)
+            skipped = {"skipped_at": sqlite_world.clock.now(), "times_skipped": 1} if state is SKIPPED else {}
+            stored = suggested(sqlite_world, f"{state}-{move}", state=state, **skipped)
             if state is ends[move]:
                 assert act(stored.suggestion_id) == stored
             elif SUGGESTION.allows(state, move):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from runlore.daemon.folders import allows_capture
+from runlore.daemon.lookups import askable
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.record import LEARNING_KINDS, Layer, Record, State
@@ -113,6 +114,15 @@ def require_writable(collections: Collections, caller: Caller, scope: Scope) -> 
 def keeps(collections: Collections, session: Session) -> bool:
     """Whether what happens in a session is stored, its working folder asked as it is now."""
     return is_captured(collections, session) and allows_capture(session.working_folder)
+
+
+def asks_privately(collections: Collections, caller: Caller, session_id: SessionId | None) -> bool:
+    """Whether nothing of what is asked is kept, so that it is not sent on either: it is asked in such a
+    session, in none where one has to be named, or in one that is not the caller's."""
+    if session_id is None:
+        return caller.role is Role.AGENT
+    session = collections.sessions.find(SessionId(askable(session_id, "session")))
+    return session is None or not may_use(caller, session) or not keeps(collections, session)
 
 
 def require_bindable(caller: Caller, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from runlore.daemon.operations.capturing import CaptureActs
 from runlore.daemon.operations.learning import LearningActs
+from runlore.daemon.operations.library import LibraryActs
 from runlore.daemon.operations.projection import ProjectionActs
 from runlore.daemon.operations.radar import RadarActs
 from runlore.daemon.operations.records import RecordActs
@@ -28,6 +29,7 @@ class Application(
     ServiceActs,
     UpkeepActs,
     SkillActs,
+    LibraryActs,
 ):
     """Each act is one transaction, and with an idempotency key one effect (`acts`)."""
 

@@ -15,6 +15,8 @@ from runlore.flow.capture.maintenance import drop_leftovers
 from runlore.flow.review.again import owed_revision, owes_a_look
 
 DISK_FULL = "store.disk-full"
+# How long a start reads and writes the files of skills; what is left is done by whoever asks for them.
+_REFRESHING_S = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +34,7 @@ def boot(parts: Parts) -> None:
         scrubbing.finish(parts.store)
         _past_damage(sweep_expired, parts)
         _past_damage(_queue_owed_reviews, parts)
+        parts.library.begin(within_s=_REFRESHING_S)
         do_due_jobs(parts, kinds=QUICK_KINDS)
 
 

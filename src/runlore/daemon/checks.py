@@ -4,11 +4,15 @@ What is canonical is never repaired by guessing: damage there is told, with the 
 """
 
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 
 from runlore.daemon.maintenance import maintain
+from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
+from runlore.daemon.skills.comparing import LEFT_ALONE
+from runlore.daemon.skills.refreshing import HINTS, RefreshReport
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState
@@ -16,6 +20,7 @@ from runlore.flow.policies import current_learning
 from runlore.ports.model import ModelFailure
 from runlore.ports.operations import Diagnosis, Finding
 from runlore.ports.run_memories import Unreadable
+from runlore.ports.skill_files import MountState
 
 _FINDINGS_PER_CHECK_MAX = 20
 _MISCOUNTED_MAX = 10_000
@@ -90,6 +95,33 @@ def _index(parts: Parts, repair: bool) -> Iterator[Finding]:
         )
 
 
+def _embedding(parts: Parts, repair: bool) -> Iterator[Finding]:
+    """Whether vectors are of live learnings alone, and how their backend fares, with skills too where they
+    share it. Nothing is asked."""
+    state, skills = parts.meaning.backend_state(), parts.library.trouble()
+    is_shared = state is not None and skills is not None and state.identity == skills.identity
+    strangers = 0 if state is None else parts.meaning.strangers(repair=repair)
+    if strangers:
+        yield _derived(
+            "embedding",
+            f"{strangers:,} vectors are of nothing that is live",
+            repaired=repair,
+            hint="`runlore doctor --repair` erases them",
+        )
+    asked = (state, skills) if is_shared else (state,)
+    failing = [each for each in asked if each is not None and not each.is_working]
+    for remark, hint in dict.fromkeys((each.remark, each.hint) for each in failing):
+        yield Finding(check="embedding", outcome=PROBLEM, detail=remark, hint=hint)
+    if failing or strangers:
+        return
+    if state is None:
+        told = "no backend is set for learnings, and words decide alone"
+        yield Finding(check="embedding", outcome=OK, detail=told)
+    elif not state.was_asked:
+        told = "every vector is of a live learning; the backend was not asked since this process began"
+        yield Finding(check="embedding", outcome=OK, detail=told)
+
+
 def _run_memories(parts: Parts, repair: bool) -> Iterator[Finding]:
     problems = list(_run_memory_problems(parts))
     if problems and repair:
@@ -129,10 +161,25 @@ def _run_memory_problems(parts: Parts) -> Iterator[str]:
 
 
 def _permissions(parts: Parts, repair: bool) -> Iterator[Finding]:
+    """What is in a folder that others can reach is told with the folder."""
+    within: dict[str, int] = {}
+    top = ""
     for path, mode in _open_to_others(parts.state_root):
         if repair:
             os.chmod(path, mode & ~_OTHERS)
-        yield _derived("permissions", f"others can reach {path}", repaired=repair, hint=f"chmod go= {path}")
+        if not top or not path.startswith(os.path.join(top, "")):
+            top = path
+            within[top] = -1
+        within[top] += 1
+    for path, more in within.items():
+        told = f" and {more:,} more in it" if more else ""
+        every = "-R " if more else ""
+        yield _derived(
+            "permissions",
+            f"others can reach {path}{told}",
+            repaired=repair,
+            hint=f"chmod {every}go= {shlex.quote(path)}",
+        )
 
 
 def _open_to_others(folder: str) -> Iterator[tuple[str, int]]:
@@ -183,6 +230,49 @@ def _models(parts: Parts, _repair: bool) -> Iterator[Finding]:
         yield Finding(check="models", outcome=OK, detail="no model is set, and nothing asks for one")
 
 
+def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
+    """Whether the files of skills say what is stored, and how their embedding backend fares."""
+    differing = parts.library.look()
+    report = parts.library.refresh() if repair else RefreshReport()
+    left = report.problems
+    failed = {problem.name for problem in left if not problem.lasts}
+    if not report.is_whole:
+        failed.update(each.name for each in parts.library.look())
+    for each in differing:
+        yield _derived(
+            "skills",
+            each.told,
+            repaired=repair and each.difference not in LEFT_ALONE and each.name not in failed,
+            hint=HINTS.get(
+                each.difference,
+                "`runlore doctor --repair` reads in what was written by hand, and writes the rest",
+            ),
+        )
+    for problem in left:
+        if problem.name in failed:
+            yield Finding(check="skills", outcome=PROBLEM, detail=problem.told, hint=problem.hint)
+    trouble = parts.library.trouble()
+    if trouble is not None:
+        yield Finding(check="skills", outcome=PROBLEM, detail=trouble.remark, hint=trouble.hint)
+
+
+def _mounts(parts: Parts, repair: bool) -> Iterator[Finding]:
+    """Whether the copies of skills in agents' folders are as they should be."""
+    follower = MountFollower(parts.store, parts.state_root)
+    done = follower.repair() if repair else follower.look()
+    for item in done.items:
+        if item.state not in (MountState.UNCHANGED, MountState.LEFT):
+            yield _derived(
+                "mounts",
+                f"the copy of skill {item.name} in {item.folder} is not up to date",
+                repaired=repair,
+                hint="`runlore doctor --repair` brings it up to date, and so does `runlore skill mount`",
+            )
+    for folder, problem in done.problems:
+        detail = f"the skills in {folder} are not up to date: {problem.sentence}"
+        yield Finding(check="mounts", outcome=PROBLEM, detail=detail, hint=problem.hint)
+
+
 def _derived(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
     if repaired:
         return Finding(check=check, outcome=REPAIRED, detail=detail)
@@ -194,6 +284,9 @@ _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("permissions", _permissions),
     ("run memories", _run_memories),
     ("index", _index),
+    ("embedding", _embedding),
+    ("skills", _skills),
+    ("mounts", _mounts),
     ("jobs", _jobs),
     ("models", _models),
 )
@@ -202,6 +295,9 @@ _FINE = {
     "permissions": "nobody else can read the state root",
     "run memories": "every pointer leads to a memory, and every memory to a run",
     "index": "it agrees with the store",
+    "embedding": "every vector is of a live learning, and the backend has not failed",
+    "skills": "every file says what is stored",
+    "mounts": "every copy that is mounted says what its skill says",
     "jobs": "nothing has failed for good",
     "models": "every model that is set can be asked",
 }

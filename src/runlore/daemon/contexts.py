@@ -1,15 +1,23 @@
 """What a run is given when it is opened, and what it was given when that is asked for once more."""
 
+from dataclasses import replace
+from datetime import datetime
+
+from runlore.daemon.access import asks_privately
+from runlore.daemon.near_query import PAST, NearQuery
 from runlore.daemon.parts import Parts
-from runlore.domain.access import Caller
+from runlore.domain import limits
+from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
+from runlore.domain.injected import without_notes
 from runlore.domain.journal import Entry
 from runlore.domain.journal_entry import input_entry
 from runlore.domain.projection import Section, SectionName
 from runlore.domain.record import RecordId, StateReason
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.scope import Scope
-from runlore.domain.session import Binding, Session
+from runlore.domain.selection import query_of
+from runlore.domain.session import Binding, Session, SessionId
 from runlore.flow.project import rebuild
 from runlore.flow.project.given import Given, Input, gather, given
 from runlore.ports.operations import NewRun
@@ -42,6 +50,33 @@ def input_of(request: NewRun) -> Entry:
     return input_entry(request.request, request.metadata)
 
 
+def near_query(
+    parts: Parts,
+    caller: Caller,
+    text: str,
+    session_id: SessionId | None,
+    *,
+    as_of: datetime | None = None,
+    timeout_s: float | None = limits.EMBEDDING_TURN_TIMEOUT_S,
+) -> NearQuery:
+    """A query as a vector, asked for before anything is read: an answer never waits with a snapshot open.
+
+    What is asked in a session of which nothing is kept goes to no backend beyond this machine. Whoever may
+    not ask at all is told so by whoever answers; until then nothing is sent for it.
+    """
+    if not parts.meaning.is_configured:
+        return NearQuery()
+    if as_of is not None:
+        return NearQuery(remark=PAST)
+    is_private = False
+    if not parts.meaning.stays_here:
+        with parts.store.snapshot() as snapshot:
+            is_private = asks_privately(snapshot, caller, session_id)
+    wanted = query_of(without_notes(text))
+    plainly = caller.role is Role.AGENT
+    return parts.meaning.query(wanted, is_private=is_private, plainly=plainly, timeout_s=timeout_s)
+
+
 def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *, text: str) -> Given:
     """What an input of a session is given: what the session sees, as far as the caller's token reaches.
 
@@ -54,13 +89,17 @@ def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *,
         model=request.model,
         prompt_tokens=request.prompt_tokens,
     )
+    near = near_query(parts, caller, text, session.session_id)
     now = parts.clock.now()
 
     found = parts.follower.answer(
-        lambda reading: gather(reading, asked, families=parts.families, now=now), has_words=True
+        lambda reading: gather(reading.beside(near.near), asked, families=parts.families, now=now),
+        has_words=True,
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
-    return given(found, parts.run_memories)
+    made = given(found, parts.run_memories)
+    told = replace(made.projection, semantic=near.semantic, remark=near.remark)
+    return replace(made, projection=told)
 
 
 def sections_now(collections: Collections, given: Given | None) -> tuple[Section, ...] | None:

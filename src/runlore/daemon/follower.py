@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
-import orjson
-
+from runlore.daemon.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.ranking import RankFilter
 from runlore.flow.project.feeds import Feed, RecordFeed
 from runlore.flow.project.kept import KeptRecords
+from runlore.flow.project.nearness import Near
 from runlore.flow.project.scope_view import KeptViews
 from runlore.flow.project.search import Found, IndexWanted, Reading, Told, catch_up, index_differs
 from runlore.ports.index import Index
@@ -57,11 +57,18 @@ class Follower:
         self._views = KeptViews()
 
     def search(
-        self, query: str, *, where: RankFilter, limit: int, as_of: datetime | None
+        self,
+        query: str,
+        *,
+        where: RankFilter,
+        limit: int,
+        as_of: datetime | None,
+        near: Near | None = None,
     ) -> tuple[Found, ...]:
-        """Rank a query over what is stored at this moment."""
+        """Rank a query over what is stored at this moment, or was at another; `near` is it as a vector."""
         return self.answer(
-            lambda reading: reading.at(as_of).search(query, where=where, limit=limit), needs_index=True
+            lambda reading: reading.beside(near).at(as_of).search(query, where=where, limit=limit),
+            needs_index=True,
         )
 
     def answer(
@@ -124,7 +131,7 @@ class Follower:
         # Where it cannot be saved it is rebuilt: nobody's answer was wrong, and no command fails for it.
         with contextlib.suppress(Unavailable, OSError):
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            self._index.save(self._path, _stamp(self._position))
+            self._index.save(self._path, stamp_of(self._position))
             self._unsaved = 0
 
     def _caught_up(self, snapshot: Snapshot) -> Index:
@@ -150,7 +157,7 @@ class Follower:
         saved = self._engine.load(self._path)
         if saved is not None:
             index, stamp = saved
-            position = _position(stamp)
+            position = position_of(stamp)
             if position and position.cursor <= here.cursor and self.store.is_current(position):
                 return index, position
         self._distrust_file()
@@ -175,23 +182,7 @@ class Follower:
 
     def _discard(self) -> None:
         self._unsaved = 0 if self._index is None else len(self._index)
-        folder, name = os.path.split(self._path)
-        try:
-            # A crash while saving leaves a second file beside the first.
-            found = [each for each in os.listdir(folder) if each.startswith(name)]
-            for each in found:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(os.path.join(folder, each))
-            if found:
-                _sync(folder)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise Unavailable(
-                f"the saved index under {folder} cannot be deleted: {error.strerror}",
-                code="index.discard",
-                hint="make the folder writable; nothing was changed",
-            ) from error
+        delete_saved(self._path, "index")
 
 
 def answer_together(ask: Callable[[list[Reading]], AnswerT], *followers: Follower) -> AnswerT:
@@ -239,26 +230,3 @@ def _beginning(snapshot: Snapshot) -> Position:
 
 _COMPARED_RECORDS = 200
 _COMPARED_HITS = 12
-
-
-def _sync(folder: str) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _stamp(position: Position) -> str:
-    fields = {"store": position.store_id, "cursor": position.cursor, "witness": position.witness}
-    return orjson.dumps(fields).decode()
-
-
-def _position(stamp: str) -> Position | None:
-    try:
-        fields = cast("dict[str, str | int]", orjson.loads(stamp))
-        return Position(
-            store_id=str(fields["store"]), cursor=int(fields["cursor"]), witness=str(fields["witness"])
-        )
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        return None

@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from runlore.daemon.maintenance import STOPPING, apply_learning, enforce_policies, maintain, requeueing
@@ -20,6 +22,7 @@ from runlore.flow.capture.remember import JOB_LOST
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import ASKED_LATER, Capturing
 from runlore.flow.pipeline.enhancing_skills import EnhancingSkills
+from runlore.flow.pipeline.keeping_skills import KeepingSkills
 from runlore.flow.pipeline.learning_skills import LearningSkills
 from runlore.flow.pipeline.reviewing import MODEL_BUDGET, Reviewing
 from runlore.flow.pipeline.verifying import Verifying
@@ -29,10 +32,12 @@ POLICY_CHANGED = "policy"
 # The subject of whoever looks for candidates that have no job.
 LOOKING = "reviews"
 # What a start does at once, and what never waits behind a model that takes its time.
-QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY, JobKind.DETECT})
+QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY, JobKind.DETECT, JobKind.SAVE})
 # What may ask a model.
-THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE})
+THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE, JobKind.CURATE})
 ALL_KINDS = frozenset(JobKind)
+# What may save skills or change them.
+_SKILL_KINDS = frozenset({JobKind.DETECT, JobKind.ENHANCE, JobKind.SAVE, JobKind.CURATE})
 # These say nothing about the job that met them: it waits until they are over.
 _PASSING = frozenset(
     {
@@ -96,7 +101,8 @@ def do_one_job(
     if job is None:
         return False
     try:
-        _do(parts, job, beat, may_ask=may_ask)
+        with _files_following(parts, job.kind):
+            _do(parts, job, beat, may_ask=may_ask)
     except Exception as error:
         # The outer loop of a worker: a job may fail in any way, it says so itself, and the others go on.
         _failed(parts, job, error)
@@ -153,6 +159,23 @@ class Heartbeat:
         self._told_at = now
 
 
+@contextmanager
+def _files_following(parts: Parts, kind: JobKind) -> Iterator[None]:
+    """Around work that may save or curate skills: what somebody has written into a file is theirs before, and
+    the files follow the rows behind it."""
+    if kind not in _SKILL_KINDS:
+        yield
+        return
+    parts.library.refresh()
+    before = parts.library.stamp()
+    yield
+    if parts.library.stamp() != before:
+        parts.library.refresh()
+    else:
+        # What was skipped and is seen again waits again.
+        parts.library.keep_mirrored()
+
+
 def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
     match job.kind:
         case JobKind.REMEMBER:
@@ -169,6 +192,10 @@ def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
             learning_skills(parts).detect(job, Heartbeat(parts, job, stopping))
         case JobKind.ENHANCE:
             _enhancing(parts, may_ask=may_ask).enhance(job)
+        case JobKind.SAVE:
+            _keeping(parts, may_ask=may_ask).save(job)
+        case JobKind.CURATE:
+            _keeping(parts, may_ask=may_ask).curate(job)
         case JobKind.MAINTAIN:
             _maintain(parts, job, Heartbeat(parts, job, stopping))
 
@@ -224,6 +251,16 @@ def learning_skills(parts: Parts) -> LearningSkills:
 
 def _enhancing(parts: Parts, *, may_ask: bool) -> EnhancingSkills:
     return EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
+
+
+def _keeping(parts: Parts, *, may_ask: bool) -> KeepingSkills:
+    return KeepingSkills(
+        store=parts.store,
+        asking=_asking(parts),
+        ids=parts.ids,
+        may_ask=may_ask,
+        look_again=parts.library.refresh,
+    )
 
 
 def _asking(parts: Parts) -> Asking:

@@ -151,6 +151,8 @@ def _nameless(thing: str) -> NotFound:
         "token": NotFound(sentence, code="token.not-found", hint=shown),
         "job": NotFound(sentence, code="job.not-found", hint=shown),
         "suggestion": NotFound(sentence, code="suggestion.not-found", hint=shown),
+        "skill": NotFound(sentence, code="skill.not-found", hint=shown),
+        "curation": NotFound(sentence, code="curation.not-found", hint=shown),
     }[thing]
 
 
@@ -163,4 +165,6 @@ _LISTS = {
     "token": "token list",
     "job": "jobs list",
     "suggestion": "skill suggestions list",
+    "skill": "skill list",
+    "curation": "skill curations",
 }

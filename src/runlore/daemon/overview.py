@@ -1,10 +1,11 @@
-"""What `status` shows beside the records: sessions, memories, suggestions, jobs, policies, sizes, models."""
+"""What `status` shows beside the records: sessions, memories, skills, jobs, policies, sizes, models."""
 
 from datetime import datetime
 from typing import TypeAlias
 
 import orjson
 
+from runlore.daemon.skill_library import SkillLibrary
 from runlore.domain.job import JobKind, JobState
 from runlore.domain.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
@@ -31,7 +32,7 @@ RUN_MEMORY_COUNTERS = (
 )
 
 
-def overview(collections: Collections, *, models: Models, now: datetime) -> Plain:
+def overview(collections: Collections, *, models: Models, library: SkillLibrary, now: datetime) -> Plain:
     """Everything that `status` shows beside the records, as plain values."""
     counters = collections.counters.values()
     return {
@@ -43,6 +44,7 @@ def overview(collections: Collections, *, models: Models, now: datetime) -> Plai
             }
         },
         "suggestions": _suggestions(collections),
+        "skills": library.describe(collections),
         "jobs": _jobs(collections),
         "policies": {name.value: _policy(collections, name) for name in PolicyName},
         "capture": _capture(collections),

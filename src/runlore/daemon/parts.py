@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from runlore.daemon.follower import Follower
+from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.private_runs import PrivateRuns
+from runlore.daemon.skill_library import SkillLibrary
 from runlore.domain.projection import ModelFamily
 from runlore.domain.run import ProcessId
 from runlore.ports.clock import Clock
@@ -28,11 +30,15 @@ class Parts:
     families: tuple[ModelFamily, ...]
     private_runs: PrivateRuns
     models: Models
+    meaning: LearningVectors
+    library: SkillLibrary
 
     def close(self) -> None:
         """Save what is derived, then let the models and the store go."""
         try:
             self.models.close()
+            self.library.close()
+            self.meaning.close()
             self.follower.close()
             self.run_follower.close()
         finally:

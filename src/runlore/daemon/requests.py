@@ -31,7 +31,9 @@ def checked_limit(limit: int, most: int) -> int:
         raise Invalid(
             f"the limit is {limit}, outside 1 to {most}",
             code="limit.range",
-            hint=f"ask for at most {most}, and page on with the cursor where there is one",
+            hint="ask for 1 or more"
+            if limit < 1
+            else f"ask for at most {most}, and page on with the cursor where there is one",
         )
     return limit
 

@@ -1,7 +1,7 @@
 """Picks the implementations: the only place that knows which store, index, models, clock and ids are used."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from runlore.config.models import load_families
@@ -9,23 +9,40 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import SystemClock, TimeOrderedIds
+from runlore.daemon.embedding import opened
 from runlore.daemon.follower import Follower
 from runlore.daemon.jobs import do_on_leaving
+from runlore.daemon.meaning import LearningVectors
+from runlore.daemon.mounting import MountFollower
 from runlore.daemon.private_runs import PrivateRuns
-from runlore.domain.errors import Unavailable
+from runlore.daemon.seeding import seed_skills_policy
+from runlore.daemon.skill_library import LibraryParts, SkillLibrary
+from runlore.daemon.skills.vectors import delete_vectors
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.run import ProcessId
+from runlore.domain.skill import SkillDocument, SkillId
 from runlore.flow.project.feeds import RecordFeed, RunFeed
 from runlore.models.configured import ConfiguredModels
 from runlore.ports.clock import Clock
+from runlore.ports.dense import DenseIndex
 from runlore.ports.ids import Ids
 from runlore.ports.index import Index
 from runlore.ports.operations import Caller, Operations, Role
+from runlore.ports.skill_index import SkillSearch
 from runlore.ports.store import Store
+from runlore.skill_files.root import SkillRoot
 from runlore.storage.open import open_run_memories, open_store
 from runlore.storage.sqlite.files import prepare_state_root
 
-INDEX_NAME = os.path.join("index", "recall.snapshot")
-RUN_INDEX_NAME = os.path.join("index", "runs.snapshot")
+INDEX_FOLDER = "index"
+INDEX_NAME = os.path.join(INDEX_FOLDER, "recall.snapshot")
+RUN_INDEX_NAME = os.path.join(INDEX_FOLDER, "runs.snapshot")
+WORDS_NAME = os.path.join(INDEX_FOLDER, "skills.words")
+# So many skills that were read anew are worth a file.
+_SAVED_FROM = 8
+VECTORS_NAME = os.path.join(INDEX_FOLDER, "learnings.vectors")
+# How long a command without a daemon makes vectors for the next one, where it has matched skills.
+_EMBEDDING_S = 2.0
 EMBEDDED_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
 
 
@@ -45,6 +62,59 @@ class RecallEngine:
         return load_index(path)
 
 
+class DenseEngine:
+    """The vectors of learnings, which bring numpy too."""
+
+    def empty(self, identity: str) -> DenseIndex:
+        """A new index without vectors."""
+        from runlore.recall import DenseVectors
+
+        return DenseVectors(identity)
+
+    def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
+        """A saved index with its stamp."""
+        from runlore.recall import load_stamped
+
+        return load_stamped(path, identity)
+
+
+class SkillEngine:
+    """The indexes of skills, which bring numpy too; what was read of skills is kept in a file."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = path
+
+    def index(
+        self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
+    ) -> SkillSearch:
+        """An index of skills by their words."""
+        from runlore.recall.skill_words_file import load_known
+        from runlore.recall.skills import SkillIndex
+
+        return SkillIndex(
+            skills, before=before if isinstance(before, SkillIndex) else load_known(self._path or "")
+        )
+
+    def save(self, index: SkillSearch) -> None:
+        """Keep what was read, where much of it was read anew."""
+        from runlore.recall.skills import SkillIndex
+
+        if self._path and isinstance(index, SkillIndex) and index.read_anew >= _SAVED_FROM:
+            index.save(self._path)
+
+    def discard(self) -> None:
+        """Delete what was kept."""
+        if self._path:
+            delete_vectors(self._path)
+
+    def vectors(self, identity: str, path: str | None) -> DenseIndex:
+        """The vectors of a file, or none yet."""
+        from runlore.recall.dense import DenseVectors, load_vectors
+
+        loaded = None if path is None else load_vectors(path, identity)
+        return loaded or DenseVectors(identity)
+
+
 def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None) -> Parts:
     """Open the store and everything around it, and do what a start has to do."""
     # With a database elsewhere too: exports, the saved index and notes lie here, for nobody else to read.
@@ -52,6 +122,9 @@ def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | Non
     store = open_store(database_url=settings.database_url, state_root=settings.state_root)
     try:
         parts = _parts(settings, store, clock or SystemClock(), ids or TimeOrderedIds())
+        # On a full disk, or beside a long writer, the next start does it.
+        with suppress(Unavailable):
+            seed_skills_policy(store, settings.skills, parts.clock.now())
         boot(parts)
     except BaseException:
         store.close()
@@ -76,11 +149,35 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
         families=load_families(),
         private_runs=PrivateRuns(),
         models=ConfiguredModels(default=settings.models.default, providers=settings.models.providers),
+        meaning=LearningVectors(
+            store,
+            clock,
+            backend=opened(settings.embedding.shared, clock),
+            path=os.path.join(root, VECTORS_NAME),
+            engine=DenseEngine(),
+        ),
+        library=_library(settings, store, clock, ids),
+    )
+
+
+def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillLibrary:
+    return SkillLibrary(
+        LibraryParts(
+            store=store,
+            files=SkillRoot(settings.state_root),
+            engine=SkillEngine(os.path.join(settings.state_root, WORDS_NAME)),
+            clock=clock,
+            ids=ids,
+            folder=os.path.join(settings.state_root, INDEX_FOLDER),
+            backend=opened(settings.embedding.skills, clock),
+        )
     )
 
 
 @contextmanager
-def embedded(settings: Settings, caller: Caller = EMBEDDED_OPERATOR) -> Iterator[Operations]:
+def embedded(
+    settings: Settings, caller: Caller = EMBEDDED_OPERATOR, *, mounts_follow: bool = True
+) -> Iterator[Operations]:
     """The operations on the state root, without a daemon, under its lock.
 
     Nobody else does the background work then: what needs no model is done last, as far as a moment goes.
@@ -90,5 +187,11 @@ def embedded(settings: Settings, caller: Caller = EMBEDDED_OPERATOR) -> Iterator
         yield Application(parts, caller)
         with suppress(Unavailable):
             do_on_leaving(parts)
+            parts.meaning.on_leaving()
+            parts.library.embed_on_leaving(within_s=_EMBEDDING_S)
+            parts.library.save_on_leaving()
+        if mounts_follow:
+            with suppress(RunloreError):
+                MountFollower(parts.store, parts.state_root).catch_up()
     finally:
         parts.close()

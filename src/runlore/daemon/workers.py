@@ -15,6 +15,7 @@ from functools import partial
 
 from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
 from runlore.daemon.maintenance import sweep
+from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
@@ -38,6 +39,7 @@ class Workers:
         now = parts.clock.now()
         self._swept_at: datetime | None = None
         self._is_thinking = False
+        self._mounts = MountFollower(parts.store, parts.state_root)
         # The start of a daemon has maintained everything.
         self._maintained_at = now
 
@@ -49,6 +51,8 @@ class Workers:
             self._thread("worker", self._works),
             self._thread("thinker", self._thinks),
         ]
+        if self._parts.meaning.is_configured:
+            self._threads.append(self._thread("embedder", self._embeds))
         for thread in self._threads:
             thread.start()
 
@@ -68,15 +72,21 @@ class Workers:
         if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
             self._swept_at = now
             self._guarded(lambda: sweep(self._parts, self._go_on))
+            self._guarded(self._parts.library.warm)
+            self._guarded(self._mounts.follow)
         if now - self._maintained_at >= _MAINTAIN_EVERY:
             self._maintained_at = now
             self._guarded(self._queue_maintenance)
         return self._done(QUICK_KINDS)
 
     def think(self) -> bool:
-        """One job that may ask a model; False when there was none."""
+        """One job that may ask a model, or some vectors of skills; False when there was neither."""
         self._is_thinking = self._done(THINKING_KINDS, is_busy=self._is_thinking)
-        return self._is_thinking
+        return self._is_thinking or bool(self._guarded(self._parts.library.embed_some))
+
+    def embed(self) -> bool:
+        """Some vectors of learnings; False when there is nothing to do for now."""
+        return bool(self._guarded(self._parts.meaning.step))
 
     def heartbeat(self) -> None:
         """Say that this process lives."""
@@ -122,6 +132,9 @@ class Workers:
 
     def _thinks(self) -> None:
         self._repeat(self.think)
+
+    def _embeds(self) -> None:
+        self._repeat(self.embed)
 
     def _repeat(self, step: Callable[[], bool]) -> None:
         while not self._stopping.is_set():

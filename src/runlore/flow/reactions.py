@@ -1,23 +1,25 @@
-"""What follows from something in more than one stage: when a run ends, its episode and its notes follow; when
-one is forgotten, what was learned from it goes too."""
+"""What follows from something in more than one stage: when a run ends, its episode and its notes follow, and
+the skills that it used learn how; when one is forgotten, what was learned from it goes too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from runlore.domain.audit import Act
-from runlore.domain.job import Job
+from runlore.domain.job import Job, JobKind
 from runlore.domain.record import Origin
 from runlore.domain.run import Run, RunId
 from runlore.domain.session import Session
 from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_text
 from runlore.flow.capture.episodes import run_episode, scratch_episode
-from runlore.flow.capture.remember import Remembering
+from runlore.flow.capture.remember import Remembering, may_have_used
 from runlore.flow.capture.turns import run_turn
 from runlore.flow.policies import current_run_memory
 from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
+from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.record.scratch import clear_scratch, scratch_of
 from runlore.flow.skills.forgetting import forget_run_in_skills, forget_session_in_skills
+from runlore.flow.skills.opened import forget_uses, settle_uses
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
@@ -50,7 +52,11 @@ class Closing:
             drafts.append(scratch_episode(ended, scratch, policy))
         append(tx, Intake(ids=self.ids, act=follows, origin=Origin.DAEMON), drafts)
         clear_scratch(tx, scratch, follows)
+        settle_uses(tx, ended)
         if not policy.enabled:
+            # Nothing is remembered of it; what it used is counted all the same.
+            if may_have_used(tx, ended, tx.sessions.get(run.session_id)):
+                queue(tx, self.ids, JobKind.DETECT, [run.run_id], at=act.at)
             return Closed(run=ended, job=None)
         return Closed(run=ended, job=owe_memory(tx, ended, ids=self.ids, holder=self.holder, at=act.at))
 
@@ -58,7 +64,8 @@ class Closing:
 def forget_whole_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
     """Erase a run, and what it is named or told by in suggestions; the caller has its session's turn."""
     forgotten = forget_run(tx, run, act)
-    forget_run_in_skills(tx, run.session_id, run.run_id, act.at)
+    forget_run_in_skills(tx, run.session_id, run.run_id, act)
+    forget_uses(tx, [run.run_id])
     return forgotten
 
 
@@ -66,7 +73,8 @@ def forget_whole_session(tx: Transaction, session: Session, act: Act) -> Forgott
     """The same for a session, those of its subagents, and all of their runs; the caller has all turns."""
     forgotten = forget_session(tx, session, act)
     for session_id in forgotten.sessions:
-        forget_session_in_skills(tx, session_id, act.at)
+        forget_session_in_skills(tx, session_id, act)
+    forget_uses(tx, forgotten.runs)
     return forgotten
 
 

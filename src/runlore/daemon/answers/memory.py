@@ -52,8 +52,11 @@ def memory_context_to_plain(context: ops.MemoryContext) -> Plain:
             "omitted": recovered.omitted,
         },
         "visible_skills": list(context.visible_skills),
+        "skill_descriptions": dict(context.skill_descriptions),
         "hidden": [{"record_id": record_id, "reason": why.value} for record_id, why in context.hidden],
         "hidden_omitted": context.hidden_omitted,
+        "semantic": context.semantic,
+        "remark": context.remark or None,
     }
 
 
@@ -77,8 +80,13 @@ def memory_context_from_plain(plain: JsonValue) -> ops.MemoryContext:
             omitted=as_whole(recovered["omitted"]),
         ),
         visible_skills=texts(fields["visible_skills"]),
+        skill_descriptions={
+            name: as_text(told) for name, told in as_object(fields.get("skill_descriptions", {})).items()
+        },
         hidden=each(_read_hidden, fields["hidden"]),
         hidden_omitted=as_whole(fields["hidden_omitted"]),
+        semantic=flag(fields.get("semantic", False)),
+        remark=optional_text(fields.get("remark")) or "",
     )
 
 
@@ -180,16 +188,15 @@ def _learned_to_plain(entries: Iterable[LearnedEntry]) -> list[JsonValue]:
     for entry in entries:
         if entry.scope is not scope:
             scope, told = entry.scope, scope_to_plain(entry.scope)
-        plain.append(
-            {
-                "record_id": entry.record_id,
-                "revision": entry.revision,
-                "kind": entry.kind.value,
-                "scope": told,
-                "content": entry.content,
-                "score": entry.score,
-            }
-        )
+        words: Plain = {
+            "record_id": entry.record_id,
+            "revision": entry.revision,
+            "kind": entry.kind.value,
+            "scope": told,
+            "content": entry.content,
+            "score": entry.score,
+        }
+        plain.append({**words, "meaning": entry.meaning} if entry.meaning else words)
     return plain
 
 
@@ -202,6 +209,7 @@ def _read_learned(plain: JsonValue) -> LearnedEntry:
         scope=scope_from_plain(fields["scope"]),
         content=as_text(fields["content"]),
         score=optional_whole(fields["score"]),
+        meaning=as_whole(fields.get("meaning", 0)),
     )
 
 

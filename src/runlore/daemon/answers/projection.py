@@ -35,6 +35,8 @@ def projection_to_plain(projection: Projection) -> Plain:
         "sections": [section_to_plain(section) for section in projection.sections],
         "budget": budget_to_plain(projection.budget),
         "omissions": [omission_to_plain(omission) for omission in projection.omissions],
+        "semantic": projection.semantic,
+        "remark": projection.remark or None,
     }
 
 
@@ -46,6 +48,8 @@ def projection_from_plain(plain: JsonValue) -> Projection:
         sections=each(read_section, fields["sections"]),
         omissions=each(_read_omission, fields["omissions"]),
         budget=_read_budget(fields["budget"]),
+        semantic=flag(fields.get("semantic", False)),
+        remark=optional_text(fields.get("remark")) or "",
     )
 
 

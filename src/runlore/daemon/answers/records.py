@@ -2,7 +2,17 @@
 
 from collections.abc import Iterable
 
-from runlore.daemon.answers.shapes import cursor_of, each, items_of, listed, optional, reader, value_of
+from runlore.daemon.answers.shapes import (
+    cursor_of,
+    each,
+    flag,
+    items_of,
+    listed,
+    optional,
+    optional_text,
+    reader,
+    value_of,
+)
 from runlore.domain import representation
 from runlore.domain.audit import RecordEvent, event_from_plain, event_to_plain
 from runlore.domain.ranking import Score
@@ -65,15 +75,19 @@ def history_from_plain(plain: JsonValue) -> tuple[RecordEvent, ...]:
     return items_of(plain, lambda event: event_from_plain(as_object(event)))
 
 
-def hits_to_plain(query: str, hits: Iterable[ops.SearchHit]) -> Plain:
+def hits_to_plain(query: str, hits: ops.SearchHits) -> Plain:
     """Search results: each record with its score and the score's parts."""
-    return {"query": query, **listed(_hit_to_plain(hit) for hit in hits)}
+    found = listed(_hit_to_plain(hit) for hit in hits.items)
+    return {"query": query, **found, "semantic": hits.semantic, "remark": hits.remark or None}
 
 
 @reader
-def hits_from_plain(plain: JsonValue) -> tuple[ops.SearchHit, ...]:
+def hits_from_plain(plain: JsonValue) -> ops.SearchHits:
     """Read search results."""
-    return items_of(plain, _read_hit)
+    fields = as_object(plain)
+    # An older daemon says nothing of these.
+    semantic, remark = flag(fields.get("semantic", False)), optional_text(fields.get("remark"))
+    return ops.SearchHits(items=items_of(plain, _read_hit), semantic=semantic, remark=remark or "")
 
 
 def goal_context_to_plain(context: ops.GoalContext) -> Plain:
@@ -83,6 +97,8 @@ def goal_context_to_plain(context: ops.GoalContext) -> Plain:
         "profile": [_hit_to_plain(hit) for hit in context.profile],
         "procedural": [_hit_to_plain(hit) for hit in context.procedural],
         "semantic": [_hit_to_plain(hit) for hit in context.semantic],
+        "by_meaning": context.by_meaning,
+        "remark": context.remark or None,
     }
 
 
@@ -95,18 +111,21 @@ def goal_context_from_plain(plain: JsonValue) -> ops.GoalContext:
         profile=each(_read_hit, fields["profile"]),
         procedural=each(_read_hit, fields["procedural"]),
         semantic=each(_read_hit, fields["semantic"]),
+        by_meaning=flag(fields.get("by_meaning", False)),
+        remark=optional_text(fields.get("remark")) or "",
     )
 
 
 def score_to_plain(score: Score) -> Plain:
-    """The parts of a score, which add up to it."""
-    return {
+    """The parts of a score, which add up to it. What vectors add is named only where they add something."""
+    words: Plain = {
         "exact": score.exact,
         "summary": score.summary,
         "metadata": score.metadata,
         "state": score.state,
         "recency": score.recency,
     }
+    return {**words, "meaning": score.meaning} if score.meaning else words
 
 
 def states_to_plain(rows: Iterable[Transition]) -> Plain:
@@ -146,6 +165,7 @@ def _read_hit(plain: JsonValue) -> ops.SearchHit:
         metadata=as_whole(parts["metadata"]),
         state=as_whole(parts["state"]),
         recency=as_whole(parts["recency"]),
+        meaning=as_whole(parts.get("meaning", 0)),
     )
     return ops.SearchHit(record=read_record(plain), score=score)
 

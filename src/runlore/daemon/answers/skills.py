@@ -3,7 +3,7 @@
 The runs that are sent are here too: `told_run_to_plain` writes one as a call's body has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from runlore.daemon.answers.shapes import (
     cursor_of,
@@ -11,6 +11,7 @@ from runlore.daemon.answers.shapes import (
     items_of,
     listed,
     numbers,
+    optional_time,
     reader,
     time_of,
     time_to_plain,
@@ -23,7 +24,10 @@ from runlore.domain.timestamps import format_time
 from runlore.domain.transcript import Position, ToldEvent, ToldRun
 from runlore.ports import operations as ops
 
-_QUEUED = ("suggestion_id", "state", "state_actor", "created_at", "updated_at", "revision")
+_QUEUED = (
+    *("suggestion_id", "state", "state_actor", "skipped_at", "times_skipped"),
+    *("created_at", "updated_at", "revision"),
+)
 
 
 def stored_suggestion_to_plain(stored: StoredSuggestion) -> Plain:
@@ -33,6 +37,8 @@ def stored_suggestion_to_plain(stored: StoredSuggestion) -> Plain:
         **suggestion_to_plain(stored.suggestion),
         "state": stored.state.value,
         "state_actor": stored.state_actor,
+        "skipped_at": time_to_plain(stored.skipped_at),
+        "times_skipped": stored.times_skipped,
         "created_at": format_time(stored.created_at),
         "updated_at": format_time(stored.updated_at),
         "revision": stored.revision,
@@ -160,6 +166,17 @@ def _told_event_to_plain(event: ToldEvent) -> Plain:
     return {"type": event.entry.type.value, "at": time_to_plain(event.at), "body": event.entry.body}
 
 
+def stored_suggestions_to_plain(stored: Iterable[StoredSuggestion]) -> Plain:
+    """Several suggestions."""
+    return listed(map(stored_suggestion_to_plain, stored))
+
+
+@reader
+def stored_suggestions_from_plain(plain: JsonValue) -> tuple[StoredSuggestion, ...]:
+    """Read several suggestions."""
+    return items_of(plain, _read_stored)
+
+
 def _read_stored(plain: JsonValue) -> StoredSuggestion:
     fields = as_object(plain)
     said = {name: value for name, value in fields.items() if name not in _QUEUED}
@@ -168,6 +185,8 @@ def _read_stored(plain: JsonValue) -> StoredSuggestion:
         suggestion=suggestion_from_plain(said),
         state=SuggestionState(as_text(fields["state"])),
         state_actor=as_text(fields["state_actor"]),
+        skipped_at=optional_time(fields["skipped_at"]),
+        times_skipped=as_whole(fields["times_skipped"]),
         created_at=time_of(fields["created_at"]),
         updated_at=time_of(fields["updated_at"]),
         revision=as_whole(fields["revision"]),

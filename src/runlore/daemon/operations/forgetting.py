@@ -6,6 +6,7 @@ from typing import TypeAlias
 from runlore.daemon.access import own_session, require_visible
 from runlore.daemon.exports import Exports
 from runlore.daemon.lookups import storable
+from runlore.daemon.mounting import MountFollower
 from runlore.daemon.operations.bound import Bound, decision_call, operation
 from runlore.daemon.run_access import own_run
 from runlore.daemon.run_ends import remembering
@@ -50,15 +51,27 @@ class ForgetActs(Bound):
 
     def _erased(self, decision: ops.Decision, target: Target) -> ops.ForgetAnswer:
         parts = self.parts
+        # What somebody has written into a skill's file is theirs before what it was learned from goes.
+        parts.library.refresh()
+        skills = parts.library.stamp()
+        mounts = MountFollower(parts.store, parts.state_root)
+        mounted = mounts.files()
         with Scrubbing(parts.state_root).after(parts.store) as erasing:
             # Saved indexes hold words of the content: they go first, so a crash leaves nothing behind.
             parts.follower.discard_snapshot()
             parts.run_follower.discard_snapshot()
+            parts.meaning.discard_snapshot()
+            parts.library.discard_saved()
             forgotten = self._forget(decision, target)
             erasing.commit()
             remembering(parts).drop(forgotten.runs)
             parts.follower.catch_up()
             parts.run_follower.catch_up()
+            parts.meaning.catch_up()
+            try:
+                mounts.forget(mounted)
+            finally:
+                parts.library.forget(since=skills)
         answer = self._answer(decision, forgotten, dry_run=False)
         with parts.store.snapshot() as snapshot:
             records = [record.record_id for record in forgotten.records]

@@ -9,14 +9,15 @@ from datetime import datetime
 from typing import TypeVar
 
 from runlore.daemon.access import own_session, readable_scopes
-from runlore.daemon.contexts import given_to, input_of, reached_scopes
+from runlore.daemon.contexts import given_to, input_of, near_query, reached_scopes
 from runlore.daemon.follower import answer_together
 from runlore.daemon.lookups import askable
+from runlore.daemon.near_query import NearQuery
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit, checked_query
 from runlore.daemon.run_access import Unstored, own_run
+from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
-from runlore.domain.capability import CapabilityScope, combined
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.journal import text_of
 from runlore.domain.learning_policy import ProjectionPolicy
@@ -48,6 +49,7 @@ from runlore.flow.project.recovered import (
 from runlore.flow.project.run_search import Finder, RunSearch, read_runs
 from runlore.flow.project.search import Reading, index_differs
 from runlore.flow.project.session_search import Asked, Gathered, SessionFound, gathered, merged
+from runlore.flow.project.skill_search import RankedSkill
 from runlore.flow.project.views import views_of
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
@@ -69,19 +71,26 @@ class ProjectionActs(Bound):
         query = None if request.query is None else checked_query(request.query)
         session_id = SessionId(askable(request.session_id, "session"))
         now = request.as_of or self.parts.clock.now()
+        asked = NearQuery()
+        if query is not None:
+            asked = near_query(self.parts, self.caller, query, session_id, as_of=request.as_of)
 
         def ask(reading: Reading) -> tuple[ops.MemoryContext, TrackedRuns]:
+            reading = reading.beside(asked.near)
             snapshot = reading.snapshot
             session = own_session(snapshot, self.caller, session_id)
             binding = bound_then(snapshot, session, request.as_of)
             scopes = reached_scopes(self.caller, session, binding)
+            skills = self._visible_skills(snapshot, binding, request.as_of)
             learned, hidden = _eligible(reading.at(request.as_of), query, scopes, now)
             answer = ops.MemoryContext(
                 session_id=session.session_id,
-                capability_scope=_capabilities(snapshot, binding),
+                capability_scope=session_capabilities(snapshot, binding).shown(),
                 learning_scopes=scopes,
                 learned_context=_learned_context(learned),
                 recovered_memory=ops.RecoveredMemory(),
+                visible_skills=tuple(skill.name for skill in skills),
+                skill_descriptions={skill.name: skill.skill.document.description for skill in skills},
                 hidden=hidden.listed,
                 hidden_omitted=hidden.omitted,
             )
@@ -90,11 +99,16 @@ class ProjectionActs(Bound):
         answer, tracked = self.parts.follower.answer(ask, has_words=query is not None)
         # Read with no snapshot open: where memories are a table, that takes a connection too.
         runs = recovered_runs(tracked, self.parts.run_memories)
-        return replace(answer, recovered_memory=_recovered_memory(runs))
+        return replace(
+            answer,
+            recovered_memory=_recovered_memory(runs),
+            semantic=asked.semantic,
+            remark=asked.remark,
+        )
 
     @operation
     def session_search(self, request: ops.SessionSearchRequest) -> ops.SessionSearch:
-        """Learnings and recovered runs that a session sees, ranked on one scale."""
+        """Learnings, recovered runs and skills that a session sees, ranked on one scale."""
         limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         asked = ops.SessionSearchRequest(
             session_id=SessionId(askable(request.session_id, "session")),
@@ -128,7 +142,8 @@ class ProjectionActs(Bound):
                 scopes = reached_scopes(self.caller, session, binding)
                 asked = Asked(scopes=scopes, query=request.query, limit=request.limit, now=moment)
                 search = RunSearch.opened(runs, _finder(runs.snapshot, request, scopes, moment))
-                found = gathered(learnings.at(request.as_of), search, asked, spare=spare)
+                skills = self._visible_skills(runs.snapshot, binding, request.as_of)
+                found = gathered(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
                 return asked, found, self._tracked(runs.snapshot, session.session_id, request.as_of)
 
             asked, found, tracked = self._ask(ask, needs_index=request.query is not None)
@@ -137,7 +152,7 @@ class ProjectionActs(Bound):
                 break
         in_prompt = recovered_runs(tracked, self.parts.run_memories).entries
         names = frozenset(memory.run_id for memory in in_prompt)
-        return merged(found.learnings, runs, asked, in_prompt=names)
+        return merged([*found.learnings, *found.skills], runs, asked, in_prompt=names)
 
     def _ask(self, ask: Callable[[list[Reading]], AnswerT], *, needs_index: bool) -> AnswerT:
         if needs_index:
@@ -187,13 +202,14 @@ class ProjectionActs(Bound):
         session_id = None
         if request.session_id is not None:
             session_id = SessionId(askable(request.session_id, "session"))
+        asked = near_query(self.parts, self.caller, goal, session_id, as_of=request.as_of)
 
         def ask(reading: Reading) -> ops.GoalContext:
             if session_id is not None:
                 session = own_session(reading.snapshot, self.caller, session_id)
                 bound_then(reading.snapshot, session, request.as_of)
             scopes = readable_scopes(reading.snapshot, self.caller, session_id, at=request.as_of)
-            then = reading.at(request.as_of)
+            then = reading.beside(asked.near).at(request.as_of)
             best = {
                 layer: tuple(
                     ops.SearchHit(record=found.record, score=found.score)
@@ -208,7 +224,18 @@ class ProjectionActs(Bound):
                 semantic=best[Layer.SEMANTIC],
             )
 
-        return self.parts.follower.answer(ask, needs_index=True)
+        found = self.parts.follower.answer(ask, needs_index=True)
+        return replace(found, by_meaning=asked.semantic, remark=asked.remark)
+
+    def _visible_skills(
+        self, collections: Collections, binding: Binding, moment: datetime | None
+    ) -> tuple[RankedSkill, ...]:
+        """The skills that a session may use, by name. What there was at a past moment is not kept."""
+        if moment is not None:
+            return ()
+        capabilities = session_capabilities(collections, binding)
+        shelf = self.parts.library.shelf(collections)
+        return tuple(each for each in shelf.ranked if capabilities.allows_skill(each.name))
 
     def _tracked(
         self, collections: Collections, session_id: SessionId, moment: datetime | None
@@ -250,15 +277,6 @@ def bound_then(collections: Collections, session: Session, moment: datetime | No
             hint="ask for a later moment; `runlore session show` tells when it was made",
         )
     return binding
-
-
-def _capabilities(collections: Collections, binding: Binding) -> CapabilityScope:
-    """What persona and session together leave to the agent, as it is shown."""
-    persona = None
-    if binding.persona_id is not None:
-        persona = collections.sessions.find_persona(binding.persona_id)
-    of_persona = None if persona is None else persona.capability_scope
-    return combined(of_persona, binding.capability_scope).shown()
 
 
 def _eligible(

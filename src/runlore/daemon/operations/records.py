@@ -6,6 +6,7 @@ from datetime import datetime
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
 from runlore.daemon.acts import Call
 from runlore.daemon.candidate_sources import spoken_provenance
+from runlore.daemon.contexts import near_query
 from runlore.daemon.histories import told_history
 from runlore.daemon.lookups import (
     as_it_was,
@@ -81,11 +82,15 @@ class RecordActs(Bound):
             return told_history(snapshot, self.caller, readable, events)
 
     @operation
-    def search(self, request: ops.SearchRequest) -> tuple[ops.SearchHit, ...]:
+    def search(self, request: ops.SearchRequest) -> ops.SearchHits:
         """The best matches of a query."""
         query = checked_query(request.query)
         limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         where = search_filter(request, self.parts.clock.now())
+        filters = request.filters
+        asked = near_query(
+            self.parts, self.caller, query, filters.session_id, as_of=filters.as_of, timeout_s=None
+        )
         if self.caller.role is Role.AGENT or self.caller.scopes is not None or request.filters.session_id:
             with self.parts.store.snapshot() as snapshot:
                 where = replace(where, scopes=self._scopes(snapshot, request.filters))
@@ -94,12 +99,14 @@ class RecordActs(Bound):
             where=replace(where, layers=self._layers(where.layers)),
             limit=limit,
             as_of=request.filters.as_of,
+            near=asked.near,
         )
-        return tuple(
+        hits = tuple(
             ops.SearchHit(record=hit.record, score=hit.score)
             for hit in found
             if may_see(self.caller, hit.record)
         )
+        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=asked.remark)
 
     @operation
     def states(self) -> tuple[Transition, ...]:

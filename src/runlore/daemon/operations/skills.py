@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
@@ -36,6 +37,7 @@ _PAUSED = "paused"
 _BROUGHT = ("stored", "known", "left", "sessions", "events")
 _FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhancing", _PAUSED)
 _BECAUSE = "left: "
+_log = logging.getLogger(__name__)
 
 
 class SkillActs(ForgetActs):
@@ -146,7 +148,10 @@ class SkillActs(ForgetActs):
         with self.parts.store.transaction() as tx:
             suggestions_turn(tx)
             act = Act(actor=self.caller.actor, at=self.parts.clock.now())
-            return decide(tx, _found(tx, suggestion_id), move, act)
+            decided = decide(tx, _found(tx, suggestion_id), move, act)
+        for remark in self.parts.library.mirror_skips():
+            _log.warning("the list of skipped suggestions is behind: %s", remark)
+        return decided
 
 
 def _found(collections: Collections, name: str) -> StoredSuggestion:

@@ -38,6 +38,9 @@ class UpkeepActs(Bound):
         answer = read_backup(self.parts, path, progress)
         self.parts.follower.catch_up()
         self.parts.run_follower.catch_up()
+        self.parts.meaning.catch_up()
+        self.parts.library.let_go()
+        self.parts.library.refresh()
         return answer
 
     @operation
@@ -48,9 +51,14 @@ class UpkeepActs(Bound):
     @operation
     def status(self) -> ops.Status:
         """What this Runlore is and holds."""
+        self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             counts = snapshot.records.count()
-            sections = overview(snapshot, models=self.parts.models, now=self.parts.clock.now())
+            sections = overview(
+                snapshot, models=self.parts.models, library=self.parts.library, now=self.parts.clock.now()
+            )
+        # It reads a snapshot of its own.
+        sections["embedding"] = self.parts.meaning.document()
         return ops.Status(
             version=__version__,
             state_root=self.parts.state_root,

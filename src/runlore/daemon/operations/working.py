@@ -13,8 +13,10 @@ class WorkActs(Bound):
 
     @operation
     def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> ops.WorkAnswer:
-        """Do what is due now, models asked where needed: at most so many jobs."""
-        done = do_due_jobs(self.parts, limit=checked_limit(limit, limits.LIST_LIMIT_MAX))
+        """Do what is due now, models asked where needed: so many jobs and lots of vectors at most."""
+        lots = checked_limit(limit, limits.LIST_LIMIT_MAX)
+        done = do_due_jobs(self.parts, limit=lots)
+        self.parts.meaning.work(lots)
         with self.parts.store.snapshot() as snapshot:
             counts = snapshot.jobs.count()
         dead = sum(number for (_, state), number in counts.items() if state is JobState.DEAD)

@@ -16,6 +16,7 @@ from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, Pointer, Remembered, pointer_to, remembered
 from runlore.domain.session import Session, SessionId, visible_scopes
+from runlore.domain.skill import SkillState
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
@@ -32,6 +33,9 @@ _BEYOND_MAX = 1_000
 # One of these stands in every wish to keep something, near enough to its beginning to be read.
 _WISHES = ("skill", "remember", "save")
 _WISH_CHARS_MAX = 8_000
+# How a request begins that calls a skill by a command.
+_COMMANDS = ("/", "$", "<command-")
+_ACTIVE = frozenset({SkillState.ACTIVE})
 
 
 def oldest_kept(policy: RunMemoryPolicy, now: datetime) -> datetime:
@@ -122,7 +126,7 @@ class Remembering:
         tx.pointers.put([pointer_to(built.memory)])
         if due.has_work:
             queue(tx, self.ids, JobKind.CAPTURE, [run_id], at=self.clock.now())
-        if is_learned_from(tx, run, session):
+        if is_learned_from(tx, run, session) or may_have_used(tx, run, session):
             queue(tx, self.ids, JobKind.DETECT, [run_id], at=self.clock.now())
         overflowing = prune_overflow(tx, run.session_id, current_run_memory(tx))
         tx.counters.add(
@@ -163,6 +167,18 @@ def is_learned_from(collections: Collections, run: Run, session: Session) -> boo
         and is_captured(collections, session)
         and _shows_work(collections, run)
     )
+
+
+def may_have_used(collections: Collections, run: Run, session: Session) -> bool:
+    """Whether a run that ended is looked at for the skills that it used, whatever is learned from it: there
+    are some, and it called a tool or was asked with a command."""
+    if run.imported or not is_captured(collections, session):
+        return False
+    with suppress(Corrupt):
+        if collections.skills.page(limit=1, states=_ACTIVE):
+            said = collections.journal.inputs([run.run_id]).get(run.run_id, "").lstrip()
+            return said.startswith(_COMMANDS) or collections.journal.has(run.run_id, EventType.TOOL_CALL)
+    return False
 
 
 def prune(tx: Transaction, run_ids: Sequence[RunId]) -> tuple[RunId, ...]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.job import Job
+from runlore.domain.job import Job, JobKind
 from runlore.domain.learning_policy import ModelBudget
 from runlore.domain.suggesting.enhancing import Enhanced
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
@@ -18,6 +18,7 @@ from runlore.flow.asking import Asking
 from runlore.flow.pipeline.capturing import ASKED_LATER, FINAL
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.skills.enhancing import TIMEOUT_S, Enhancing
+from runlore.flow.skills.names import is_free
 from runlore.flow.skills.turn import forgettings, suggestions_turn
 from runlore.ports.model import ModelFailure
 from runlore.ports.store import Collections, Store, Transaction
@@ -53,7 +54,7 @@ class EnhancingSkills:
             sight = _look(snapshot, SuggestionId(job.subject))
         if sight is None or not self.asking.models.is_configured:
             with self.store.transaction() as tx:
-                tx.jobs.finish(job)
+                self._finish(tx, job)
             return True
         if not self.may_ask:
             with self.store.transaction() as tx:
@@ -67,8 +68,13 @@ class EnhancingSkills:
                 return False
             if came is not None and not self._kept(tx, sight, came):
                 return False
-            tx.jobs.finish(job)
+            self._finish(tx, job)
         return True
+
+    def _finish(self, tx: Transaction, job: Job) -> None:
+        """End the job. Whoever waits for what came of it looks again."""
+        tx.jobs.finish(job)
+        tx.jobs.hasten(frozenset({JobKind.SAVE}), self.asking.clock.now())
 
     def _asked(self, sight: _Sight, job: Job) -> Enhanced | None:
         """What a model made of it; None where it has no answer, and never will."""
@@ -95,11 +101,10 @@ class EnhancingSkills:
         if _words(present.suggestion) != _words(sight.stored.suggestion):
             return False
         better = came.suggestion
-        owner = tx.suggestions.find(name=better.name)
-        is_free = owner is None or owner.suggestion_id == present.suggestion_id
+        has_name = is_free(tx, better.name, besides=present.suggestion_id)
         after = replace(
             present.suggestion,
-            name=better.name if is_free else present.suggestion.name,
+            name=better.name if has_name else present.suggestion.name,
             description=better.description,
             trigger=better.trigger,
             body=better.body,
@@ -119,7 +124,7 @@ def _look(collections: Collections, suggestion_id: SuggestionId) -> _Sight | Non
         return None
     return _Sight(
         stored=stored,
-        taken=collections.suggestions.names() - {stored.suggestion.name},
+        taken=(collections.suggestions.names() - {stored.suggestion.name}) | collections.skills.names(),
         budget=current_learning(collections).model_budget,
         forgettings=forgettings(collections),
     )

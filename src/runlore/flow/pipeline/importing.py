@@ -22,6 +22,7 @@ from runlore.domain.record import Origin
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.domain.skill_uses import OpenedSkill, opened_told
 from runlore.domain.told_entry import told_entries
 from runlore.domain.transcript import Left, Position, ToldFolder, ToldRun
 from runlore.flow.capture.ending import owe_memory
@@ -37,6 +38,7 @@ from runlore.flow.capture.remember import Remembering
 from runlore.flow.policies import current_run_memory
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, append
+from runlore.flow.skills.opened import RunOpened, note_opened
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport
 from runlore.ports.store import Transaction
 
@@ -70,9 +72,14 @@ class _Prepared:
         folder = self._folder
         return mined_told(told, project=folder.project, project_name=folder.project_name)
 
-    def prepared(self) -> tuple[tuple[Entry, ...], MinedRun]:
-        """Both, made now."""
-        return self.entries, self.mined
+    @cached_property
+    def opened(self) -> tuple[OpenedSkill, ...]:
+        """The skills that it opened."""
+        return opened_told(self.told)
+
+    def prepared(self) -> tuple[tuple[Entry, ...], MinedRun, tuple[OpenedSkill, ...]]:
+        """All of them, made now."""
+        return self.entries, self.mined, self.opened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +97,8 @@ class Came:
 
     stored: list[Brought] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
+    # What the stored runs opened, where they opened any skill.
+    opened: list[RunOpened] = field(default_factory=list)
     known: int = 0
     left: Counter[str] = field(default_factory=Counter)
     # The sessions of the runs that are there; none where nothing of the batch is.
@@ -132,6 +141,7 @@ class Importing:
         policy = current_run_memory(tx)
         bringing = Bringing(actor=self.actor, now=now, policy=policy, folders=batch.folders)
         came = self._bring_all(tx, batch.whole, bringing)
+        note_opened(tx, came.opened)
         came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
         position = _position(batch.request, len(batch.whole), came)
         if position is not None and (batch.request.runs or _is_kept(tx, batch.request.source, position)):
@@ -173,6 +183,8 @@ class Importing:
             return
         came.stored.append(brought)
         tx.mined_runs.put(_mined(tx, run, brought.run.input_number))
+        if run.opened:
+            came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
             self._remember(tx, brought, bringing, came)
 

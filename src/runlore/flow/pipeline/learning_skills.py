@@ -20,6 +20,7 @@ from runlore.domain.job import Job, JobKind
 from runlore.domain.record import EvidenceRef, Origin, Record, RecordId, Source, StateReason
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.skill_uses import OpenedSkill
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherited
@@ -27,11 +28,13 @@ from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
 from runlore.flow.pipeline.capturing import said_already
+from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
-from runlore.flow.skills.detecting import Sight, look, look_through, may_learn
+from runlore.flow.skills.detecting import Sight, look, look_at_uses, look_through, may_learn
+from runlore.flow.skills.opened import note_opened
 from runlore.flow.skills.suggesting import Finding, Kept, keep, take_back
 from runlore.flow.skills.turn import forgettings, suggestions_turn
 from runlore.ports.clock import Clock
@@ -89,6 +92,7 @@ class LearningSkills:
     def _detected(self, run_id: RunId, job: Job, beat: Beat) -> bool:
         with self.store.snapshot() as snapshot:
             sight = _sight(snapshot, run_id, beat)
+            opened = _opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else matches_of_run(sight.runs)
         found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
         with self.store.transaction() as tx:
@@ -101,6 +105,8 @@ class LearningSkills:
                     return False
                 self._keep(tx, sight, found)
                 self._propose(tx, sight.run, matches)
+            if run is not None and _counts(tx, run):
+                note_opened(tx, [(run, opened)])
             tx.jobs.finish(job)
         return True
 
@@ -110,6 +116,13 @@ class LearningSkills:
         kept = keep(tx, found, Finding(ids=self.ids, at=at))
         if self.has_model and current_skills(tx).llm_learn:
             queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
+        if waits_for_model(tx, has_model=self.has_model):
+            queue(tx, self.ids, JobKind.SAVE, [sight.run.run_id], at=at)
+        else:
+            shown = (*kept.new, *kept.again, *kept.skipped)
+            SavingByItself(ids=self.ids, clock=self.clock, has_model=self.has_model).save_all(
+                tx, sight.run, shown
+            )
 
     def _suggested(self, progress: Progress, made: set[SuggestionId]) -> SuggestAnswer | None:
         """One look at everything; None where something was forgotten meanwhile. `made` are the new ones of
@@ -204,10 +217,23 @@ class LearningSkills:
 
 def _sight(collections: Collections, run_id: RunId, beat: Beat) -> Sight | None:
     run = collections.runs.find(run_id)
-    if run is None or not may_learn(collections, run):
+    # What is not remembered is not learned from either: of such a run only its uses are counted.
+    if run is None or run.memory is MemoryState.NONE or not may_learn(collections, run):
         return None
     session = collections.sessions.get(run.session_id)
     return look(collections, run, session, beat) if is_captured(collections, session) else None
+
+
+def _opened(collections: Collections, run_id: RunId, beat: Beat) -> tuple[OpenedSkill, ...]:
+    """The skills that a run opened from which nothing is learned."""
+    run = collections.runs.find(run_id)
+    return look_at_uses(collections, run, beat) if run is not None and _counts(collections, run) else ()
+
+
+def _counts(collections: Collections, run: Run) -> bool:
+    """Whether what a run used is counted: it has ended, and people let it be kept."""
+    is_kept = run.is_terminal and run.memory is not MemoryState.FORGOTTEN
+    return is_kept and is_captured(collections, collections.sessions.get(run.session_id))
 
 
 def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:

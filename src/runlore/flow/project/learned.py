@@ -6,20 +6,30 @@ many more there would be.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from runlore.domain.fusion import WordHit
 from runlore.domain.injected import without_notes
 from runlore.domain.memory_request import asks_for_memory
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.ranking import Collection, Query, RankFilter, analysed, passes, score_of
-from runlore.domain.record import PROMPT_KINDS, RecordId, State
+from runlore.domain.record import PROMPT_KINDS, Record, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.selection import Candidate, content_score, eligible, entry_of, ordered, query_of
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.project.hidden import LOOKED_AT_MAX, may_be_visible
 from runlore.flow.project.kept import Analysed
+from runlore.flow.project.nearness import (
+    NEAREST_MAX,
+    Near,
+    among,
+    by_id,
+    gaining,
+    joined,
+    nearest_first,
+)
 from runlore.flow.project.search import Reading
 from runlore.flow.project.views import Views
 from runlore.ports.index import Ranking
@@ -30,6 +40,8 @@ _WHOLE_MAX = LOOKED_AT_MAX
 # Of those that an input finds, so many are looked at, in parts: some of them prompts may not see.
 _RANKED_FIRST, _RANKED_MAX = 64, 256
 _SPARE, _READ_AT_ONCE = 4, 16
+# So many times what is wanted by words may be passed by what is nearer.
+_NEAR_SHARE = 2
 # Without an input, so many of the newest of each scope.
 _LISTED_MAX = 256
 # How many of those that were too many are named.
@@ -68,21 +80,33 @@ def learned_for(
     text = without_notes(text)
     query = query_of(text)
     asked = analysed(query)
+    asks_for_all = asks_for_memory(text)
     if asked.terms or asked.whole:
-        if views is not None and views.is_complete:
-            found = _scored(views, asked, entries_max)
-        else:
-            where = _prompt_kinds(scopes, now)
-            # Views that lack something are of more than are scored one by one: nobody has to look.
-            few = _few(reading, where, lines) if views is None else None
-            if few is not None:
-                best = ordered(eligible(_one_by_one(few, asked), now), scopes)
+        where = _prompt_kinds(scopes, now)
+        # Views that lack something are of more than are scored one by one: nobody has to look.
+        few = _few(reading, where, lines) if views is None else None
+        best = None
+        if reading.near is not None:
+            looked_at = _all_visible(views, few, asked, where=where, scopes=scopes)
+            if looked_at is not None:
+                best = _with_meaning(reading.near, *looked_at)
             else:
-                best = _best_ranked(reading, query, where=where, scopes=scopes, wanted=entries_max)
+                best = _ranked_with_meaning(reading, query, where=where, scopes=scopes, wanted=entries_max)
+            # Who asks for everything and whose words find nothing is given everything, not what is alike.
+            if best is not None and asks_for_all and not any(each.has_words for each in best):
+                best = []
+        if best is not None:
             found = _bounded(best, entries_max)
+        elif views is not None and views.is_complete:
+            found = _scored(views, asked, entries_max)
+        elif few is not None:
+            found = _bounded(ordered(eligible(_one_by_one(few, asked), now), scopes), entries_max)
+        else:
+            ranked = _best_ranked(reading, query, where=where, scopes=scopes, wanted=entries_max)
+            found = _bounded(ranked, entries_max)
         if found.entries or found.omitted:
             return found
-    if asks_for_memory(text):
+    if asks_for_all:
         return all_learned(reading, scopes=scopes, now=now, entries_max=entries_max, views=views, lines=lines)
     return Learned()
 
@@ -130,6 +154,84 @@ def _scored(views: Views, asked: Query, entries_max: int) -> Learned:
     return Learned(entries=entries, left_out=found.next_ids, omitted=found.count - len(entries))
 
 
+def _all_visible(
+    views: Views | None,
+    few: Sequence[Analysed] | None,
+    asked: Query,
+    *,
+    where: RankFilter,
+    scopes: Sequence[Scope],
+) -> tuple[list[Candidate], dict[RecordId, Record]] | None:
+    """What words find, in its order, and all that prompts may see; None where that is too much to look at."""
+    if views is not None and views.is_complete:
+        visible = [each.record for view in views.each for each in view.visible]
+        return list(views.scored(asked, most=len(visible), named=0).best), by_id(visible)
+    if few is None:
+        return None
+    found = ordered(eligible(_one_by_one(few, asked), where.now), scopes)
+    seen = eligible((Candidate(record=each.record) for each in few), where.now)
+    return found, by_id(each.record for each in seen)
+
+
+def _with_meaning(
+    near: Near, found: Sequence[Candidate], visible: Mapping[RecordId, Record]
+) -> list[Candidate] | None:
+    """What an input finds by both among what prompts may see; None where nothing is known about meaning."""
+    also = [each.record.record_id for each in found]
+    similar = near.similar(allowed=visible.keys(), also=also, limit=NEAREST_MAX)
+    return None if similar is None else joined(found, visible, similar)
+
+
+def _ranked_with_meaning(
+    reading: Reading, query: str, *, where: RankFilter, scopes: Sequence[Scope], wanted: int
+) -> list[Candidate] | None:
+    """The same where there is too much to look at: the best by words, and the nearest that may be seen."""
+    assert reading.near is not None, "whoever has no vector asks for words alone"
+    most = wanted * _NEAR_SHARE
+    whole = reading.ranking(query, where=where, limit=_RANKED_MAX + 1)
+    found = _best_ranked(reading, query, where=where, scopes=scopes, wanted=most, whole=whole)[:most]
+    known = {each.record.record_id for each in found}
+    similar = reading.near.similar(allowed=reading.index.passing(where), also=known, limit=NEAREST_MAX)
+    if similar is None:
+        return None
+    # The nearest that may be seen tells what nearness counts. Beyond it only what may be among the best is
+    # read.
+    read: dict[RecordId, Analysed] = {}
+    visible = _visible(found, read, where)
+    for start in range(0, len(order := nearest_first(similar, known)), _READ_AT_ONCE):
+        read.update(reading.newest(order[start : start + _READ_AT_ONCE]))
+        visible = _visible(found, read, where)
+        if not visible.keys().isdisjoint(read):
+            break
+    hits = [WordHit(key=each.record.record_id, total=each.score or 0) for each in found]
+    totals = {str(hit.record_id): hit.total for hit in whole.hits}
+    beyond = whole.hits[-1].total if len(whole.hits) > _RANKED_MAX else 0
+    sight = among(similar, similar.of.keys() - (read.keys() - visible.keys()))
+    wordy = gaining(hits, sight, limit=wanted + 1, at_most=lambda key: totals.get(key, beyond))
+    read.update(reading.newest(wordy - read.keys()))
+    visible = _visible(found, read, where)
+    found = [each for each in found if each.record.record_id in visible]
+    seen = [read[record_id] for record_id in wordy if record_id in visible]
+    found += ordered(_content(seen, analysed(query), whole.collection), scopes)
+    return joined(found, visible, similar)
+
+
+def _visible(
+    found: Iterable[Candidate], read: Mapping[RecordId, Analysed], where: RankFilter
+) -> dict[RecordId, Record]:
+    """What prompts may see of both."""
+    both = (*found, *(Candidate(record=each.record) for each in read.values()))
+    return by_id(each.record for each in eligible(both, where.now))
+
+
+def _content(records: Iterable[Analysed], query: Query, collection: Collection) -> Iterator[Candidate]:
+    """Those whose content the words find."""
+    for each in records:
+        score = score_of(each.record, query, collection, impacts=each.impacts)
+        if score is not None and content_score(score):
+            yield Candidate(record=each.record, score=content_score(score))
+
+
 def _prompt_kinds(scopes: Sequence[Scope], now: datetime) -> RankFilter:
     """What scores are relative to: all that prompts might get of these scopes."""
     return RankFilter(
@@ -138,7 +240,13 @@ def _prompt_kinds(scopes: Sequence[Scope], now: datetime) -> RankFilter:
 
 
 def _best_ranked(
-    reading: Reading, query: str, *, where: RankFilter, scopes: Sequence[Scope], wanted: int
+    reading: Reading,
+    query: str,
+    *,
+    where: RankFilter,
+    scopes: Sequence[Scope],
+    wanted: int,
+    whole: Ranking | None = None,
 ) -> list[Candidate]:
     """What the query finds among what prompts may see, by its content, and at least so many of the best.
 
@@ -148,7 +256,7 @@ def _best_ranked(
     read: list[Candidate] = []
     best: list[Candidate] = []
     # A few more than are wanted: they tell that something is left out, and mostly are all that is read.
-    for hits, next_total in _hits(reading, query, where, first=wanted + _SPARE):
+    for hits, next_total in _hits(reading, query, where, first=wanted + _SPARE, whole=whole):
         found = reading.explained(hits, query)
         read += [Candidate(record=each.record, score=content_score(each.score)) for each in found]
         best = ordered(eligible((each for each in read if each.score), where.now), scopes)
@@ -157,11 +265,13 @@ def _best_ranked(
     return best
 
 
-def _hits(reading: Reading, query: str, where: RankFilter, *, first: int) -> Iterator[tuple[Ranking, int]]:
-    """The best hits in parts, each with the total of the first one behind it."""
+def _hits(
+    reading: Reading, query: str, where: RankFilter, *, first: int, whole: Ranking | None
+) -> Iterator[tuple[Ranking, int]]:
+    """The best hits in parts, each with the total of the first one behind it; `whole` are all, if known."""
     start, end = 0, first
-    for limit in (_RANKED_FIRST, _RANKED_MAX):
-        ranking = reading.ranking(query, where=where, limit=limit + 1)
+    for limit in (_RANKED_FIRST, _RANKED_MAX) if whole is None else (_RANKED_MAX,):
+        ranking = whole or reading.ranking(query, where=where, limit=limit + 1)
         while start < min(limit, len(ranking.hits)):
             end = min(end, limit)
             next_total = ranking.hits[end].total if end < len(ranking.hits) else 0
@@ -207,9 +317,4 @@ def _one_by_one(records: Sequence[Analysed], query: Query) -> list[Candidate]:
                 frequency[term] += 1
     newest = max((to_milliseconds(each.record.created_at) for each in records), default=0)
     collection = Collection(size=len(records), newest_at_ms=newest, document_frequency=frequency)
-    found = []
-    for each in records:
-        score = score_of(each.record, query, collection, impacts=each.impacts)
-        if score is not None and content_score(score):
-            found.append(Candidate(record=each.record, score=content_score(score)))
-    return found
+    return list(_content(records, query, collection))

@@ -4,17 +4,20 @@ The index follows the store inside the same snapshot that the answer is read fro
 is found by the next search.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
 from runlore.domain.audit import as_of as as_of_events
 from runlore.domain.errors import Corrupt
+from runlore.domain.fusion import FusedHit, WordHit, fused
 from runlore.domain.ranking import Collection, Query, RankFilter, Score, analysed, score_of
 from runlore.domain.record import Record, RecordId
+from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.project.feeds import Feed
 from runlore.flow.project.kept import Analysed, KeptRecords
+from runlore.flow.project.nearness import NEAREST_MAX, Near, gaining
 from runlore.flow.project.scope_view import KeptViews
 from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
 from runlore.ports.store import Position, RecordFilter, RecordLine, Records, Snapshot
@@ -105,13 +108,17 @@ class IndexWanted(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One snapshot, the index as it stands there, and what was read last; now or at a past moment."""
+    """One snapshot, the index as it stands there, and what was read last; now or at a past moment.
+
+    `near` is the query as a vector. The past has none: vectors are of what is live now.
+    """
 
     snapshot: Snapshot
     kept: KeptRecords = field(default_factory=KeptRecords)
     views: KeptViews = field(default_factory=KeptViews)
     searchable: Searchable | None = None
     past: Past | None = None
+    near: Near | None = None
 
     @property
     def records(self) -> Records:
@@ -125,11 +132,15 @@ class Reading:
             raise IndexWanted
         return self.searchable
 
+    def beside(self, near: Near | None) -> "Reading":
+        """The same beside a query's vector, where it has one."""
+        return self if near is None else replace(self, near=near)
+
     def at(self, moment: datetime | None) -> "Reading":
         """The same at a past moment."""
         if moment is None:
             return self
-        return replace(self, past=Past(self.records, moment))
+        return replace(self, past=Past(self.records, moment), near=None)
 
     def page(self, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
         """The newest records, now or then."""
@@ -151,13 +162,48 @@ class Reading:
         return self.index.search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
 
     def search(self, query: str, *, where: RankFilter, limit: int) -> tuple[Found, ...]:
-        """The best matches of a query."""
+        """The best matches of a query, by its words and, where it has a vector, by its meaning."""
+        if self.near is not None:
+            found = self._near(self.near, query, where=where, limit=limit)
+            if found is not None:
+                return found
         return self.explained(self.ranking(query, where=where, limit=limit), query)
 
     def explained(self, ranking: Ranking, query: str) -> tuple[Found, ...]:
         """The records behind a ranking, each with the parts of its score."""
         found = self._analysed({hit.record_id: hit.revision for hit in ranking.hits})
         return explained(ranking, found, analysed(query))
+
+    def newest(self, record_ids: Iterable[RecordId]) -> dict[RecordId, Analysed]:
+        """Records as this snapshot has them now."""
+        wanted = list(record_ids)
+        read = self.records.get_many(wanted) if wanted else {}
+        return {
+            record_id: self.kept.get(record_id, record.revision) or self.kept.keep(record)
+            for record_id, record in read.items()
+        }
+
+    def _near(self, near: Near, query: str, *, where: RankFilter, limit: int) -> tuple[Found, ...] | None:
+        """The best by both; None where nothing is known about meaning."""
+        deep = max(limit, NEAREST_MAX)
+        ranking = self.ranking(query, where=where, limit=deep)
+        also = [hit.record_id for hit in ranking.hits]
+        similar = near.similar(allowed=self.index.passing(where), also=also, limit=NEAREST_MAX)
+        if similar is None:
+            return None
+        hits = [WordHit(key=hit.record_id, total=hit.total) for hit in ranking.hits]
+        asked = analysed(query)
+        if len(hits) == deep:
+            # Beyond the last hit there are others with words; those that matter are scored one by one.
+            last = hits[-1].total
+            beyond = gaining(hits, similar, limit=limit, at_most=lambda _: last)
+            hits += _word_hits(self.newest(beyond).values(), asked, ranking.collection)
+        best = fused(hits, similar, limit=limit)
+        revisions = {hit.record_id: hit.revision for hit in ranking.hits}
+        wanted = [RecordId(hit.key) for hit in best]
+        read = self._analysed({key: revisions[key] for key in wanted if key in revisions})
+        read.update(self.newest(key for key in wanted if key not in revisions))
+        return tuple(_both(hit, read.get(RecordId(hit.key)), asked, ranking.collection) for hit in best)
 
     def _analysed(self, wanted: Mapping[RecordId, int]) -> dict[RecordId, Analysed]:
         found: dict[RecordId, Analysed] = {}
@@ -186,14 +232,40 @@ def explained(ranking: Ranking, found: Mapping[RecordId, Analysed], query: Query
     return tuple(_part(hit, found.get(hit.record_id), query, ranking.collection) for hit in ranking.hits)
 
 
+def _word_hits(records: Iterable[Analysed], query: Query, collection: Collection) -> list[WordHit]:
+    """Those that words find, in the order of the ranking."""
+    scored = [
+        (each.record, score_of(each.record, query, collection, impacts=each.impacts)) for each in records
+    ]
+    matching = [(record, score.total) for record, score in scored if score is not None]
+    matching.sort(key=lambda each: (-each[1], -to_milliseconds(each[0].created_at), each[0].record_id))
+    return [WordHit(key=record.record_id, total=total) for record, total in matching]
+
+
+def _both(hit: FusedHit, stored: Analysed | None, query: Query, collection: Collection) -> Found:
+    """A hit by both with the parts of its score. Corrupt where the index says otherwise than the store."""
+    if stored is not None:
+        score = score_of(stored.record, query, collection, impacts=stored.impacts)
+        if (0 if score is None else score.total) == hit.words:
+            return Found(record=stored.record, score=replace(score or _NO_WORDS, meaning=hit.meaning))
+    raise _differs(hit.key)
+
+
+_NO_WORDS = Score(exact=0, summary=0, metadata=0, state=0, recency=0)
+
+
 def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collection) -> Found:
     score = None
     if stored is not None:
         score = score_of(stored.record, query, collection, impacts=stored.impacts)
     if stored is None or score is None or score.total != hit.total:
-        raise Corrupt(
-            f"the index ranks record {hit.record_id} by something else than what is stored",
-            code="index.differs",
-            hint="the index is rebuilt from the store by itself; search again",
-        )
+        raise _differs(hit.record_id)
     return Found(record=stored.record, score=score)
+
+
+def _differs(record_id: str) -> Corrupt:
+    return Corrupt(
+        f"the index ranks record {record_id} by something else than what is stored",
+        code="index.differs",
+        hint="the index is rebuilt from the store by itself; search again",
+    )

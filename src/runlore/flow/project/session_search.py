@@ -1,7 +1,7 @@
-"""What a session can find: visible learnings and recovered runs, on one scale.
+"""What a session can find: visible learnings, recovered runs and visible skills, on one scale.
 
-Two indexes share the scale: both are searched relative to one collection, whose sizes and document
-frequencies are the sums of theirs. Runs are found through the index of run memories and never by reading
+They share the scale: all are searched relative to one collection, whose sizes and document frequencies are
+the sums of theirs. Runs are found through the index of run memories and never by reading
 transcripts; one whose memory is missing, unreadable or too old is passed over.
 """
 
@@ -15,10 +15,17 @@ from runlore.domain.excerpt import excerpt
 from runlore.domain.ranking import Collection, Query, RankFilter, analysed, strings_of
 from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
 from runlore.domain.run import RunId
-from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.visibility import hidden_because
 from runlore.flow.project.run_search import FoundRun, RunHits, RunSearch
 from runlore.flow.project.search import Reading
+from runlore.flow.project.skill_search import (
+    FoundSkill,
+    RankedSkill,
+    best_skills,
+    latest_skills,
+    skill_collection,
+)
 from runlore.ports.store import RecordFilter
 
 # The newest learnings that a view without a query chooses from.
@@ -54,17 +61,27 @@ class SessionFound:
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """What a snapshot says: the learnings that were found, and the runs before their memories are read."""
+    """What a snapshot says: the learnings and skills that were found, and the runs before their memories are
+    read."""
 
     learnings: tuple[SessionFound, ...]
     runs: RunHits
+    skills: tuple[SessionFound, ...] = ()
 
 
-def gathered(learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int) -> Gathered:
-    """The best of both, one more than asked for, and some runs to spare for those that are not there."""
+def gathered(
+    learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int, skills: Sequence[RankedSkill] = ()
+) -> Gathered:
+    """The best of each, one more than asked for, and some runs to spare for those that are not there.
+    `skills` are those that the session sees."""
     wanted = asked.limit + 1
     if asked.query is None:
-        return Gathered(learnings=_recent(learnings, asked), runs=runs.newest(limit=wanted + spare))
+        latest = latest_skills(skills, limit=wanted)
+        return Gathered(
+            learnings=_recent(learnings, asked),
+            runs=runs.newest(limit=wanted + spare),
+            skills=tuple(_skill(each, None) for each in latest),
+        )
     where = RankFilter(
         kinds=LEARNING_KINDS,
         states=_ACTIVE,
@@ -76,6 +93,7 @@ def gathered(learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int) -
     alone = [
         learnings.ranking(asked.query, where=where, limit=0).collection,
         runs.ranking(asked.query, limit=0).collection,
+        skill_collection(query, skills),
     ]
     joint = joined(query, alone)
     ranking = learnings.ranking(asked.query, where=where, limit=wanted, relative_to=joint)
@@ -83,7 +101,12 @@ def gathered(learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int) -
         _described(each.record, score=each.score.total, query=query, now=asked.now)
         for each in learnings.explained(ranking, asked.query)
     )
-    return Gathered(learnings=found, runs=runs.best(asked.query, limit=wanted + spare, relative_to=joint))
+    best = best_skills(query, skills, relative_to=joint, limit=wanted)
+    return Gathered(
+        learnings=found,
+        runs=runs.best(asked.query, limit=wanted + spare, relative_to=joint),
+        skills=tuple(_skill(each, query) for each in best),
+    )
 
 
 def merged(
@@ -157,6 +180,28 @@ def _run(found: FoundRun, query: Query | None, in_prompt: frozenset[RunId]) -> S
         scope=Scope(ScopeKind.SESSION, memory.session_id),
         prompt_eligible=memory.run_id in in_prompt,
         matched_fields=matched,
+    )
+
+
+def _skill(found: FoundSkill, query: Query | None) -> SessionFound:
+    """A skill that is visible may be used, so a prompt may be given it."""
+    document = found.skill.document
+    fields = [
+        ("description", document.description),
+        ("name", document.name),
+        ("topics", "\n".join(document.topics)),
+        ("actions", "\n".join(document.actions)),
+    ]
+    return SessionFound(
+        kind="skill",
+        source_id=found.skill.skill_id,
+        title=document.name,
+        excerpt=_excerpt(fields[:1], ()),
+        score=found.score,
+        timestamp=found.skill.updated_at,
+        scope=WORKSPACE,
+        prompt_eligible=True,
+        matched_fields=_matched(fields, query),
     )
 
 

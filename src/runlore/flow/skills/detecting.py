@@ -19,6 +19,7 @@ from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.project import project_name
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.session import Session, SessionId
+from runlore.domain.skill_uses import OpenedSkill, opened
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.turn import forgettings
@@ -36,6 +37,7 @@ class Sight:
     run: Run
     runs: tuple[MinedRun, ...]
     forgettings: int
+    opened: tuple[OpenedSkill, ...] = ()
 
     @property
     def mined(self) -> MinedRun:
@@ -46,7 +48,8 @@ class Sight:
 def look(collections: Collections, run: Run, session: Session, beat: Callable[[], None]) -> Sight | None:
     """A run with its session; None where nothing can be learned from it. `beat` is told between the pages."""
     try:
-        mined = _mined(collections, run, session, beat)
+        events = _events(collections, run.run_id, beat)
+        mined = _mined(events, run, session)
     except Corrupt:
         # What is damaged says nothing, and `doctor` tells of it.
         return None
@@ -54,7 +57,16 @@ def look(collections: Collections, run: Run, session: Session, beat: Callable[[]
         run=run,
         runs=(*_earlier(collections, run), mined),
         forgettings=forgettings(collections),
+        opened=opened(events, agent=mined.agent),
     )
+
+
+def look_at_uses(collections: Collections, run: Run, beat: Callable[[], None]) -> tuple[OpenedSkill, ...]:
+    """The skills that a run opened, where nothing else is learned from it."""
+    try:
+        return opened(_events(collections, run.run_id, beat), agent=run.agent or "")
+    except Corrupt:
+        return ()
 
 
 def may_learn(collections: Collections, run: Run | None) -> bool:
@@ -175,10 +187,10 @@ def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
     )
 
 
-def _mined(collections: Collections, run: Run, session: Session, beat: Callable[[], None]) -> MinedRun:
+def _mined(events: Sequence[JournalEvent], run: Run, session: Session) -> MinedRun:
     project = next(iter(session.binding.project_ids), "")
     return mined_run(
-        _events(collections, run.run_id, beat),
+        events,
         session_id=run.session_id,
         run_id=run.run_id,
         agent=run.agent or session.agent or "",

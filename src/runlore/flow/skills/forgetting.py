@@ -1,4 +1,5 @@
-"""Forgetting runs in what was mined and suggested: no suggestion keeps a word of a run that was forgotten.
+"""Forgetting runs in what was mined, suggested and saved: no suggestion keeps a word of a run that was
+forgotten.
 
 Steps of several runs of a session may stand in one suggestion, so all that were seen in the session are
 written anew from what is left. That a forgotten run had read from outside stays known, without from where:
@@ -8,8 +9,8 @@ what it read is still in the conversation behind it.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 
+from runlore.domain.audit import Act
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.errors import Corrupt
@@ -25,19 +26,20 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.flow.skills.detecting import Looking
-from runlore.flow.skills.suggesting import free_name, joined_variants
+from runlore.flow.skills.names import free_name
+from runlore.flow.skills.suggesting import joined_variants
 from runlore.flow.skills.turn import note_forgetting, suggestions_turn
+from runlore.flow.skills.unlearning import FORGOTTEN_SOURCE, Unlearning, forget_in_skills
 from runlore.ports.store import Transaction
 
-FORGOTTEN_SOURCE = "a run that was forgotten"
 
-
-def forget_run_in_skills(tx: Transaction, session_id: SessionId, run_id: RunId, at: datetime) -> None:
-    """Take a forgotten run out of what was mined and suggested; the caller has the session's turn.
+def forget_run_in_skills(tx: Transaction, session_id: SessionId, run_id: RunId, act: Act) -> None:
+    """Take a forgotten run out of what was mined, suggested and saved; the caller has the session's turn.
 
     Nothing is suggested of a run of which nothing was mined.
     """
     suggestions_turn(tx)
+    tx.jobs.cancel(JobKind.SAVE, run_id)
     try:
         mined = tx.mined_runs.find(run_id)
         left = None if mined is None else _left_of(mined)
@@ -49,19 +51,22 @@ def forget_run_in_skills(tx: Transaction, session_id: SessionId, run_id: RunId, 
     tx.mined_runs.delete([run_id])
     if left is not None and left.outside:
         tx.mined_runs.put(left)
-    _forget_suggested(tx, session_id, frozenset({run_id}), at)
+    _forget_suggested(tx, session_id, frozenset({run_id}), act)
 
 
-def forget_session_in_skills(tx: Transaction, session_id: SessionId, at: datetime) -> None:
+def forget_session_in_skills(tx: Transaction, session_id: SessionId, act: Act) -> None:
     """The same for all runs of a forgotten session, and for how far its transcript was read."""
     suggestions_turn(tx)
+    run_ids = frozenset(run.run_id for run in tx.runs.of_session(session_id))
+    tx.jobs.cancel(JobKind.CURATE, session_id)
+    for run_id in sorted(run_ids):
+        tx.jobs.cancel(JobKind.SAVE, run_id)
     tx.transcript_positions.delete_of_sessions([session_id])
     with suppress(Corrupt):
         if not tx.mined_runs.of_session(session_id, limit=1):
             return
-    run_ids = frozenset(run.run_id for run in tx.runs.of_session(session_id))
     tx.mined_runs.delete(sorted(run_ids))
-    _forget_suggested(tx, session_id, run_ids, at)
+    _forget_suggested(tx, session_id, run_ids, act)
 
 
 def _left_of(mined: MinedRun) -> MinedRun:
@@ -78,9 +83,7 @@ def _left_of(mined: MinedRun) -> MinedRun:
     )
 
 
-def _forget_suggested(
-    tx: Transaction, session_id: SessionId, run_ids: frozenset[RunId], at: datetime
-) -> None:
+def _forget_suggested(tx: Transaction, session_id: SessionId, run_ids: frozenset[RunId], act: Act) -> None:
     touched = tx.suggestions.of_runs([run.run_id for run in tx.runs.of_session(session_id)])
     looking = Looking(tx)
     for stored in touched:
@@ -89,8 +92,9 @@ def _forget_suggested(
             tx.jobs.cancel(JobKind.ENHANCE, stored.suggestion_id)
             tx.suggestions.delete([stored.suggestion_id])
         elif rebuilt != stored.suggestion:
-            after = replace(stored, suggestion=rebuilt, updated_at=at, revision=stored.revision + 1)
+            after = replace(stored, suggestion=rebuilt, updated_at=act.at, revision=stored.revision + 1)
             tx.suggestions.update(after, expected_revision=stored.revision)
+    forget_in_skills(tx, Unlearning(before=touched, run_ids=run_ids, actor=act.actor, at=act.at))
     tx.suggestions.forget_runs(sorted(run_ids))
     note_forgetting(tx)
 

@@ -1,32 +1,35 @@
 """Keeping what was found: a pattern is suggested once, and seen again where it is there already.
 
-What a person has skipped or saved stays so, and keeps its words; only what it was seen in is noted.
+What a person has skipped or saved stays so, and keeps its words; only what it was seen in is noted. A skip
+that does not count any more lets it wait again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.job import JobKind
+from runlore.domain.skills_policy import SkillCurationPolicy
+from runlore.domain.skips import sighting
 from runlore.domain.suggesting.covering import PROCEDURES
-from runlore.domain.suggesting.naming import unique_name
 from runlore.domain.suggestion import (
     SUGGESTION,
     StoredSuggestion,
     Suggestion,
     SuggestionEvidence,
     SuggestionId,
-    SuggestionMove,
     SuggestionState,
     pattern_digest,
 )
 from runlore.domain.taint import inherited
+from runlore.flow.policies import current_skills
+from runlore.flow.skills.every import every_suggestion
+from runlore.flow.skills.names import free_name
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
-_PAGE = limits.LIST_LIMIT_MAX
 # A procedure may tell what is repeated by itself, too.
 _IN_PROCEDURES = PROCEDURES | {Heuristic.REPEATED_ACTION}
 
@@ -43,32 +46,38 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What became of findings: new ones, those seen again, and those that were skipped before."""
+    """What became of findings: new ones, those seen again, and those that were skipped and stay so."""
 
     new: tuple[StoredSuggestion, ...] = ()
     again: tuple[StoredSuggestion, ...] = ()
-    suppressed: int = 0
+    skipped: tuple[StoredSuggestion, ...] = ()
 
     def __add__(self, other: "Kept") -> "Kept":
         return Kept(
             new=(*self.new, *other.new),
             again=(*self.again, *other.again),
-            suppressed=self.suppressed + other.suppressed,
+            skipped=(*self.skipped, *other.skipped),
         )
+
+    @property
+    def suppressed(self) -> int:
+        """How many were left alone."""
+        return len(self.skipped)
 
 
 def keep(tx: Transaction, found: Sequence[Suggestion], finding: Finding) -> Kept:
     """Write what was found; the caller has the turn. What is as it was is not written again."""
     kept = Kept()
     known = _Known(tx, is_whole=finding.whole_since is not None)
+    policy = current_skills(tx).curation
     for suggestion in found:
         present = known.of(suggestion)
         if present is None:
             kept += Kept(new=(_inserted(tx, suggestion, finding),))
             continue
-        seen = _see_again(tx, present, suggestion, finding)
-        if present.state is SuggestionState.SKIPPED:
-            kept += Kept(suppressed=1)
+        seen = _see_again(tx, present, suggestion, finding=finding, policy=policy)
+        if seen.state is SuggestionState.SKIPPED:
+            kept += Kept(skipped=(seen,))
         else:
             kept += Kept(again=(seen,))
     return kept
@@ -88,7 +97,9 @@ class _Known:
         if present is not None or found.heuristic not in _IN_PROCEDURES:
             return present
         if self._procedures is None:
-            self._procedures = tuple(filter(self._may_change, _all(self._tx, heuristics=PROCEDURES)))
+            self._procedures = tuple(
+                filter(self._may_change, every_suggestion(self._tx, heuristics=PROCEDURES))
+            )
         kin = (each for each in self._procedures if _are_kin(each.suggestion, found))
         nearest = next(kin, None)
         # An earlier finding may have changed it.
@@ -112,42 +123,22 @@ def joined_variants(known: Suggestion, seen: Suggestion) -> tuple[str, ...]:
 
 def take_back(tx: Transaction, patterns: frozenset[str], whole_since: datetime) -> int:
     """Delete what waits and a look at everything does not find any more; how many that were. The caller has
-    the turn. What a person has decided on stays, and what a model has written; so does what came since."""
-    gone = [
+    the turn. What a person has decided on stays, and what a model has written; so does what came since, and
+    what a skill was made of."""
+    found = [
         each.suggestion_id
-        for each in _all(tx, states=frozenset({SuggestionState.WAITING}))
+        for each in every_suggestion(tx, states=frozenset({SuggestionState.WAITING}))
         if each.suggestion.pattern not in patterns
         and not each.suggestion.enhanced_by
         and each.updated_at < whole_since
     ]
+    skills = tx.skills.of_suggestions(found)
+    saved = {learned.suggestion_id for skill in skills for learned in skill.learned_from}
+    gone = [suggestion_id for suggestion_id in found if suggestion_id not in saved]
     for suggestion_id in gone:
         tx.jobs.cancel(JobKind.ENHANCE, suggestion_id)
     tx.suggestions.delete(gone)
     return len(gone)
-
-
-def _all(
-    tx: Transaction,
-    *,
-    states: frozenset[SuggestionState] | None = None,
-    heuristics: frozenset[Heuristic] | None = None,
-) -> Iterator[StoredSuggestion]:
-    after: tuple[int, SuggestionId] | None = None
-    while True:
-        page = tx.suggestions.page(limit=_PAGE, after=after, states=states, heuristics=heuristics)
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
-
-
-def free_name(tx: Transaction, wanted: str) -> str:
-    """A name that no suggestion has: the one that is wanted, or it with a number."""
-    name, taken = wanted, set[str]()
-    while tx.suggestions.find(name=name) is not None:
-        taken.add(name)
-        name = unique_name(wanted, taken)
-    return name
 
 
 def _inserted(tx: Transaction, suggestion: Suggestion, finding: Finding) -> StoredSuggestion:
@@ -162,16 +153,19 @@ def _inserted(tx: Transaction, suggestion: Suggestion, finding: Finding) -> Stor
 
 
 def _see_again(
-    tx: Transaction, present: StoredSuggestion, found: Suggestion, finding: Finding
+    tx: Transaction,
+    present: StoredSuggestion,
+    found: Suggestion,
+    *,
+    finding: Finding,
+    policy: SkillCurationPolicy,
 ) -> StoredSuggestion:
     # What was added since the look began is not in what was found.
     is_whole = finding.whole_since is not None and present.updated_at <= finding.whole_since
     seen = found if is_whole else _joined(present.suggestion, found)
-    after = replace(
-        present,
-        suggestion=_told(present, seen),
-        state=SUGGESTION.after(present.state, SuggestionMove.SEE_AGAIN, name=present.suggestion_id),
-    )
+    move = sighting(present, policy, finding.at)
+    waits = replace(present, state=SUGGESTION.after(present.state, move, name=present.suggestion_id))
+    after = replace(waits, suggestion=_told(waits, seen))
     if after == present:
         return present
     changed = replace(after, updated_at=finding.at, revision=present.revision + 1)

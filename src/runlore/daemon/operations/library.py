@@ -1,0 +1,300 @@
+"""The library of skills: saving, reading, matching, using, curating, undoing.
+
+Rows come first and files follow, after the transaction: what becomes of a file changes no answer. Before an
+act the files are looked at, so that what somebody has written is theirs before anything is done with it.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from runlore.daemon.access import asks_privately, own_session
+from runlore.daemon.acts import Call, Done
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.requests import checked_limit, checked_query, short_text
+from runlore.daemon.skill_access import (
+    UsedSkills,
+    all_skills,
+    events_of,
+    log_place,
+    page_of,
+    session_capabilities,
+)
+from runlore.daemon.skills.choosing import Turn
+from runlore.domain import limits
+from runlore.domain.access import Role
+from runlore.domain.audit import Act
+from runlore.domain.capability import Capabilities
+from runlore.domain.errors import Denied, Invalid
+from runlore.domain.session import SessionId
+from runlore.domain.skill import Skill, SkillId
+from runlore.domain.skill_curation import Curation, CurationId
+from runlore.domain.suggesting.naming import is_valid_name
+from runlore.domain.suggestion import StoredSuggestion, SuggestionId
+from runlore.flow.policies import current_skills
+from runlore.flow.skills import curating, library
+from runlore.flow.skills.deciding import reset_skips
+from runlore.flow.skills.saving import Saving, save
+from runlore.flow.skills.turn import suggestions_turn
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections, Transaction
+
+_log = logging.getLogger(__name__)
+
+
+class LibraryActs(Bound):
+    """What can be done with skills."""
+
+    @operation
+    def save_skill(self, request: ops.SaveSkill) -> Skill:
+        """Keep a suggestion as a skill, with its file."""
+        if request.name is not None:
+            _check_name(request.name)
+
+        def do(tx: Transaction, act: Act) -> Skill:
+            name = askable(request.suggestion, "suggestion")
+            stored = tx.suggestions.find(name=name) or tx.suggestions.get(SuggestionId(name))
+            return save(
+                tx,
+                stored,
+                self._saving(act),
+                name=request.name,
+                accept_untrusted=request.accept_untrusted,
+                expected_revision=request.expected_revision,
+            )
+
+        skill = self._done(Call(operation="save_skill", request=request, key=request.idempotency_key), do)
+        # A suggestion that was skipped is saved by now, and not in that list any more.
+        self._tell(self.parts.library.mirror_skips())
+        return skill
+
+    @operation
+    def import_skill(self, request: ops.ImportSkill) -> Skill:
+        """Bring a skill in, tainted until it is promoted."""
+        source = short_text("the source", request.source, limits.ID_CHARS_MAX)
+        if not source:
+            raise Invalid(
+                "the source of a skill is blank", code="skill.source", hint="say where it comes from"
+            )
+        if request.name is not None:
+            _check_name(request.name)
+        read = self.parts.library.read(request.text)
+        return self._done(
+            Call(operation="import_skill", request=request, key=request.idempotency_key),
+            lambda tx, act: library.import_skill(
+                tx, read, self._saving(act), source=source, name=request.name
+            ),
+        )
+
+    @operation
+    def list_skills(self, request: ops.SkillsRequest) -> ops.SkillPage:
+        """Skills by name."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        self.parts.library.keep_fresh()
+        with self.parts.store.snapshot() as snapshot:
+            found = all_skills(snapshot, request.states)
+        wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
+        return page_of(wanted, limit=limit, cursor=request.cursor)
+
+    @operation
+    def get_skill(self, name: str) -> Skill:
+        """One skill by its name or id."""
+        self.parts.library.keep_fresh()
+        with self.parts.store.snapshot() as snapshot:
+            return library.skill_named(snapshot, askable(name, "skill"))
+
+    @operation
+    def promote_skill(self, request: ops.PromoteSkill) -> Skill:
+        """Clear its taint after reading it; the act is logged."""
+        return self._done(
+            Call(
+                operation="promote_skill",
+                request=request,
+                key=request.idempotency_key,
+                reason=request.reason,
+            ),
+            lambda tx, act: library.promote(
+                tx,
+                library.skill_named(tx, askable(request.name, "skill")),
+                act,
+                force=request.force,
+                expected_revision=request.expected_revision,
+            ),
+        )
+
+    @operation
+    def delete_skill(self, name: str) -> Skill:
+        """Take a skill away, with its file where that is as it was written."""
+
+        def do(tx: Transaction, act: Act) -> Skill:
+            asked = askable(name, "skill")
+            # One that is gone already is answered as it is: a second call changes nothing.
+            return library.delete(tx, tx.skills.find(asked) or library.gone_skill_named(tx, asked), act)
+
+        return self._done(Call(operation="delete_skill", request=name, key=None), do)
+
+    @operation
+    def restore_skill(self, name: str) -> Skill:
+        """Bring back a skill that was deleted or merged, by its id or by the name it had."""
+        skill = self._done(
+            Call(operation="restore_skill", request=name, key=None),
+            lambda tx, act: library.restore(tx, library.gone_skill_named(tx, askable(name, "skill")), act),
+        )
+        self._tell(self.parts.library.mirror_skips())
+        return skill
+
+    @operation
+    def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
+        """The skills that fit a turn: those that are always there, then the best of the others."""
+        query = checked_query(request.query)
+        limit = None if request.limit is None else checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+
+        def turn(collections: Collections) -> Turn:
+            policy = current_skills(collections)
+            capabilities = self._capabilities(collections, request.session_id)
+            leaves = self.parts.library.sends_elsewhere
+            return Turn(
+                query=query,
+                capabilities=capabilities,
+                max_auto_load=policy.max_auto_load,
+                max_lazy_slots=policy.max_lazy_slots if limit is None else limit,
+                is_private=leaves and asks_privately(collections, self.caller, request.session_id),
+                plainly=self.caller.role is Role.AGENT,
+            )
+
+        return self.parts.library.match(turn)
+
+    @operation
+    def session_skills(self, session_id: SessionId) -> tuple[Skill, ...]:
+        """The skills that a session may use, by name."""
+        self.parts.library.keep_fresh()
+        with self.parts.store.snapshot() as snapshot:
+            capabilities = self._capabilities(snapshot, session_id)
+            active = snapshot.skills.active()
+        return tuple(skill for skill in active if skill.is_usable and capabilities.allows_skill(skill.name))
+
+    @operation
+    def use_skill(self, request: ops.UseSkill) -> Skill:
+        """Open a skill, and count that a run used it."""
+        self.parts.library.keep_fresh()
+        return UsedSkills(parts=self.parts, caller=self.caller).used(request)
+
+    @operation
+    def curate_skills(self, request: ops.CurateRequest) -> ops.CurateAnswer:
+        """Merge, drop, delete and prune drafts by the rules of the policy, or only tell."""
+        self.parts.library.refresh()
+        if not request.apply:
+            act = Act(actor=self.caller.actor, at=self.parts.clock.now())
+            with self.parts.store.snapshot() as snapshot:
+                return ops.CurateAnswer(actions=curating.look(snapshot, act).actions)
+
+        def do(tx: Transaction, act: Act) -> Done[ops.CurateAnswer]:
+            suggestions_turn(tx)
+            curation = curating.apply(tx, curating.look(tx, act), self._saving(act))
+            numbers: dict[str, int] = {} if curation is None else {curation.curation_id: 0}
+            return Done(answer=_curated(curation), numbers=numbers)
+
+        call = Call(operation="curate_skills", request=request, key=request.idempotency_key)
+        answer = self.acting.perform_counted(call, do, _curated_again)
+        if answer.curation is not None:
+            self._follow(answer.curation.before)
+        return answer
+
+    @operation
+    def undo_curation(self, curation_id: CurationId | None, idempotency_key: str | None = None) -> Curation:
+        """Put back what a curation did, the newest one unless named."""
+        self.parts.library.refresh()
+        asked = None if curation_id is None else CurationId(askable(curation_id, "curation"))
+
+        def do(tx: Transaction, act: Act) -> tuple[Curation, str]:
+            suggestions_turn(tx)
+            undone = curating.undo(tx, asked, act)
+            return undone, undone.curation_id
+
+        call = Call(operation="undo_curation", request=curation_id, key=idempotency_key)
+        undone = self.acting.perform_named(call, do, lambda tx, name: tx.curations.get(CurationId(name)))
+        self._follow(undone.before)
+        # What was skipped and is back is not in that list any more.
+        self._tell(self.parts.library.mirror_skips())
+        return undone
+
+    @operation
+    def list_curations(self, limit: int = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
+        """What curation did, the newest first."""
+        with self.parts.store.snapshot() as snapshot:
+            return snapshot.curations.page(limit=checked_limit(limit, limits.LIST_LIMIT_MAX))
+
+    @operation
+    def reset_skips(self, name: str | None = None) -> tuple[StoredSuggestion, ...]:
+        """Let skipped suggestions wait again: all of them, or the one of a name."""
+        asked = None if name is None else askable(name, "suggestion")
+        with self.parts.store.transaction() as tx:
+            suggestions_turn(tx)
+            act = Act(actor=self.caller.actor, at=self.parts.clock.now())
+            waiting = reset_skips(tx, asked, act)
+        self._tell(self.parts.library.mirror_skips())
+        return waiting
+
+    @operation
+    def skill_log(self, request: ops.SkillLogRequest) -> ops.SkillLog:
+        """What happened to skills, the newest first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        name = None if request.name is None else askable(request.name, "skill")
+        before = log_place(request.cursor)
+        with self.parts.store.snapshot() as snapshot:
+            found = events_of(snapshot, name, before=before, limit=limit + 1)
+        items = found[:limit]
+        return ops.SkillLog(items=items, next_cursor=str(items[-1].number) if len(found) > limit else None)
+
+    def _done(self, call: Call, do: Callable[[Transaction, Act], Skill]) -> Skill:
+        """An act on one skill: the row in one transaction, then its file."""
+        self.parts.library.refresh()
+
+        def acted(tx: Transaction, act: Act) -> tuple[Skill, str]:
+            suggestions_turn(tx)
+            skill = do(tx, act)
+            return skill, skill.skill_id
+
+        skill = self.acting.perform_named(call, acted, lambda tx, name: tx.skills.get(SkillId(name)))
+        self._follow([skill])
+        return skill
+
+    def _follow(self, skills: Iterable[Skill]) -> None:
+        self._tell(self.parts.library.project(skills))
+
+    def _tell(self, remarks: Iterable[str]) -> None:
+        for remark in remarks:
+            _log.warning("a file of the skills is behind its row: %s", remark)
+
+    def _saving(self, act: Act) -> Saving:
+        return Saving(ids=self.parts.ids, act=act)
+
+    def _capabilities(self, collections: Collections, session_id: SessionId | None) -> Capabilities:
+        """What a session leaves to its agent. Who is bound to sessions has to name one."""
+        if session_id is not None:
+            asked = SessionId(askable(session_id, "session"))
+            return session_capabilities(collections, own_session(collections, self.caller, asked).binding)
+        if self.caller.role is Role.AGENT or self.caller.scopes is not None:
+            raise Denied(
+                f"{self.caller.actor} is bound to sessions, and asks for the skills of one",
+                code="session.required",
+                hint="give the session_id of the session that you work in",
+            )
+        return Capabilities()
+
+
+def _curated(curation: Curation | None) -> ops.CurateAnswer:
+    return ops.CurateAnswer(actions=() if curation is None else curation.actions, curation=curation)
+
+
+def _curated_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.CurateAnswer:
+    return _curated(next((tx.curations.get(CurationId(name)) for name in numbers), None))
+
+
+def _check_name(name: str) -> None:
+    if not is_valid_name(name):
+        raise Invalid(
+            f"a skill cannot be called {name[:80]!r}",
+            code="skill.name",
+            hint="use 1 to 64 small letters a-z, digits and single hyphens between them",
+        )

@@ -1,0 +1,170 @@
+"""Skills as callers ask for them: what a session may use, pages, the log, and a skill that is opened."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from runlore.daemon.access import own_session
+from runlore.daemon.lookups import askable
+from runlore.daemon.parts import Parts
+from runlore.daemon.run_access import Unstored, own_run_turn
+from runlore.domain import limits
+from runlore.domain.access import Caller, Role
+from runlore.domain.capability import Capabilities, combined
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Denied, Invalid, NotFound, Refused
+from runlore.domain.session import Binding, Session, SessionId
+from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillState
+from runlore.flow.skills.library import skill_named
+from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.using import use
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections
+
+_PAGE = limits.LIST_LIMIT_MAX
+_ACTIVE = frozenset({SkillState.ACTIVE})
+_NUMBER_DIGITS = 18
+
+
+def session_capabilities(collections: Collections, binding: Binding) -> Capabilities:
+    """What a session and its persona leave to the agent (SCO-4)."""
+    persona = None
+    if binding.persona_id is not None:
+        persona = collections.sessions.find_persona(binding.persona_id)
+    return combined(None if persona is None else persona.capability_scope, binding.capability_scope)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedSkills:
+    """Opens skills for one caller."""
+
+    parts: Parts
+    caller: Caller
+
+    def used(self, request: ops.UseSkill) -> Skill:
+        """The skill, counted for the run that opens it; nothing is counted for a run that is not stored."""
+        name = askable(request.name, "skill")
+        store = self.parts.store
+        unstored = Unstored(runs=self.parts.private_runs, caller=self.caller)
+        if request.run_id is None or unstored.holds(store, request.run_id):
+            with store.snapshot() as snapshot:
+                return self._open(snapshot, name, self._session(snapshot, request, unstored))
+        with store.transaction() as tx:
+            run, session = own_run_turn(tx, self.caller, request.run_id)
+            skill = self._open(tx, name, session)
+            suggestions_turn(tx)
+            use(tx, skill, run, self.parts.clock.now())
+            return tx.skills.get(skill.skill_id)
+
+    def _session(self, collections: Collections, request: ops.UseSkill, unstored: Unstored) -> Session | None:
+        """The session that a skill is opened in; None for those who are bound to none."""
+        session_id = request.session_id
+        if request.run_id is not None:
+            run = unstored.find(collections, request.run_id)
+            found = None if run is None else collections.sessions.find(run.session_id)
+            session_id = session_id if found is None else found.session_id
+        if session_id is not None:
+            return own_session(collections, self.caller, SessionId(askable(session_id, "session")))
+        if self.caller.role is Role.AGENT or self.caller.scopes is not None:
+            raise Denied(
+                f"{self.caller.actor} is bound to sessions, and opens skills in one",
+                code="session.required",
+                hint="give the run_id, or the session_id of the session that you work in",
+            )
+        return None
+
+    def _open(self, collections: Collections, name: str, session: Session | None) -> Skill:
+        skill = skill_named(collections, name)
+        if skill.state is not SkillState.ACTIVE:
+            raise NotFound(
+                f"skill {skill.name} is gone",
+                code="skill.not-found",
+                hint=f"`runlore skill restore {skill.skill_id}` brings it back",
+            )
+        if session is not None and not session_capabilities(collections, session.binding).allows_skill(
+            skill.name
+        ):
+            raise Denied(
+                f"session {session.session_id} may not use skill {skill.name}",
+                code="skill.denied",
+                hint="its capability scope, or that of its persona, leaves the skill out",
+            )
+        if not skill.is_usable:
+            # What it names as its sources may be a stranger's words: an agent gets none of them.
+            raise Refused(
+                f"nobody has vouched for skill {skill.name} yet: it has words from outside",
+                code="skill.tainted",
+                hint=f"`runlore skill promote {skill.name}` shows it to whoever may let it out",
+            )
+        return skill
+
+
+def all_skills(collections: Collections, states: frozenset[SkillState]) -> tuple[Skill, ...]:
+    """All skills in some states, the active ones unless states are named, by name and id."""
+    if (states or _ACTIVE) == _ACTIVE:
+        return collections.skills.active()
+    return tuple(sorted(_pages(collections, states), key=lambda skill: (skill.name, skill.skill_id)))
+
+
+def _pages(collections: Collections, states: frozenset[SkillState]) -> Iterator[Skill]:
+    after: SkillId | None = None
+    while page := collections.skills.page(limit=_PAGE, after=after, states=states):
+        yield from page
+        after = page[-1].skill_id
+
+
+def page_of(skills: Iterable[Skill], *, limit: int, cursor: str | None) -> ops.SkillPage:
+    """A page of skills that are in the order of their names."""
+    after = None if cursor is None else _place(cursor)
+    left = [skill for skill in skills if after is None or (skill.name, skill.skill_id) > after]
+    items = tuple(left[:limit])
+    return ops.SkillPage(items=items, next_cursor=_cursor(items[-1]) if len(left) > limit else None)
+
+
+def events_of(
+    collections: Collections, name: str | None, *, before: int | None, limit: int
+) -> tuple[SkillEvent, ...]:
+    """Lines of the log, the newest first: all, or those about the skill of a name or an id."""
+    if name is None:
+        return collections.skills.events(limit=limit, before=before)
+    found: list[SkillEvent] = []
+    while len(found) < limit:
+        page = collections.skills.events(limit=_PAGE, before=before)
+        if not page:
+            break
+        found += [event for event in page if name in (event.name, event.skill_id)]
+        before = page[-1].number
+    return tuple(found[:limit])
+
+
+def log_place(cursor: str | None) -> int | None:
+    """The number behind which a page of the log begins."""
+    if cursor is None:
+        return None
+    if cursor.isascii() and cursor.isdecimal() and len(cursor) <= _NUMBER_DIGITS:
+        return int(cursor)
+    raise _no_cursor()
+
+
+def _cursor(skill: Skill) -> str:
+    return base64.urlsafe_b64encode(f"{skill.name}:{skill.skill_id}".encode()).decode().rstrip("=")
+
+
+def _place(cursor: str) -> tuple[str, str]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        name, colon, skill_id = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
+        if colon:
+            return check_text("the cursor", name), check_text("the cursor", skill_id)
+    except (ValueError, binascii.Error, Invalid):
+        pass
+    raise _no_cursor()
+
+
+def _no_cursor() -> Invalid:
+    return Invalid(
+        "the cursor is not one that a list of skills gave",
+        code="cursor.format",
+        hint="take next_cursor from the page before, or leave it out",
+    )

@@ -1,0 +1,152 @@
+"""Where the files of skills and their rows say different things, and what that is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from runlore.domain.skill import Skill, SkillOrigin
+from runlore.flow.skills.library import text_of
+from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill, StoredAs
+
+
+class Difference(StrEnum):
+    """What is different about a skill's file and its row."""
+
+    MISSING = "missing"
+    STALE = "stale"
+    LEFT_OVER = "left-over"
+    UNTAKEN = "untaken"
+    EDITED = "edited"
+    FOREIGN = "foreign"
+    CONTESTED = "contested"
+    REFUSED = "refused"
+    UNLISTED = "unlisted"
+
+
+# The row is right, and the file follows it.
+FILE_FOLLOWS = frozenset({Difference.MISSING, Difference.STALE, Difference.LEFT_OVER})
+# Somebody has written a file, and the row follows it.
+ROW_FOLLOWS = frozenset({Difference.EDITED, Difference.FOREIGN})
+# Nothing is done: a person has to look.
+LEFT_ALONE = frozenset({Difference.CONTESTED, Difference.REFUSED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differing:
+    """A skill whose file and row differ. `read` is what the file says, where it can be read; `written` are
+    the digests of what it was before somebody wrote it, and `store` is that of the row."""
+
+    name: str
+    difference: Difference
+    row: Skill | None = None
+    read: ReadSkill | None = None
+    problem: str = ""
+    written: tuple[str, ...] = ()
+    store: str = ""
+
+    @property
+    def told(self) -> str:
+        """It as a sentence."""
+        said = _TOLD[self.difference].format(name=self.name)
+        return f"{said}: {self.problem}" if self.problem else said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """What a store has: the active skills by name, and any of an id, whatever its state."""
+
+    store: str
+    active: Mapping[str, Skill]
+    known: Callable[[str], Skill | None]
+
+    def is_beyond(self, stored: StoredAs) -> bool:
+        """Whether a skill has moved on from where a file's text was stored. It has not where the store is an
+        older one than the file, such as one that was put back from a copy."""
+        skill = self.known(stored.skill_id)
+        return skill is not None and skill.revision > stored.revision
+
+
+def stored_as(skill: Skill, store: str) -> StoredAs:
+    """Where the text of a skill's file is stored: what Runlore has learned it can put together again."""
+    if skill.origin is SkillOrigin.LEARNED:
+        return StoredAs(store=store)
+    return StoredAs(store=store, skill_id=skill.skill_id, revision=skill.revision)
+
+
+def differences(found: Sequence[FoundSkill], rows: Rows) -> Iterator[Differing]:
+    """All of them, the files first, by name."""
+    for each in found:
+        row = rows.active.get(each.folder)
+        difference = _difference(each, row, rows)
+        if difference is not None:
+            yield Differing(
+                name=each.folder,
+                difference=difference,
+                row=row,
+                read=each.read,
+                problem=each.problem,
+                written=each.written,
+                store=rows.store,
+            )
+    there = {each.folder for each in found}
+    for name in sorted(rows.active.keys() - there):
+        yield Differing(name=name, difference=Difference.MISSING, row=rows.active[name])
+
+
+def _difference(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference | None:
+    if found.read is None:
+        return Difference.REFUSED
+    standing = _standing(found, row, rows)
+    if row is None:
+        return _WITHOUT_A_ROW[standing]
+    text = text_of(row)
+    if found.read.text == text:
+        is_noted = found.standing is FileStanding.OURS and found.stored == stored_as(row, rows.store)
+        return None if is_noted else Difference.UNTAKEN
+    if standing is FileStanding.OURS:
+        return Difference.STALE
+    if standing is FileStanding.FOREIGN:
+        # It is another skill than the one that has this name.
+        return Difference.CONTESTED
+    is_written_elsewhere = row.origin is SkillOrigin.WRITTEN and digest_of(text) not in found.written
+    return Difference.CONTESTED if is_written_elsewhere else Difference.EDITED
+
+
+def _standing(found: FoundSkill, row: Skill | None, rows: Rows) -> FileStanding:
+    """Whose a file is for this store: nobody's words in it are lost that no row has."""
+    stored, is_as_written = found.stored, found.standing is FileStanding.OURS
+    if stored is None or stored.store != rows.store:
+        # What Runlore put together for another store gives way to the skill that has its name here.
+        gives_way = is_as_written and stored is not None and not stored.skill_id and row is not None
+        return FileStanding.OURS if gives_way else FileStanding.FOREIGN
+    if not is_as_written or not stored.skill_id or rows.is_beyond(stored):
+        return found.standing
+    if row is not None and digest_of(text_of(row)) in found.written:
+        # A process has died while it wrote what the row says.
+        return FileStanding.OURS
+    is_its_skill = row is not None and row.skill_id == stored.skill_id
+    return FileStanding.EDITED if is_its_skill else FileStanding.FOREIGN
+
+
+def digest_of(text: str) -> str:
+    """What a file is recognised by, as in the list of what was written."""
+    return sha256(text.encode()).hexdigest()
+
+
+_WITHOUT_A_ROW = {
+    FileStanding.OURS: Difference.LEFT_OVER,
+    FileStanding.EDITED: Difference.EDITED,
+    FileStanding.FOREIGN: Difference.FOREIGN,
+}
+_TOLD = {
+    Difference.MISSING: "the file of skill {name} is missing",
+    Difference.STALE: "the file of skill {name} is not what the skill says by now",
+    Difference.LEFT_OVER: "the file of skill {name} is still there, and the skill is gone",
+    Difference.UNTAKEN: "the file of skill {name} is not in the list of what was written",
+    Difference.EDITED: "the file of skill {name} was edited, and has not been read in yet",
+    Difference.FOREIGN: "the file of skill {name} was put there, and has not been read in yet",
+    Difference.CONTESTED: "the file of skill {name} and the stored skill were both written by somebody",
+    Difference.REFUSED: "the file of skill {name} is refused",
+    Difference.UNLISTED: "{name} is not what is skipped by now",
+}

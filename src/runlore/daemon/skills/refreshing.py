@@ -1,0 +1,304 @@
+"""Files against rows, both ways: what people wrote is taken in, what the rows say is written.
+
+The row comes first and the file follows. Whatever goes wrong with one file is told and stops no other, and
+nothing here is ever fatal: the next look tries again. Files are written and taken some at a time: what a
+process that dies has not noted by then is found equal to its row by the next one.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from runlore.daemon.skills.comparing import (
+    FILE_FOLLOWS,
+    LEFT_ALONE,
+    ROW_FOLLOWS,
+    Difference,
+    Differing,
+    Rows,
+    differences,
+    stored_as,
+)
+from runlore.domain.audit import Act
+from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
+from runlore.domain.skill import Skill, SkillId
+from runlore.domain.taint import Provenance
+from runlore.flow.reactions import DAEMON
+from runlore.flow.skills.library import every_skill, latest_gone, take_in, text_of
+from runlore.flow.skills.saving import Saving
+from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.whose_words import suspects_among
+from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
+from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, SkillFiles
+from runlore.ports.store import Collections, Store
+
+# A folder that cannot be written fails for every skill alike: so many are tried.
+_FAILURES_MAX = 3
+# So many files are written at a time, and what was read in is noted after so long: who saves a file again
+# meanwhile has edited what is not known yet to be stored.
+_TOGETHER_MAX = 100
+_NOTED_AFTER_S = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileProblem:
+    """What is wrong with one skill's file, or with all of them, in a sentence, and what to do about it.
+
+    What `lasts` is as it is until somebody changes a file: there is no use in trying again. Where there
+    `is_stored` a skill of that name, its words may stand in the file.
+    """
+
+    name: str
+    told: str
+    hint: str = ""
+    lasts: bool = False
+    is_stored: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshReport:
+    """What a refresh did: the names of skills that were read in from files, and whose files were written or
+    removed; what it could not do; whether it came to the end, and whether anything is another now."""
+
+    taken_in: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    is_whole: bool = True
+    has_changed: bool = False
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether there is nothing that another try could do better."""
+        return self.is_whole and all(problem.lasts for problem in self.problems)
+
+
+@dataclass
+class _Doing:
+    """What has been done so far. `suspects` are the skills that nobody has vouched for, by their words;
+    `taken` are the files whose texts are stored, and not noted yet to be ours."""
+
+    suspects: Mapping[str, Provenance] = field(default_factory=dict)
+    taken_in: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
+    taken: list[SkillFile] = field(default_factory=list)
+    taken_since: float = 0.0
+    failures: int = 0
+    is_changed: bool = False
+
+    def fail(self, name: str, error: RunloreError) -> None:
+        """Tell what went wrong."""
+        self.failures += isinstance(error, Unavailable)
+        # What a file says is wrong until somebody writes it anew.
+        lasts = isinstance(error, Invalid)
+        self.problems.append(FileProblem(name=name, told=error.sentence, hint=error.hint, lasts=lasts))
+
+    def leave(self, differing: Differing, *, lasts: bool) -> None:
+        """Tell of a file that is left as it is."""
+        hint = HINTS.get(differing.difference, "the next look reads it in")
+        is_stored = differing.row is not None
+        self.problems.append(
+            FileProblem(name=differing.name, told=differing.told, hint=hint, lasts=lasts, is_stored=is_stored)
+        )
+
+    def report(self, *, is_whole: bool) -> RefreshReport:
+        return RefreshReport(
+            taken_in=tuple(self.taken_in),
+            written=tuple(self.written),
+            removed=tuple(self.removed),
+            problems=tuple(self.problems),
+            is_whole=is_whole,
+            has_changed=self.is_changed,
+        )
+
+
+class Refreshing:
+    """The skill root of one daemon, kept beside the rows of its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: SkillFiles,
+        *,
+        clock: Clock,
+        ids: Ids,
+        active: Callable[[Collections], Iterable[Skill]],
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._clock = clock
+        self._ids = ids
+        self._active = active
+        # A file follows its row as it is at that moment: two who write the same one do so in turn.
+        self._writing = threading.Lock()
+
+    def look(self) -> tuple[Differing, ...]:
+        """Where files and rows differ; Unavailable or Refused where the root cannot be read."""
+        found = self._files.found()
+        with self._store.snapshot() as snapshot:
+            return _compared(snapshot, found, self._active(snapshot))
+
+    def refresh(self, *, until: float | None = None) -> RefreshReport:
+        """Make them agree, as far as that goes before the moment `until` (of `time.monotonic`)."""
+        doing = _Doing()
+        try:
+            differing = self.look()
+        except RunloreError as error:
+            problem = FileProblem(name="", told=error.sentence, hint=error.hint)
+            return RefreshReport(problems=(problem,), is_whole=False)
+        if any(each.difference in ROW_FOLLOWS and each.row is None for each in differing):
+            with self._store.snapshot() as snapshot:
+                doing.suspects = suspects_among(every_skill(snapshot))
+        return doing.report(is_whole=self._done(differing, doing, until))
+
+    def project(self, skills: Iterable[Skill]) -> tuple[FileProblem, ...]:
+        """Write or remove the files of these, as their rows are by now; what could not be done."""
+        names = list(dict.fromkeys(skill.name for skill in skills))
+        doing = _Doing()
+        try:
+            found = self._files.find_all(names)
+            with self._store.snapshot() as snapshot:
+                rows = [row for name in names if (row := snapshot.skills.find(name)) is not None]
+                differing = _compared(snapshot, found, rows)
+        except RunloreError as error:
+            return tuple(FileProblem(name=name, told=error.sentence, hint=error.hint) for name in names)
+        for each in differing:
+            if each.difference in ROW_FOLLOWS:
+                doing.leave(each, lasts=False)
+        self._done([each for each in differing if each.difference not in ROW_FOLLOWS], doing, None)
+        return tuple(doing.problems)
+
+    def _done(self, differing: Sequence[Differing], doing: _Doing, until: float | None) -> bool:
+        """Do something about each of them; whether that came to the end."""
+
+        def is_over() -> bool:
+            is_late = until is not None and time.monotonic() >= until
+            return is_late or doing.failures >= _FAILURES_MAX
+
+        following: list[str] = []
+        # What people wrote comes first: a name that they took is theirs.
+        for each in sorted(differing, key=lambda each: each.difference not in ROW_FOLLOWS):
+            if is_over():
+                self._note(doing)
+                return False
+            if each.difference in LEFT_ALONE:
+                doing.leave(each, lasts=True)
+            elif each.difference in FILE_FOLLOWS:
+                following.append(each.name)
+            else:
+                self._take(each, doing)
+        self._note(doing)
+        for start in range(0, len(following), _TOGETHER_MAX):
+            if is_over():
+                return False
+            self._follow(following[start : start + _TOGETHER_MAX], doing)
+        return True
+
+    def _take(self, differing: Differing, doing: _Doing) -> None:
+        read, row = differing.read, differing.row
+        assert read is not None, "what cannot be read is left alone"
+        try:
+            if differing.difference in ROW_FOLLOWS:
+                row = self._take_in(differing, read, doing)
+                doing.taken_in.append(differing.name)
+                doing.is_changed = True
+        except RunloreError as error:
+            doing.fail(differing.name, error)
+            return
+        assert row is not None, "a file is ours where a row says the same"
+        now = time.monotonic()
+        doing.taken_since = doing.taken_since if doing.taken else now
+        stored = stored_as(row, differing.store)
+        doing.taken.append(SkillFile(name=differing.name, text=read.text, stored=stored))
+        if now - doing.taken_since >= _NOTED_AFTER_S:
+            self._note(doing)
+
+    def _note(self, doing: _Doing) -> None:
+        """Have files be ours whose texts are stored."""
+        taken, doing.taken = doing.taken, []
+        if taken:
+            failed = self._files.take_all(taken)
+            doing.is_changed |= len(failed) < len(taken)
+            for name, error in failed.items():
+                doing.fail(name, error)
+
+    def _take_in(self, differing: Differing, read: ReadSkill, doing: _Doing) -> Skill:
+        """Make a file's text the row's, where that is still the one that the file was compared with."""
+        with self._store.transaction() as tx:
+            suggestions_turn(tx)
+            known = tx.skills.find(differing.name)
+            if _revision(known) != _revision(differing.row):
+                raise Conflict(
+                    f"skill {differing.name} was changed while its file was read",
+                    code="skill.moved",
+                    hint="the file is left as it is, and looked at again",
+                )
+            act = Act(actor=DAEMON, at=self._clock.now(), reason="somebody has written its file")
+            if known is None and differing.difference is Difference.EDITED:
+                # What somebody edited was a skill that is gone by now: whose words it has is known.
+                known = latest_gone(tx, differing.name)
+            saving = Saving(ids=self._ids, act=act)
+            return take_in(tx, read, saving, known=known, written=differing.written, suspects=doing.suspects)
+
+    def _follow(self, names: Sequence[str], doing: _Doing) -> None:
+        """Have the files of names say what their rows say at this moment."""
+        with self._writing:
+            try:
+                with self._store.snapshot() as snapshot:
+                    store = _store_of(snapshot)
+                    rows = {name: snapshot.skills.find(name) for name in names}
+            except RunloreError as error:
+                doing.fail(names[0], error)
+                return
+            failed = self._files.put_all([_file(name, row, store) for name, row in rows.items()])
+        for name, row in rows.items():
+            if name in failed:
+                doing.fail(name, failed[name])
+            else:
+                (doing.removed if row is None else doing.written).append(name)
+                doing.is_changed = True
+
+
+def _compared(
+    collections: Collections, found: Sequence[FoundSkill], active: Iterable[Skill]
+) -> tuple[Differing, ...]:
+    rows = tuple(active)
+    by_id: dict[str, Skill] = {row.skill_id: row for row in rows}
+
+    def known(skill_id: str) -> Skill | None:
+        with suppress(NotFound):
+            return by_id.get(skill_id) or collections.skills.get(SkillId(skill_id))
+        return None
+
+    return tuple(
+        differences(
+            found,
+            Rows(store=_store_of(collections), active={row.name: row for row in rows}, known=known),
+        )
+    )
+
+
+def _file(name: str, row: Skill | None, store: str) -> SkillFile:
+    if row is None:
+        return SkillFile(name=name, text=None)
+    return SkillFile(name=name, text=text_of(row), stored=stored_as(row, store))
+
+
+def _store_of(collections: Collections) -> str:
+    return collections.records.position().store_id
+
+
+def _revision(skill: Skill | None) -> tuple[str, int] | None:
+    return None if skill is None else (skill.skill_id, skill.revision)
+
+
+HINTS = {
+    Difference.CONTESTED: "`runlore skill view NAME` shows the stored one; give the folder another name, or"
+    " remove it",
+    Difference.REFUSED: "mend the file, or move its folder away",
+}

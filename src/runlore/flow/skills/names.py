@@ -1,0 +1,27 @@
+"""Names of suggestions and skills: one namespace, in which nothing takes what another one has."""
+
+from collections.abc import Iterator
+
+from runlore.domain.suggesting.naming import unique_name
+from runlore.domain.suggestion import SuggestionId
+from runlore.ports.store import Transaction
+
+
+def is_free(tx: Transaction, name: str, *, besides: SuggestionId | None = None) -> bool:
+    """Whether no skill has a name, and no suggestion `besides` one."""
+    owner = tx.suggestions.find(name=name)
+    return (owner is None or owner.suggestion_id == besides) and tx.skills.find(name) is None
+
+
+def names_of(wanted: str) -> Iterator[str]:
+    """The names that something can get: the one that is wanted, then it with a number, without end."""
+    tried = set[str]()
+    while True:
+        name = unique_name(wanted, tried)
+        yield name
+        tried.add(name)
+
+
+def free_name(tx: Transaction, wanted: str, *, besides: SuggestionId | None = None) -> str:
+    """A name that nothing has: the one that is wanted, or it with a number."""
+    return next(name for name in names_of(wanted) if is_free(tx, name, besides=besides))
