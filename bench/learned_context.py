@@ -2,7 +2,8 @@
 
 Every learning can reach a prompt, and the session sees them all, through two projects. The operation is
 called as the daemon calls it, without HTTP. Beside it stands the ranking alone, which is the least that an
-exact answer takes, and the same call of a session that sees nothing.
+exact answer takes, and the same call of a session that sees nothing; and the same with a vector of 256
+dimensions for every learning, whose backend answers at once, so that it is Runlore's own part that is told.
 """
 
 import os
@@ -14,12 +15,17 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bench.measure import Percentiles, print_table
 from bench.ranking_corpus import NOW, corpus, queries
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.embedding import Backend
+from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.parts import Parts
-from runlore.daemon.wiring import open_parts
+from runlore.daemon.wiring import DenseEngine, open_parts
 from runlore.domain.audit import Act, RecordEvent, made, moved
 from runlore.domain.ranking import RankFilter
 from runlore.domain.record import (
@@ -36,6 +42,7 @@ from runlore.domain.record import (
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
+from runlore.ports.embedder import Vector
 
 TITLE = "a session's memory context with 1k, 100k and 1M learnings in view, beside the ranking alone"
 
@@ -44,6 +51,7 @@ RECORDS_VARIABLE = "RUNLORE_BENCH_RECORDS_MAX"
 QUERIES = 300
 WARM_UP = 10
 LIMIT = 12
+DIMENSIONS = 256
 AT_ONCE = 20_000
 PROJECTS = tuple(Scope(ScopeKind.PROJECT, f"project-{number}") for number in range(2))
 KINDS = (Kind.FACT, Kind.DECISION)
@@ -79,11 +87,19 @@ def _report(parts: Parts, size: int) -> None:
         include_sensitive=False,
         now=parts.clock.now(),
     )
+    began = time.process_time()
+    vectors = _with_vectors(parts)
+    print(f"{size:,} vectors followed, made and saved in {time.process_time() - began:.0f} s of CPU")
+    fusing = Application(vectors, OPERATOR)
+    asked = ops.SearchRequest(query="")
     calls: dict[str, Callable[[str], object]] = {
         "the ranking alone": lambda query: index.search(query, where=where, limit=LIMIT),
         "context that sees nothing": lambda query: _context(application, BLIND, query),
         "context, with a query": lambda query: _context(application, SEEING, query),
+        "context, with a query and vectors": lambda query: _context(fusing, SEEING, query),
         "context, all that is eligible": lambda _: _context(application, SEEING, None),
+        "search": lambda query: application.search(replace(asked, query=query)),
+        "search, with vectors": lambda query: fusing.search(replace(asked, query=query)),
     }
     cpu, wall = _alternating(calls)
     bare = cpu["the ranking alone"].p50_ms
@@ -102,6 +118,43 @@ def _report(parts: Parts, size: int) -> None:
     print_table(
         ("in view", "call", "CPU p50 ms", "CPU p95 ms", "wall p50 ms", "wall p95 ms", "of the ranking"), rows
     )
+
+
+def _with_vectors(parts: Parts) -> Parts:
+    """The same Runlore with a vector for every learning."""
+    meaning = LearningVectors(
+        parts.store,
+        parts.clock,
+        backend=Backend(WordVectors(), parts.clock, stays_here=True),
+        path=str(Path(parts.state_root) / "index" / "bench.vectors"),
+        engine=DenseEngine(),
+    )
+    while meaning.step():
+        pass
+    return replace(parts, meaning=meaning)
+
+
+class WordVectors:
+    """A backend in this process: a text is the sum of its words, each of which is a point by its digest."""
+
+    identity = "words by their digests"
+
+    def __init__(self) -> None:
+        self._points: dict[str, NDArray[np.float64]] = {}
+
+    def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> tuple[Vector, ...]:
+        """One vector for each text; no time is any limit."""
+        del timeout_s
+        sums = [np.sum([self._point(word) for word in text.split()], axis=0) for text in texts]
+        return tuple(total / np.linalg.norm(total) for total in sums)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _point(self, word: str) -> NDArray[np.float64]:
+        if word not in self._points:
+            self._points[word] = np.random.default_rng([*word.encode()]).standard_normal(DIMENSIONS)
+        return self._points[word]
 
 
 def _alternating(

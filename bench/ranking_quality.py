@@ -77,7 +77,7 @@ class Formula:
 
 def main() -> None:
     """Print the tables."""
-    conversations = list(_conversations(json.loads(data_folder("locomo", "locomo5.json").read_text())))
+    conversations = locomo()
     asked = sum(len(each.questions) for each in conversations)
     turns = sum(len(each.turns) for each in conversations)
     print(f"{len(conversations)} conversations, {turns:,} turns, {asked:,} questions with evidence\n")
@@ -231,6 +231,11 @@ def _quality(method: Method, conversations: Iterable[Conversation]) -> tuple[str
 
 def _gain(hits: Iterable[bool]) -> float:
     return sum(1 / math.log2(place + 2) for place, hit in enumerate([*hits][:HITS]) if hit)
+
+
+def locomo() -> list[Conversation]:
+    """The conversations of the set."""
+    return list(_conversations(json.loads(data_folder("locomo", "locomo5.json").read_text())))
 
 
 def _conversations(samples: Sequence[dict[str, Any]]) -> Iterable[Conversation]:

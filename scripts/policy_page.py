@@ -1,11 +1,14 @@
-"""The page on the learning policy: every field with what it does, its values, its default and an example."""
+"""The page on the learning and the skills policy: every field with what it does, its values, its default and
+an example."""
 
 import json
 from textwrap import wrap
 
+from runlore.domain.learning_policy import LearningPolicy
 from runlore.domain.policy_fields import LEARNING, NOT_IN_THE_SCHEMA
-from runlore.domain.policy_shapes import Field
+from runlore.domain.policy_shapes import Field, Table
 from runlore.domain.record import JsonValue
+from runlore.domain.skills_policy import SKILLS, SkillsPolicy
 
 _WIDTH = 110
 _INTRODUCTION = """\
@@ -29,10 +32,17 @@ Whatever a policy says: nothing from an untrusted source or with suspicious text
 only facts, decisions and preferences are published actively, and what came through the API is published
 actively only where `allow_api_origin_active_publication` says so.
 """
+_SKILLS = """\
+What is learned, saved and kept of skills, and how many of them a prompt gets: `runlore policy show skills`,
+`runlore policy set skills FILE`, in a table named `skills` where a file holds several policies. What a file
+leaves out takes its default, inside `auto_save` and `curation` too. Which models and embedding backends there
+are is no policy: that stands in the settings. Whatever it says, nothing tainted is saved or given to a prompt
+until a person has promoted it, and only drafts are ever curated.
+"""
 
 
 def policy_page() -> str:
-    """Every field of the learning policy."""
+    """Every field of the learning policy, then every field of the skills policy."""
     lines = [
         "# The learning policy",
         "",
@@ -40,19 +50,29 @@ def policy_page() -> str:
         "",
     ]
     lines += [_INTRODUCTION, *(f"- {rule}" for rule in NOT_IN_THE_SCHEMA), "", _GATES]
-    lines += ["| field | default |", "|---|---|"]
-    walked = list(LEARNING.walked())
+    lines += [*_told(LEARNING), "", "# The skills policy", "", _SKILLS, *_told(SKILLS)]
+    return "\n".join([*lines, ""])
+
+
+def policy_examples() -> dict[str, str]:
+    """The example of every field of the learning policy, by its path."""
+    return {path: field.example for path, field, _ in LEARNING.walked()}
+
+
+def skills_policy_examples() -> dict[str, str]:
+    """The example of every field of the skills policy, by its path."""
+    return {path: field.example for path, field, _ in SKILLS.walked()}
+
+
+def _told(table: Table[LearningPolicy] | Table[SkillsPolicy]) -> list[str]:
+    walked = list(table.walked())
+    lines = ["| field | default |", "|---|---|"]
     lines += [f"| [`{path}`](#{_anchor(path)}) | {_default(field, value)} |" for path, field, value in walked]
     for path, field, value in walked:
         lines += ["", f"## `{path}`", "", *wrap(field.about, _WIDTH), ""]
         lines += [f"{_sentence(field)} Default: {_default(field, value)}. Requirement: {field.requirement}."]
         lines += ["", "```toml", *field.example.splitlines(), "```"]
-    return "\n".join([*lines, ""])
-
-
-def policy_examples() -> dict[str, str]:
-    """The example of every field, by its path."""
-    return {path: field.example for path, field, _ in LEARNING.walked()}
+    return lines
 
 
 def _sentence(field: Field) -> str:

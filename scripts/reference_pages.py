@@ -35,6 +35,7 @@ from runlore.domain.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
 from scripts.api_page import api_page
 from scripts.detectors_page import detectors_page
+from scripts.matching_page import matching_page
 from scripts.pipeline_page import pipeline_page
 from scripts.policy_page import policy_page
 from scripts.taint_page import taint_page
@@ -50,7 +51,7 @@ ELSEWHERE = {
     "server.tcp": ("-", "`runlore up --no-tcp`"),
 }
 # An obstacle is what a confirmation or a restoration raises as a conflict.
-RAISED_AS = {"Obstacle": "Conflict", "ModelFailure": "Unavailable"}
+RAISED_AS = {"Obstacle": "Conflict", "ModelFailure": "Unavailable", "EmbeddingFailure": "Unavailable"}
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
 
@@ -64,6 +65,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "taint.md": taint_page(GENERATED),
         ROOT / "docs" / "detectors.md": detectors_page(GENERATED),
+        ROOT / "docs" / "matching.md": matching_page(GENERATED),
         REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
         ROOT / "docs" / "policy.md": policy_page(),
         ROOT / "docs" / "pipeline.md": pipeline_page(),
@@ -180,6 +182,9 @@ def _setting_rows(table: str, definition: dict[str, object], schema: dict[str, o
     """A row for each setting of a table; a table of tables has those of one of them, as NAME."""
     for name, field in _properties(definition):
         inner = field.get("additionalProperties")
+        if "$ref" in field:
+            yield from _setting_rows(f"{table}.{name}", _definition(schema, field), schema)
+            continue
         if isinstance(inner, dict) and "$ref" in inner:
             yield from _setting_rows(f"{table}.{name}.NAME", _definition(schema, inner), schema)
             continue

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from runlore.domain.policy_fields import learning_policy
+from runlore.domain.skills_policy import skills_policy
 from scripts import reference_pages
-from scripts.policy_page import policy_examples
+from scripts.policy_page import policy_examples, skills_policy_examples
 
 
 @pytest.mark.req("REC-5", "SUR-6", "POL-5")
@@ -32,6 +33,18 @@ def test_the_example_of_every_policy_field_is_accepted_and_shows_the_field(path:
 
     assert shown is not None
     assert learning_policy(document) is not None
+
+
+@pytest.mark.req("SKL-12")
+@pytest.mark.parametrize("path", sorted(skills_policy_examples()))
+def test_the_example_of_every_field_of_the_skills_policy_is_accepted_and_changes_it(path: str) -> None:
+    document = tomllib.loads(skills_policy_examples()[path])
+    shown: object = document
+    for name in path.split("."):
+        shown = shown[name]  # type: ignore[index]
+
+    assert shown is not None
+    assert skills_policy(document) != skills_policy({})
 
 
 def test_every_error_code_is_written_out_so_that_the_page_can_list_it() -> None:

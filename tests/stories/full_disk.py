@@ -144,7 +144,7 @@ class Story:
                 assert self.operations.get_record(record.record_id) == record, record_id
             waiting = ops.Filters(states=frozenset(State))
             assert self.operations.list_records(ops.ListRequest(filters=waiting)).items
-            assert self.operations.search(ops.SearchRequest(query="editor vim", include_stale=True))
+            assert self.operations.search(ops.SearchRequest(query="editor vim", include_stale=True)).items
             assert self.operations.review_list(ops.ReviewRequest()).items
             return str(self.operations.status().store["writes"]).partition(":")[0]
         except RunloreError as error:

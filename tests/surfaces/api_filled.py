@@ -12,9 +12,11 @@ from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, S
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.scope import WORKSPACE, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from tests.surfaces.api_client import Api, Json, path_of
+from tests.surfaces.skill_files_of import skill_md
 from tests.surfaces.skill_runs import import_body, told_run
 
 START_OF_NEXT_CENTURY = datetime(2100, 1, 1, tzinfo=UTC)
@@ -58,6 +60,15 @@ class Filled:
             str(found["suggestion_id"]) for found in api.post("/v1/skill-suggestions/detect")["new"]
         ]
         api.post(path_of("v1", "skill-suggestions", self.suggestions[1], "skip"))
+        self.skill = str(
+            api.post(
+                path_of("v1", "skill-suggestions", self.suggestions[0], "save"), {"accept_untrusted": True}
+            )["name"]
+        )
+        self.imported = str(
+            api.post("/v1/skills", {"text": skill_md(), "source": "a friend"}, status=201)["name"]
+        )
+        api.call("DELETE", path_of("v1", "skills", self.imported))
         # What these have queued is done before a test looks at what a call changes.
         api.post("/v1/jobs/work", {"limit": 500})
 
@@ -225,10 +236,38 @@ def skill_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     assert cursor is not None
     rest = inside.list_suggestions(replace(first, cursor=cursor))
     yield path, {**page, "cursor": cursor}, answers.suggestions_to_plain(rest)
+    yield from library_readings(filled)
     for suggestion_id in filled.suggestions:
         stored = inside.get_suggestion(suggestion_id)
         for name in (suggestion_id, stored.suggestion.name):
             yield path_of("v1", "skill-suggestions", name), {}, answers.stored_suggestion_to_plain(stored)
+
+
+def library_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of skills as they are kept."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    page = inside.list_skills(ops.SkillsRequest())
+    yield "/v1/skills", {}, answers.skills_to_plain(page.items)
+    deleted = ops.SkillsRequest(
+        states=frozenset({SkillState.DELETED}), origins=frozenset({SkillOrigin.IMPORTED}), limit=1
+    )
+    gone = inside.list_skills(deleted)
+    assert [skill.name for skill in gone.items] == [filled.imported]
+    query: Json = {"state": "deleted", "origin": "imported", "limit": 1}
+    yield "/v1/skills", query, answers.skills_to_plain(gone.items, gone.next_cursor)
+    match = inside.match_skills(ops.MatchRequest(query="npm publish", session_id=session, limit=2))
+    assert match.items
+    query = {"query": "npm publish", "session_id": filled.session, "limit": 2}
+    yield "/v1/skills", query, answers.fitting_to_plain(match)
+    skill = inside.get_skill(filled.skill)
+    for name in (skill.name, skill.skill_id):
+        yield path_of("v1", "skills", name), {}, answers.skill_to_plain(skill)
+    yield filled.at("skills"), {}, answers.skills_to_plain(inside.session_skills(session))
+    yield "/v1/skill-curations", {"limit": 5}, answers.curations_to_plain(inside.list_curations(5))
+    log = inside.skill_log(ops.SkillLogRequest(limit=2))
+    yield "/v1/skill-log", {"limit": 2}, answers.skill_log_to_plain(log)
+    named = inside.skill_log(ops.SkillLogRequest(name=filled.skill))
+    yield "/v1/skill-log", {"name": filled.skill}, answers.skill_log_to_plain(named)
 
 
 def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:

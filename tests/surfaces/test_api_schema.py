@@ -65,6 +65,7 @@ def things(api: Api) -> Json:
         "name": "retention",
         "job_id": "job_1",
         "suggestion_id": suggestions[0]["suggestion_id"],
+        "curation_id": "cur_1",
     }
 
 

@@ -26,6 +26,7 @@ WITHOUT_COMMAND = {
     "add_artifact": _REPORTED,
     "add_checkpoint": _REPORTED,
     "finish_run": _REPORTED,
+    "use_skill": _REPORTED,
     "import_runs": _READ_HERE,
     "transcript_positions": _READ_HERE,
 }
@@ -44,7 +45,7 @@ VALUE_MODULES = {
         f"runlore.domain.{name}"
         for name in ("access", "excerpt", "job", "journal", "policy", "projection", "run", "session")
     ),
-    *(f"runlore.domain.{name}" for name in ("suggestion", "taint", "transcript")),
+    *(f"runlore.domain.{name}" for name in ("skill", "skill_curation", "suggestion", "taint", "transcript")),
 }
 # The few words of a rule that are shown as they are: one function says them, to every surface.
 READ_FROM = {
@@ -62,13 +63,15 @@ BELOW = {
     # Transcripts are read on the machine that the command runs on.
     "runlore.daemon.clock",
     *(f"runlore.daemon.mining.{name}" for name in ("dry_run", "findings", "places", "sources", "storing")),
+    # Folders in which agents look for skills are those of the machine that the command runs on.
+    *("runlore.daemon.mounting", "runlore.daemon.skill_texts"),
     # The one table of statuses, for the problem documents of `--json`.
     "runlore.api.errors",
 }
 RULES = {
     *("TRANSITIONS", "RECORD", "Lifecycle", "Move", "transition", "opening", "made", "moved", "replay"),
     *("RUN", "RunMove", "JOB", "JobMove", "checked_policy", "retry_at", "visible_scopes", "bound"),
-    *("SUGGESTION", "SuggestionMove"),
+    *("SUGGESTION", "SuggestionMove", "SKILL", "SkillMove"),
 }
 
 RECORD_FIELDS = [
@@ -148,6 +151,7 @@ def test_the_command_line_decides_nothing_by_what_a_record_is(file: SourceFile) 
     enumerations = (
         *("Kind.", "Layer.", "State.", "StateReason.", "Sensitivity.", "Proposal.", "PublishTier."),
         *("RunStatus.", "MemoryState.", "JobState.", "Role.", "PolicyName.", "SuggestionState."),
+        *("SkillState.", "SkillOrigin.", "Quality.", "CurationKind."),
     )
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Compare):
@@ -172,7 +176,7 @@ def test_help_fits_a_terminal_and_is_not_cut(path: str, embedded: Runlore) -> No
 
     assert shown.startswith(f"Usage: runlore {path} [OPTIONS]")
     # An argument that may be given several times is written so; nothing else ends in dots.
-    assert "..." not in shown.replace("PATH...", "PATH")
+    assert "..." not in shown.replace("PATH...", "PATH").replace("NAME...", "NAME")
     assert not re.search(r"[{}]|<\w+>", shown)
     assert max(map(len, shown.splitlines())) <= 80
 

@@ -102,6 +102,15 @@ def test_down_without_a_daemon_is_no_error(alone: Runlore) -> None:
     assert end(alone).out == f"No daemon is running on {alone.home}.\n"
 
 
+def test_down_ends_a_daemon_whose_settings_were_broken_since(alone: Runlore) -> None:
+    told = started(alone)
+    (alone.home / "config.toml").write_text('[embedding]\nprovider = "htp"\n')
+
+    assert alone.fails("status").code == "settings.field"
+    assert alone.json("down") == {"was_running": True, "pid": told["pid"]}
+    assert alone.fails("down", "--url", "http://127.0.0.1:1").exit_code == 2
+
+
 def test_down_leaves_nothing_that_tells_of_a_daemon(alone: Runlore) -> None:
     told = started(alone)
     end(alone)

@@ -20,8 +20,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 COMMAND_TIMEOUT_S = 120
 SHELLS = {"", "sh", "bash", "shell", "zsh"}
-# Most of its many commands run in this process, as those of most tests do: starting them takes the time.
-LONG_PAGE = ROOT / "docs" / "guide.md"
+# Most of their many commands run in this process, as those of most tests do: starting them takes the time.
+LONG_PAGES = [ROOT / "docs" / name for name in ("guide.md", "skills.md")]
 NEEDS_A_SHELL = frozenset("|<>;&$`*?~(){}#\n")
 
 RECORD = "rec_01jcq8z7n4t3v9k2m5x6p0r1ab"
@@ -31,13 +31,14 @@ OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
 @pytest.mark.req("SUR-7")
 @EVERY_PAGE
 def test_the_commands_of_a_page_do_what_it_says(page: Path, short_home: Path) -> None:
-    follow(page, short_home, run_here if page == LONG_PAGE else run)
+    follow(page, short_home, run_here if page in LONG_PAGES else run)
 
 
 @pytest.mark.soak
 @pytest.mark.req("SUR-7")
-def test_every_command_of_the_long_page_does_so_in_a_process_of_its_own(short_home: Path) -> None:
-    follow(LONG_PAGE, short_home, run)
+@pytest.mark.parametrize("page", LONG_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_long_page_does_so_in_a_process_of_its_own(page: Path, short_home: Path) -> None:
+    follow(page, short_home, run)
 
 
 def follow(page: Path, home: Path, running: Callable[[Step, Ids, Path], None]) -> None:

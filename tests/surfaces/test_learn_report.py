@@ -219,7 +219,8 @@ def test_a_card_tells_why_how_often_and_what_to_do(chromium: Browser, written: P
         "session ses_2, run run_2",
         "event 4",
         "error: the tree is not clean",
-        "runlore skill suggestions skip procedure-release",
+        "runlore skill save procedure-release",
+        "runlore skill skip procedure-release",
         "runlore learn",
         "ls dist | wc -l",
     ):

@@ -14,6 +14,7 @@ from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.surfaces.command_line import Json, Outcome, Runlore
+from tests.surfaces.skill_files_of import skill_md
 from tests.surfaces.skill_runs import to_import, told_run
 
 pytestmark = [pytest.mark.req("SUR-1"), pytest.mark.req("SUR-2"), pytest.mark.req("SUR-7")]
@@ -269,6 +270,54 @@ def skills(story: Story) -> None:
         ("reset", "\udcff"),
     ):
         story.run("skill", "suggestions", *words)
+    library(story, first.name, other.name)
+
+
+def library(story: Story, first: str, other: str) -> None:
+    """What is kept as skills, and what becomes of them."""
+    file = story.place.home.parent / "tidy-up.md"
+    file.write_text(skill_md())
+    for words in (
+        ("save",),
+        ("save", first),
+        ("save", first, "--accept-untrusted"),
+        ("save", other, "--name", "publish-it", "--accept-untrusted"),
+        ("list",),
+        ("view", first),
+        ("match", "publish the package"),
+        ("import", str(file)),
+        ("list", "--origin", "imported"),
+        ("promote", "tidy-up"),
+        ("promote", "tidy-up", "--force", "--reason", "read it"),
+        ("match", "tidy the workspace", "--limit", "1"),
+        ("skip", "publish-it"),
+        ("curate",),
+        ("curate", "--apply"),
+        ("curations",),
+        ("undo",),
+        ("undo",),
+        ("reset-skips",),
+        ("reset-skips", first),
+        ("delete", "tidy-up"),
+        ("delete", "tidy-up"),
+        ("list", "--state", "deleted"),
+        ("restore", "tidy-up"),
+        ("log",),
+        ("log", "tidy-up", "--limit", "2"),
+        ("view", "none"),
+        ("save", "none"),
+        ("skip", ""),
+        ("skip", "tidy-up"),
+        ("promote", "\udcff"),
+        ("undo", "none"),
+        ("list", "--state", "lost"),
+        ("list", "--session", "none"),
+        ("log", "--cursor", "what?"),
+        ("match", ""),
+        ("import", str(file.parent / "missing")),
+        ("unmount",),
+    ):
+        story.run("skill", *words)
 
 
 def settle(place: Place) -> None:

@@ -110,6 +110,17 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str, named: str) -> None:
     assert "server.port" in refused.value.hint
 
 
+def test_a_wrong_value_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[embedding]\nprovider = "htp"\n')
+
+    with pytest.raises(Invalid) as refused:
+        read(tmp_path)
+
+    assert refused.value.sentence.startswith("embedding.provider in ")
+    assert all(value in refused.value.hint for value in ("''", "'http'", "'local'"))
+    assert "server.port" not in refused.value.hint
+
+
 @given(text=st.text(max_size=8))
 def test_a_port_is_read_or_refused_and_nothing_else(text: str) -> None:
     is_port = text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65_535

@@ -14,12 +14,23 @@ from runlore.api.answering import problem_answer
 from runlore.api.calls import ApiRoute
 from runlore.api.metrics import Metrics
 from runlore.api.openapi import openapi_of
-from runlore.api.routes import learning, memory, probes, radar, review, runs, service, sessions, skills
+from runlore.api.routes import (
+    learning,
+    library,
+    memory,
+    probes,
+    radar,
+    review,
+    runs,
+    service,
+    sessions,
+    skills,
+)
 from runlore.api.security import BODY_PAUSE_S, Gate
 from runlore.api.watching import Watch
 from runlore.daemon.server import Service
 
-AREAS = (memory, review, radar, learning, sessions, runs, skills, service, probes)
+AREAS = (memory, review, radar, learning, sessions, runs, skills, library, service, probes)
 _ABOUT = (
     "Reviewed memory for AI agents. Every call beyond `/healthz` and `/readyz` needs a bearer token; errors"
     " are problem documents (RFC 9457) with a stable `code`; lists page with `limit` and `cursor`."

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from runlore.api.documents import learning, projection, records, review, service, sessions, skills
+from runlore.api.documents import learning, library, projection, records, review, service, sessions, skills
 
 DOCUMENTS = {
     **records.DOCUMENTS,
@@ -14,6 +14,7 @@ DOCUMENTS = {
     **sessions.DOCUMENTS,
     **projection.DOCUMENTS,
     **skills.DOCUMENTS,
+    **library.DOCUMENTS,
     **service.DOCUMENTS,
 }
 

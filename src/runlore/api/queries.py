@@ -81,10 +81,15 @@ def _cursor() -> str | None:
     return field
 
 
-class PageQuery(BaseModel):
-    """How much of a list, and from where."""
+class LimitQuery(BaseModel):
+    """How much of a list."""
 
     limit: int = _limit(limits.LIST_LIMIT_DEFAULT, limits.LIST_LIMIT_MAX)
+
+
+class PageQuery(LimitQuery):
+    """How much of a list, and from where."""
+
     cursor: str | None = _cursor()
 
 

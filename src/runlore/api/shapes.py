@@ -43,6 +43,11 @@ def numbers(description: str = "") -> Schema:
     return {"type": "object", "additionalProperties": WHOLE, "description": description}
 
 
+def texts(description: str = "") -> Schema:
+    """An object of texts."""
+    return {"type": "object", "additionalProperties": TEXT, "description": description}
+
+
 def thing(fields: Mapping[str, Schema], description: str = "", *, optional: tuple[str, ...] = ()) -> Schema:
     """An object with exactly these fields."""
     return {

@@ -50,9 +50,9 @@ class Call:
         """The settings that apply to this call."""
         return chosen(home=self.home, url=self.url, token_file=self.token_file, environment=os.environ)
 
-    def operations(self) -> AbstractContextManager["Operations"]:
+    def operations(self, *, mounts_follow: bool = True) -> AbstractContextManager["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
-        return reached(self.settings())
+        return reached(self.settings(), mounts_follow=mounts_follow)
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""

@@ -1,5 +1,8 @@
 """Files that an option names: read whole up to a limit, `-` from standard input."""
 
+import errno
+import os
+import stat
 import sys
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,26 +12,36 @@ from runlore.domain.errors import Invalid
 # Makes the error of a sentence and a hint, under the code of whoever asked for the file.
 Refused: TypeAlias = Callable[[str, str], Invalid]
 
+_OPENED = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
-def bytes_of(path: str, *, mib_max: int, too_large: str, refused: Refused) -> bytes:
-    """What a file holds. Of what is endless no more is read than tells that it is too large."""
+
+def bytes_of(
+    path: str, *, mib_max: int, too_large: str, refused: Refused, follow_links: bool = True
+) -> bytes:
+    """What a file holds. Of what is endless no more is read than tells that it is too large, and for what is
+    no file, such as a pipe that nobody writes to, nobody waits."""
     most = mib_max << 20
     try:
         if path == "-":
             content = sys.stdin.buffer.read(most + 1)
         else:
-            with open(path, "rb") as file:
-                content = file.read(most + 1)
+            file = os.open(path, _OPENED if follow_links else _OPENED | os.O_NOFOLLOW)
+            with os.fdopen(file, "rb") as opened:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    raise refused(f"{path} is not a file", "name a file, or - for standard input")
+                content = opened.read(most + 1)
     except OSError as error:
+        if error.errno == errno.ELOOP and not follow_links:
+            raise refused(f"{path} is a link", "name the file itself, if you trust it") from error
         raise refused(f"{path} cannot be read: {error.strerror}", "check the path") from error
     if len(content) > most:
         raise refused(f"{path} is larger than {mib_max} MiB", too_large)
     return content
 
 
-def text_of(path: str, *, mib_max: int, too_large: str, refused: Refused) -> str:
+def text_of(path: str, *, mib_max: int, too_large: str, refused: Refused, follow_links: bool = True) -> str:
     """The same for a text."""
-    content = bytes_of(path, mib_max=mib_max, too_large=too_large, refused=refused)
+    content = bytes_of(path, mib_max=mib_max, too_large=too_large, refused=refused, follow_links=follow_links)
     try:
         return content.decode()
     except UnicodeDecodeError:

@@ -11,10 +11,10 @@ import typer
 from runlore.cli.calls import Call
 from runlore.cli.failures import report
 from runlore.cli.options import shortened
+from runlore.cli.skill_saving import all_waiting
 from runlore.cli.terminal import progress_bar
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
-from runlore.domain import limits
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
@@ -66,7 +66,7 @@ def learn(call: Call, options: LearnOptions) -> None:
 
     Reads transcripts of Claude Code, Codex, Gemini CLI, opencode, aider and SWE-agent, and chats in JSON
     Lines, on from where it was left the last time. Nothing is saved as a skill: what is found waits for you
-    in `runlore skill suggestions list`. With --dry-run nothing at all is stored.
+    in `runlore skill save`. With --dry-run nothing at all is stored.
     """
     from runlore.cli.report.files import check_place
     from runlore.daemon.mining.places import local_transcripts
@@ -169,7 +169,7 @@ def _stored(
             stored = store(operations, local_transcripts(), sources, progress=progress)
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
             answer = operations.suggest(ops.SuggestRequest(enhance=options.enhance), progress)
-        waiting = _waiting(operations)
+        waiting = all_waiting(operations)
         runs = frozenset[RunId]() if options.report is None else imported_runs(operations)
     if options.report is None:
         return stored, answer, waiting, None
@@ -177,18 +177,6 @@ def _stored(
         suggestions = [each.suggestion for each in waiting]
         findings = look_again(sources, suggestions, runs=runs, progress=progress)
     return stored, answer, waiting, _written(options, findings, is_stored=True)
-
-
-def _waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
-    """All that waits in the review queue, the best first."""
-    found: list[StoredSuggestion] = []
-    cursor: str | None = None
-    while True:
-        page = operations.list_suggestions(ops.SuggestionsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
-        found.extend(page.items)
-        cursor = page.next_cursor
-        if cursor is None:
-            return tuple(found)
 
 
 def _looked_through(call: Call, sources: Sequence[TranscriptSource]) -> "Findings":

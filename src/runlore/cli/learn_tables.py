@@ -88,7 +88,7 @@ def show_learned(
         say("What next:", "dim")
         name = waiting[0].suggestion.name
         _show_next(f"runlore skill suggestions show {name}", "shows one with its evidence")
-        _show_next(f"runlore skill suggestions skip {name}", "takes one out for good")
+        _show_next("runlore skill save", "asks you about each, and keeps what you want as skills")
 
 
 def _show_found(answer: ops.SuggestAnswer) -> None:

@@ -10,6 +10,7 @@ from runlore.cli import options, tables
 from runlore.cli.calls import Call, command
 from runlore.cli.radar import radar
 from runlore.cli.review import procedural, review, semantic
+from runlore.cli.skill_changes import mounts_following
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
@@ -221,6 +222,7 @@ def restore(call: Call, target: options.DecisionOptions) -> None:
 
 
 @command(memory, "forget")
+@mounts_following
 def forget(
     call: Call,
     target: options.DecisionOptions,

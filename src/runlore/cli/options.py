@@ -223,7 +223,7 @@ def word(choices: type[WordT], text: str, name: str) -> WordT:
         return choices(text)
     except ValueError:
         raise Invalid(
-            f"{shortened(text)!r} is not a {name}",
+            f"{shortened(text)!r} is not {'an' if name[0] in 'aeiou' else 'a'} {name}",
             code="word.unknown",
             hint=f"use one of: {', '.join(choices)}",
         ) from None

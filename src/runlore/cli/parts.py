@@ -31,7 +31,9 @@ PARTS = {
     "version": Part("version", "version", "Show the version."),
     "memory": Part("memory", "memory", "Records: list, search, propose, review, undo, forget."),
     "learning": Part("learning", "learning", "What was learned: candidates, learnings, feedback."),
-    "skill": Part("skill", "skill", "Skills that sessions have shown to be worth keeping."),
+    "skill": Part(
+        "skill", "skill", "Skills: learned from sessions, kept, matched, mounted where agents look."
+    ),
     "session": Part("session", "session", "Conversations with agents: their runs, journals and memory."),
     "policy": Part("policy", "policy", "What you have decided for everybody, versioned."),
     "capture": Part("capture", "capture", "What of runs is stored and learned from."),

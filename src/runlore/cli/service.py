@@ -12,9 +12,9 @@ import typer
 from runlore.cli import options
 from runlore.cli.calls import Call
 from runlore.cli.terminal import say
-from runlore.config.settings import Settings, read_port
+from runlore.config.settings import URL_VARIABLE, Settings, read_port, state_root_of
 from runlore.daemon.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
-from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.errors import Invalid, NotFound, Unavailable
 from runlore.domain.record import JsonValue
 
 _LINES_DEFAULT = 50
@@ -105,13 +105,13 @@ def down(
     """
     from runlore.cli.background import end_daemon
 
-    settings = _local(call)
+    state_root = _local_root(call)
     wait_s = _within(options.whole_number(timeout, "--timeout"), "--timeout", _TIMEOUT_S_MAX)
-    pid = end_daemon(settings.state_root, wait_s=wait_s)
+    pid = end_daemon(state_root, wait_s=wait_s)
     ended = f"Runlore is down (process {pid})."
     call.answer(
         {"was_running": pid is not None, "pid": pid},
-        lambda: say(ended if pid else f"No daemon is running on {settings.state_root}."),
+        lambda: say(ended if pid else f"No daemon is running on {state_root}."),
     )
 
 
@@ -128,7 +128,7 @@ def logs(
     from runlore.cli.log_tail import follow, last_lines
     from runlore.daemon.logs import log_path
 
-    path = log_path(_local(call).state_root)
+    path = log_path(_local_root(call))
     number = _within(options.whole_number(lines, "--lines"), "--lines", _LINES_MAX)
     if follow_on and call.as_json:
         raise Invalid(
@@ -195,6 +195,17 @@ def _local(call: Call) -> Settings:
             hint="leave out --url and RUNLORE_URL",
         )
     return settings
+
+
+def _local_root(call: Call) -> str:
+    """The state root, also where its settings are wrong: a daemon that runs was started with others."""
+    try:
+        return _local(call).state_root
+    except (Invalid, Unavailable) as error:
+        is_elsewhere = call.url is not None or (call.home is None and os.environ.get(URL_VARIABLE))
+        if is_elsewhere or not error.code.startswith("settings."):
+            raise
+    return state_root_of(call.home, os.environ)
 
 
 def _within(number: int, name: str, most: int) -> int:

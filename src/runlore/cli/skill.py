@@ -1,20 +1,50 @@
-"""`runlore skill suggestions`: the skills that sessions suggest, and what is decided about them."""
+"""`runlore skill`: skills as they are kept, and what sessions suggest.
+
+The commands themselves are written in `skill_library`, `skill_importing`, `skill_saving`, `skill_curating`
+and `skill_mounting`; `skill suggestions`, the review queue, is here.
+"""
 
 from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
 
-from runlore.cli import options, skill_tables
+from runlore.cli import (
+    options,
+    skill_curating,
+    skill_importing,
+    skill_library,
+    skill_mounting,
+    skill_saving,
+    skill_tables,
+)
 from runlore.cli.calls import Call, command
+from runlore.cli.skill_changes import mounts_following
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 
-skill = group("Skills that sessions have shown to be worth keeping.")
+skill = group("Skills: learned from sessions, kept, matched, mounted where agents look.")
 suggestions = group("Suggested skills: the review queue.")
+command(skill, "list")(mounts_following(skill_library.list_skills))
+command(skill, "view")(mounts_following(skill_library.view))
+command(skill, "match")(mounts_following(skill_library.match))
+command(skill, "save")(skill_saving.save)
+command(skill, "skip")(skill_saving.skip)
+command(skill, "reset-skips")(skill_saving.reset_skips)
+command(skill, "promote")(skill_library.promote)
+command(skill, "import")(skill_importing.import_skill)
+command(skill, "export")(skill_library.export)
+command(skill, "delete")(skill_library.delete)
+command(skill, "restore")(skill_library.restore)
+command(skill, "curate")(skill_curating.curate)
+command(skill, "undo")(skill_curating.undo)
+command(skill, "curations")(skill_curating.curations)
+command(skill, "mount")(skill_mounting.mount)
+command(skill, "unmount")(skill_mounting.unmount)
+command(skill, "log")(skill_library.log)
 skill.add_typer(suggestions, name="suggestions")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The suggestion's name, or its id.")]
 
@@ -85,6 +115,4 @@ def reset(call: Call, name: NameArgument) -> None:
     """Let a skipped suggestion wait again."""
     with call.operations() as operations:
         stored = operations.reset_suggestion(operations.get_suggestion(name).suggestion_id)
-    call.answer(
-        answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_move("Waiting again:", stored)
-    )
+    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_reset(stored))

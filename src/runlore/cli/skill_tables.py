@@ -58,6 +58,11 @@ def show_move(deed: str, stored: StoredSuggestion) -> None:
     say(f"{deed} {stored.suggestion.name}  {stored.suggestion_id}")
 
 
+def show_reset(stored: StoredSuggestion) -> None:
+    """What became of a suggestion that is not skipped any more."""
+    show_move("Waiting again:" if stored.waits else "Saved, and not skipped any more:", stored)
+
+
 def _seen(suggestion: Suggestion) -> str:
     return f"{counted(suggestion.times, 'time')} in {counted(suggestion.sessions, 'session')}"
 

@@ -47,9 +47,10 @@ def show_record(record: Record) -> None:
     show_fields({**plain, **usual})
 
 
-def show_hits(hits: Sequence[ops.SearchHit]) -> None:
+def show_hits(hits: ops.SearchHits) -> None:
     """Search results, each with the parts of its score."""
-    if not hits:
+    show_remark(hits.remark)
+    if not hits.items:
         say("Nothing matches.", "dim")
         return
     show_table(
@@ -67,13 +68,20 @@ def show_hits(hits: Sequence[ops.SearchHit]) -> None:
                 hit.record.summary,
                 (_parts(hit), "dim"),
             )
-            for hit in hits
+            for hit in hits.items
         ],
     )
 
 
+def show_remark(remark: str) -> None:
+    """Why meaning had no part in an answer; not where tables go, so that nobody takes it for a row."""
+    if remark:
+        say(f"By words alone: {remark}.", "dim", on_stderr=True)
+
+
 def show_goal_context(context: ops.GoalContext) -> None:
     """The best of each layer for a goal."""
+    show_remark(context.remark)
     hits = [*context.profile, *context.procedural, *context.semantic]
     if not hits:
         say("Nothing that a prompt may see is about this.", "dim")
@@ -289,6 +297,7 @@ def _parts(hit: ops.SearchHit) -> str:
         "metadata": score.metadata,
         "state": score.state,
         "recency": score.recency,
+        "meaning": score.meaning,
     }
     return " + ".join(f"{name} {value}" for name, value in named.items() if value)
 

@@ -55,7 +55,7 @@ def doctor(
 
     It exits with 1 when something is wrong that it did not repair.
     """
-    with call.operations() as operations:
+    with call.operations(mounts_follow=repair) as operations:
         diagnosis = operations.doctor(repair=repair)
     call.answer(answers.diagnosis_to_plain(diagnosis), lambda: service_tables.show_diagnosis(diagnosis))
     if not diagnosis.healthy:

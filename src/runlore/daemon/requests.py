@@ -31,9 +31,7 @@ def checked_limit(limit: int, most: int) -> int:
         raise Invalid(
             f"the limit is {limit}, outside 1 to {most}",
             code="limit.range",
-            hint="ask for 1 or more"
-            if limit < 1
-            else f"ask for at most {most}, and page on with the cursor where there is one",
+            hint=f"ask for 1 to {most}, and page on with the cursor where there is one",
         )
     return limit
 

@@ -2,7 +2,7 @@
 
 from runlore.api.documents.records import SCOPE
 from runlore.api.documents.sessions import CAPABILITIES
-from runlore.api.shapes import FLAG, TEXT, TIME, WHOLE, Schema, many, maybe, ref, thing, word
+from runlore.api.shapes import FLAG, TEXT, TIME, WHOLE, Schema, many, maybe, ref, texts, thing, word
 from runlore.domain.projection import Omitted, SectionName
 from runlore.domain.record import Kind
 from runlore.domain.run import RunStatus
@@ -55,7 +55,9 @@ DOCUMENTS: dict[str, Schema] = {
                                 "scope": SCOPE,
                                 "content": TEXT,
                                 "score": maybe(WHOLE),
-                            }
+                                "meaning": WHOLE,
+                            },
+                            optional=("meaning",),
                         )
                     ),
                     "truncated": FLAG,
@@ -66,8 +68,11 @@ DOCUMENTS: dict[str, Schema] = {
                 {"entries": many(ref("RunMemory")), "truncated": FLAG, "omitted": WHOLE}
             ),
             "visible_skills": many(TEXT),
+            "skill_descriptions": texts("What each visible skill is for, by its name."),
             "hidden": many(thing({"record_id": TEXT, "reason": word(Hidden)})),
             "hidden_omitted": WHOLE,
+            "semantic": FLAG,
+            "remark": maybe(TEXT),
         },
         "What a session is eligible for before packing, and why the rest is hidden.",
     ),
@@ -117,7 +122,13 @@ DOCUMENTS: dict[str, Schema] = {
         "The arithmetic of a prompt.",
     ),
     "Preview": thing(
-        {"sections": many(ref("Section")), "budget": ref("Budget"), "omissions": _OMISSIONS},
+        {
+            "sections": many(ref("Section")),
+            "budget": ref("Budget"),
+            "omissions": _OMISSIONS,
+            "semantic": FLAG,
+            "remark": maybe(TEXT),
+        },
         "What an input would be given, and how that comes about.",
     ),
     "Receipt": thing(

@@ -71,7 +71,15 @@ _HIT_FIELDS: dict[str, Schema] = {
     **RECORD_FIELDS,
     "score": WHOLE,
     "score_parts": thing(
-        {"exact": WHOLE, "summary": WHOLE, "metadata": WHOLE, "state": WHOLE, "recency": WHOLE}
+        {
+            "exact": WHOLE,
+            "summary": WHOLE,
+            "metadata": WHOLE,
+            "state": WHOLE,
+            "recency": WHOLE,
+            "meaning": WHOLE,
+        },
+        optional=("meaning",),
     ),
 }
 
@@ -80,13 +88,17 @@ DOCUMENTS: dict[str, Schema] = {
     "Record": thing(RECORD_FIELDS, "One unit of memory."),
     "RecordPage": page(ref("Record"), "Records."),
     "Hit": thing(_HIT_FIELDS, "A record that matches, with its score and the score's parts."),
-    "SearchResults": page(ref("Hit"), "The best matches first.", query=TEXT),
+    "SearchResults": page(
+        ref("Hit"), "The best matches first.", query=TEXT, semantic=FLAG, remark=maybe(TEXT)
+    ),
     "GoalContext": thing(
         {
             "goal": TEXT,
             "profile": many(ref("Hit")),
             "procedural": many(ref("Hit")),
             "semantic": many(ref("Hit")),
+            "by_meaning": FLAG,
+            "remark": maybe(TEXT),
         },
         "What planning a task should know. Retrieval grants no permission.",
     ),

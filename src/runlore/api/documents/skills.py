@@ -1,7 +1,7 @@
 """Suggested skills, what became of imported runs, and how far transcripts were read."""
 
 from runlore.api.documents.records import RECORD_FIELDS
-from runlore.api.shapes import FLAG, TEXT, TIME, WHOLE, Schema, many, numbers, page, ref, thing, word
+from runlore.api.shapes import FLAG, TEXT, TIME, WHOLE, Schema, many, maybe, numbers, page, ref, thing, word
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggestion import SuggestionState
 
@@ -44,6 +44,8 @@ DOCUMENTS: dict[str, Schema] = {
             "variants": many(TEXT),
             "state": word(SuggestionState),
             "state_actor": TEXT,
+            "skipped_at": maybe(TIME),
+            "times_skipped": WHOLE,
             "created_at": TIME,
             "updated_at": TIME,
             "revision": WHOLE,

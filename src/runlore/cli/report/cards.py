@@ -220,17 +220,18 @@ def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     if is_stored:
         keep = joined(
             text("It waits in the review queue: "),
-            element("code", text(f"runlore skill suggestions show {name}")),
+            element("code", text(f"runlore skill save {name}")),
+            text(" keeps it as a skill."),
         )
     else:
         keep = joined(
             element("code", text("runlore learn")),
             text(" without --dry-run puts it into the review queue, and "),
-            element("code", text(f"runlore skill suggestions show {name}")),
-            text(" shows it there."),
+            element("code", text(f"runlore skill save {name}")),
+            text(" keeps it as a skill then."),
         )
     skip = joined(
-        element("code", text(f"runlore skill suggestions skip {name}")),
+        element("code", text(f"runlore skill skip {name}")),
         text(" takes it out, and the same pattern does not come back."),
     )
     return element(

@@ -52,6 +52,10 @@ class Remote:
         """What a POST without a key answers."""
         return self._send("POST", path, body, headers={}, repeatable=repeatable, timeout_s=timeout_s)
 
+    def remove(self, path: str) -> JsonValue:
+        """What a DELETE answers. A second one finds it gone, and answers the same."""
+        return _document(self._transport.call("DELETE", path, repeatable=True))
+
     def upload(self, path: str, file: Upload) -> JsonValue:
         """What a POST of a whole file answers."""
         headers = {"Content-Type": "application/octet-stream"}

@@ -1,6 +1,7 @@
 """All operations together, bound to one connection."""
 
 from runlore.client.remote.learning import RemoteLearning
+from runlore.client.remote.library import RemoteLibrary
 from runlore.client.remote.projection import RemoteProjection
 from runlore.client.remote.radar import RemoteRadar
 from runlore.client.remote.records import RemoteRecords
@@ -18,6 +19,7 @@ class RemoteOperations(
     RemoteSessions,
     RemoteProjection,
     RemoteSkills,
+    RemoteLibrary,
     RemoteService,
 ):
     """The operations over HTTP: the same requests, answers and errors as in this process."""

@@ -30,7 +30,7 @@ class RemoteRecords(Remote):
         path = path_of("memory", "records", record_id, "history")
         return answers.history_from_plain(self.read(path, [("session_id", session_id)]))
 
-    def search(self, request: ops.SearchRequest) -> tuple[ops.SearchHit, ...]:
+    def search(self, request: ops.SearchRequest) -> ops.SearchHits:
         """The best matches of a query."""
         asked: list[tuple[str, Asked]] = [
             ("query", request.query),

@@ -1,0 +1,78 @@
+"""`skill import`: a skill of somebody's, read as it stands in a file, with what is odd about it told."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from runlore.cli import given_files, options
+from runlore.cli.calls import Call
+from runlore.cli.mount_tables import some_of
+from runlore.cli.skill_changes import bring_mounts_up_to_date
+from runlore.cli.terminal import say
+from runlore.daemon import answers
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.skill import Skill
+from runlore.ports import operations as ops
+
+_FILE = "SKILL.md"
+_FILE_MIB_MAX = 1
+
+
+def import_skill(
+    call: Call,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help=f"A {_FILE}, a folder with one, or - for standard input.")
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What it shall be called here.")
+    ] = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Bring a skill of somebody's in.
+
+    It reaches no agent until you have read and promoted it. A name that is taken gets a number. Of a folder
+    the SKILL.md alone is brought in.
+    """
+    is_folder = path != "-" and os.path.isdir(path)
+    file = os.path.join(path, _FILE) if is_folder else path
+    request = ops.ImportSkill(
+        text=given_files.text_of(
+            file,
+            mib_max=_FILE_MIB_MAX,
+            too_large="it is not a skill",
+            refused=_refused,
+            follow_links=not is_folder,
+        ),
+        source="standard input" if path == "-" else _shortened(os.path.abspath(file)),
+        name=name,
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        skill = operations.import_skill(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.skill_to_plain(skill), lambda: _show(skill, request.text, path if is_folder else ""))
+
+
+def _show(skill: Skill, text: str, folder: str) -> None:
+    from runlore.daemon.skill_texts import files_beside, remarks_on
+
+    say(f"Imported {skill.name}  {skill.skill_id}")
+    for remark in remarks_on(text):
+        say(f"  {remark}", "yellow")
+    left = files_beside(folder) if folder else ()
+    if left:
+        say(f"  not brought in, only {_FILE} is: {some_of(left)}", "yellow")
+    if skill.provenance.tainted:
+        say("It comes from outside, so no agent gets it yet. Read it, then let them have it:", "dim")
+        say(f"  runlore skill promote {skill.name}", "dim")
+
+
+def _shortened(path: str) -> str:
+    """A path whose end says the most."""
+    return path if len(path) <= limits.ID_CHARS_MAX else f"…{path[1 - limits.ID_CHARS_MAX :]}"
+
+
+def _refused(sentence: str, hint: str) -> Invalid:
+    return Invalid(sentence, code="skill.file", hint=hint)

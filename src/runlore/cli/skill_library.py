@@ -1,0 +1,256 @@
+"""Skills as they are kept: listed, read, matched, promoted, written out, taken away."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from runlore.cli import library_tables, options
+from runlore.cli.calls import Call
+from runlore.cli.mount_tables import show_left_behind
+from runlore.cli.skill_changes import bring_mounts_up_to_date
+from runlore.cli.skill_export import write_skill
+from runlore.cli.terminal import say
+from runlore.daemon import answers
+from runlore.domain.errors import Invalid, NotFound, Refused
+from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.ports import operations as ops
+
+SkillArgument = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name, or its id.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillOptions:
+    """What the list of skills narrows by."""
+
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help=f"Only this state: {', '.join(SkillState)}; active if left out. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    origin: Annotated[
+        list[str],
+        typer.Option(
+            "--origin", metavar="ORIGIN", help=f"Only of this origin: {', '.join(SkillOrigin)}. Repeatable."
+        ),
+    ] = field(default_factory=list)
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
+    ] = None
+
+
+def list_skills(call: Call, where: SkillOptions, page: options.PageOptions) -> None:
+    """List skills by name.
+
+    The active ones unless a state is named. One from outside reaches no agent until it is promoted.
+    """
+    request = ops.SkillsRequest(
+        states=options.words(SkillState, where.state, "state"),
+        origins=options.words(SkillOrigin, where.origin, "origin"),
+        limit=page.read_limit(),
+        cursor=page.cursor,
+    )
+    session_id = options.session_id(where.session)
+    with call.operations() as operations:
+        if session_id is None:
+            found = operations.list_skills(request)
+        else:
+            _refuse_narrowing(where, page)
+            found = ops.SkillPage(items=operations.session_skills(session_id))
+    call.answer(
+        answers.skills_to_plain(found.items, found.next_cursor),
+        lambda: library_tables.show_skills(found.items, found.next_cursor),
+    )
+
+
+def view(call: Call, name: SkillArgument) -> None:
+    """Show one skill.
+
+    What it says, where it comes from, and how the runs went that used it.
+    """
+    with call.operations() as operations:
+        skill = operations.get_skill(name)
+
+    def show() -> None:
+        from runlore.daemon.skill_texts import refusal_of
+
+        library_tables.show_skill(skill, beside=_beside(call, skill))
+        settings = call.settings()
+        refused = "" if settings.url or not skill.is_there else refusal_of(settings.state_root, skill.name)
+        if refused:
+            say(f"Its file is refused, so what it says is not here: {refused}", "yellow")
+
+    call.answer(answers.skill_to_plain(skill), show)
+
+
+def match(
+    call: Call,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help="What an agent is asked to do; all words count.")
+    ],
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
+    ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option("--limit", metavar="N", help="How many at most; as many as the policy gives a prompt."),
+    ] = None,
+) -> None:
+    """Show which skills fit a request, and why.
+
+    Those that are always there, then the best of the others, with the reasons of each score.
+    """
+    request = ops.MatchRequest(
+        query=" ".join(query),
+        session_id=options.session_id(session),
+        limit=options.optional_number(limit, "--limit"),
+    )
+    with call.operations() as operations:
+        found = operations.match_skills(request)
+    call.answer(answers.fitting_to_plain(found), lambda: library_tables.show_fitting(found))
+
+
+def log(
+    call: Call,
+    page: options.PageOptions,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Only what happened to this one.", show_default=False)
+    ] = None,
+) -> None:
+    """Show what happened to skills, the newest first.
+
+    What was saved, declined, suppressed, skipped, edited, promoted, merged, deleted or brought back, and why.
+    """
+    request = ops.SkillLogRequest(name=name, limit=page.read_limit(), cursor=page.cursor)
+    with call.operations() as operations:
+        found = operations.skill_log(request)
+    call.answer(answers.skill_log_to_plain(found), lambda: library_tables.show_log(found, name))
+
+
+def promote(
+    call: Call,
+    name: SkillArgument,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="I have read it and want my agents to.")] = False,
+    expected_revision: options.ExpectedOption = None,
+    reason: options.ReasonOption = "",
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Let a skill from outside reach agents, after reading it.
+
+    Without --force it is shown, all of what agents would get, and refused with the sources named. The act is
+    logged. With --expected-revision nothing is promoted but what was shown; a skill whose file somebody wrote
+    or edited needs it.
+    """
+    from runlore.daemon.skill_texts import given_text
+
+    request = ops.PromoteSkill(
+        name=name,
+        force=force,
+        reason=reason,
+        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        before = operations.get_skill(name)
+        try:
+            skill = operations.promote_skill(request)
+        except Refused:
+            if not call.as_json:
+                library_tables.show_given(before, given_text(before))
+            raise
+        if skill != before:
+            bring_mounts_up_to_date(call, operations)
+    told = f"Promoted {skill.name}" if skill != before else f"{skill.name} reaches agents already"
+    call.answer(answers.skill_to_plain(skill), lambda: say(told))
+
+
+def export(
+    call: Call,
+    name: SkillArgument,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FOLDER", help="Where its folder is written; here if left out.")
+    ] = ".",
+) -> None:
+    """Write a skill as a folder with its SKILL.md.
+
+    Nothing is overwritten. One from outside is promoted first. Other files of its folder are not brought
+    along, and are named.
+    """
+    from runlore.daemon.skill_texts import given_text
+
+    with call.operations() as operations:
+        skill = operations.get_skill(name)
+    if skill.provenance.tainted:
+        hint = f"`runlore skill promote {skill.skill_id}` shows it, and lets it out"
+        raise Refused(f"skill {skill.name} comes from outside", code="skill.not-usable", hint=hint)
+    if not skill.is_usable:
+        hint = f"`runlore skill restore {skill.skill_id}` brings it back"
+        raise Refused(f"skill {skill.name} is gone", code="skill.not-usable", hint=hint)
+    path, is_new = write_skill(to, skill.name, given_text(skill))
+    left = _beside(call, skill)
+
+    def show() -> None:
+        say(f"Wrote {path}" if is_new else f"{path} says the same already")
+        show_left_behind({skill.name: left} if left else {})
+
+    call.answer({"name": skill.name, "path": path, "not_brought_along": list(left)}, show)
+
+
+def delete(call: Call, name: SkillArgument) -> None:
+    """Take a skill away, with its file.
+
+    A file that was changed since Runlore last read it stays. `skill restore` brings the skill back.
+    """
+    with call.operations() as operations:
+        before = skill_or_none(operations, name)
+        skill = operations.delete_skill(name)
+        bring_mounts_up_to_date(call, operations)
+    was_there = before is not None and before.is_there
+
+    def show() -> None:
+        told = f"Deleted {skill.name}" if was_there else f"{skill.name} was gone already"
+        say(f"{told}  {skill.skill_id}")
+        say(f"To bring it back: runlore skill restore {skill.skill_id}", "dim")
+
+    call.answer(answers.skill_to_plain(skill), show)
+
+
+def restore(call: Call, name: SkillArgument) -> None:
+    """Bring back a skill that was deleted or merged."""
+    with call.operations() as operations:
+        before = skill_or_none(operations, name)
+        skill = operations.restore_skill(name)
+        bring_mounts_up_to_date(call, operations)
+    told = "was there all the time" if before == skill else "is back"
+    call.answer(answers.skill_to_plain(skill), lambda: say(f"{skill.name} {told}  {skill.skill_id}"))
+
+
+def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:
+    """A skill by its name or id; None where there is none."""
+    with suppress(NotFound):
+        return operations.get_skill(name)
+    return None
+
+
+def _beside(call: Call, skill: Skill) -> tuple[str, ...]:
+    """What lies beside the skill's file; nothing is known of the folders of a Runlore elsewhere."""
+    from runlore.daemon.mounting import not_brought_along
+
+    settings = call.settings()
+    if settings.url or not skill.is_there:
+        return ()
+    return not_brought_along(settings.state_root, [skill.name]).get(skill.name, ())
+
+
+def _refuse_narrowing(where: SkillOptions, page: options.PageOptions) -> None:
+    if where.state or where.origin or page.cursor is not None:
+        raise Invalid(
+            "--session lists all that a session may use, and takes no state, origin or cursor",
+            code="usage",
+            hint="leave those out, or leave out --session",
+        )
