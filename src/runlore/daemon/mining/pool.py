@@ -281,6 +281,9 @@ def _start(work: "Work[JobT, DoneT]") -> _Worker:
             [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), os.pathsep.join(sys.path)],
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
+            # What is pressed at the terminal is for the command: a worker that is still starting would die of
+            # it aloud. It ends with its pipe.
+            process_group=0,
         )
     except BaseException:
         ours.close()
