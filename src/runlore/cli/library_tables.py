@@ -98,8 +98,6 @@ def show_curated(answer: ops.CurateAnswer) -> None:
         say("There is nothing to do: no draft overlaps another, repeats one, was skipped or is stale.")
     else:
         _show_actions(answer.actions)
-    for finding in answer.findings:
-        say(finding, "dim")
     if answer.curation is not None:
         if answer.curation.comment:
             say(f"The model's comment: {answer.curation.comment}")

@@ -87,7 +87,7 @@ DOCUMENTS: dict[str, Schema] = {
     ),
     "CurationPage": page(ref("Curation"), "What curation did, the newest first."),
     "Curated": thing(
-        {"actions": many(_ACTION), "curation": maybe(ref("Curation")), "findings": many(TEXT)},
+        {"actions": many(_ACTION), "curation": maybe(ref("Curation"))},
         "What curation would do, or did: then `curation` can be undone.",
     ),
     "SkillLog": page(

@@ -32,6 +32,7 @@ from runlore.domain.skill import (
     Usage,
 )
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
+from runlore.domain.skill_document.plain import document_to_plain
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import format_time
@@ -42,7 +43,7 @@ def skill_to_plain(skill: Skill) -> Plain:
     """A skill: what it says, where it comes from, how it stands and how it fared."""
     return {
         "skill_id": skill.skill_id,
-        **_document_to_plain(skill.document),
+        **document_to_plain(skill.document),
         "text": skill.text,
         "origin": skill.origin.value,
         "state": skill.state.value,
@@ -161,7 +162,6 @@ def curated_to_plain(answer: ops.CurateAnswer) -> Plain:
     return {
         "actions": [_action_to_plain(action) for action in answer.actions],
         "curation": None if curation is None else curation_to_plain(curation),
-        "findings": list(answer.findings),
     }
 
 
@@ -172,7 +172,6 @@ def curated_from_plain(plain: JsonValue) -> ops.CurateAnswer:
     return ops.CurateAnswer(
         actions=each(_read_action, fields["actions"]),
         curation=optional(_read_curation, fields["curation"]),
-        findings=texts(fields["findings"]),
     )
 
 
@@ -208,24 +207,6 @@ def _event_to_plain(event: SkillEvent) -> Plain:
         "reason": event.reason,
         "skill_id": event.skill_id,
         "suggestion_id": event.suggestion_id,
-    }
-
-
-def _document_to_plain(document: SkillDocument) -> Plain:
-    return {
-        "name": document.name,
-        "description": document.description,
-        "body": document.body,
-        "topics": list(document.topics),
-        "actions": list(document.actions),
-        "version": document.version,
-        "author": document.author,
-        "quality": document.quality.value,
-        "auto_load": document.auto_load,
-        "license": document.license,
-        "compatibility": document.compatibility,
-        "allowed_tools": document.allowed_tools,
-        "metadata": dict(document.metadata),
     }
 
 

@@ -121,7 +121,6 @@ class CurateAnswer:
 
     actions: tuple[CurationAction, ...]
     curation: Curation | None = None
-    findings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
