@@ -14,8 +14,9 @@ from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.safe_text import hidden_characters
 from runlore.domain.skill import Quality, SkillDocument
-from runlore.domain.skill_document import document_from_plain, document_to_plain, rendered
+from runlore.domain.skill_document import rendered
 from runlore.domain.skill_document.keys import OWN_KEYS, one_line, words_in
+from runlore.domain.skill_document_plain import document_from_plain, document_to_plain
 from runlore.domain.taint import Provenance
 from tests.domain.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, WORDS
 

@@ -12,7 +12,7 @@ from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.skill import LearnedFrom, Skill, SkillDocument, SkillId, SkillOrigin, SkillState, Usage
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
-from runlore.domain.skill_document import document_from_plain, document_to_plain
+from runlore.domain.skill_document_plain import document_from_plain, document_to_plain
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import format_time, parse_time

@@ -32,7 +32,7 @@ from runlore.domain.skill import (
     Usage,
 )
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
-from runlore.domain.skill_document.plain import document_to_plain
+from runlore.domain.skill_document_plain import document_to_plain
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import format_time

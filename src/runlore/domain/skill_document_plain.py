@@ -1,4 +1,4 @@
-"""Documents of skills as plain values, as they are stored. What is read back is exactly what was written."""
+"""Documents of skills as plain values, as they are stored and told, and read back exactly as written."""
 
 from collections.abc import Mapping
 from typing import cast
