@@ -76,13 +76,20 @@ class Daemon:
             self.signal(signal.SIGTERM)
             self._process.wait(READY_S)
 
-    def transport(self) -> Transport:
-        """Calls to it; Unavailable where it is not there."""
+    @property
+    def token(self) -> str:
+        """The operator's token of its state root, which is good at every daemon on the same database."""
+        return (Path(self.settings.state_root) / "operator.token").read_text(encoding="utf-8").strip()
+
+    def transport(self, token: str | None = None) -> Transport:
+        """Calls to it, with its own operator's token unless told otherwise; Unavailable where it is not
+        there."""
         told = read_daemon_file(self.settings.state_root)
         if told is None:
             raise ConnectionRefusedError
-        token = (Path(self.settings.state_root) / "operator.token").read_text(encoding="utf-8").strip()
-        return Transport(unix_connect(told.socket), where=told.socket, host="localhost", token=token)
+        return Transport(
+            unix_connect(told.socket), where=told.socket, host="localhost", token=token or self.token
+        )
 
 
 @dataclass(kw_only=True)
@@ -106,6 +113,8 @@ class Agent(threading.Thread):
         self._random = random.Random(number)
         self._gone = gone
         self._daemon = self._random.choice(daemons)
+        # Whoever repeats a call elsewhere is the same caller there: one agent, one token.
+        self._token = daemons[0].token
 
     def run(self) -> None:
         """Report all runs."""
@@ -151,7 +160,7 @@ class Agent(threading.Thread):
         """Ask the daemon that answered last, and others until one answers."""
         for _ in range(int(SOLONG_S / 0.05)):
             try:
-                with closing(self._daemon.transport()) as transport:
+                with closing(self._daemon.transport(self._token)) as transport:
                     answer = transport.call(
                         method, path, headers=JSON, body=orjson.dumps(body), timeout_s=CALL_S
                     )
