@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
 import psycopg
 import pytest
@@ -18,6 +19,10 @@ from tests.postgres_server import PostgresServer
 from tests.storage.places import PostgresPlace, stored, write
 
 PASSWORD = "sw0rdfish"
+
+
+# Each waits for a lock as long as a store does.
+ATTEMPTS_MAX = 4
 
 
 def _open(url: str) -> Store:
@@ -181,6 +186,37 @@ def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace)
     assert [error.code if error else None for error in errors] == ["store.busy"]
 
 
+@pytest.mark.req("OPS-4", "JRN-2")
+def test_whoever_stops_in_the_middle_of_a_round_trip_keeps_others_out_for_seconds_only(
+    postgres_place: PostgresPlace,
+) -> None:
+    store = postgres_place.open()
+    _count(store)
+    with (
+        connect(postgres_place.url, Server(postgres_place.url)) as stopped,
+        psycopg.connect(postgres_place.url, application_name="somebody else") as foreign,
+    ):
+        # Each has sent a command, has an answer on its way, and does not say what comes next.
+        stuck, elsewhere = ExitStack(), ExitStack()
+        stopped.autocommit = False
+        stuck.enter_context(stopped.pipeline())
+        stopped.execute("UPDATE counters SET value = 99")
+        elsewhere.enter_context(foreign.pipeline())
+        foreign.execute("CREATE TABLE of_somebody_else (number INTEGER)")
+
+        for _ in range(ATTEMPTS_MAX):
+            with suppress(Unavailable):
+                _count(store)
+                break
+
+        with pytest.raises(psycopg.OperationalError):
+            stuck.close()
+        elsewhere.close()
+        assert foreign.execute("SELECT count(*) FROM of_somebody_else").fetchone() == (0,)
+    with store.snapshot() as snapshot:
+        assert snapshot.counters.values() == {"runs": 2}
+
+
 @pytest.mark.req("OPS-4")
 def test_text_is_ordered_by_its_bytes_whatever_the_servers_locale(new_postgres_database: str) -> None:
     place = PostgresPlace(new_postgres_database)
@@ -234,6 +270,11 @@ def test_a_server_that_syncs_nothing_is_told_in_the_status(postgres_place: Postg
     assert postgres_place.sql("SHOW fsync") == [("off",)]
 
     assert "fsync is off" in str(postgres_place.open().description()["writes"])
+
+
+def _count(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.counters.add({"runs": 1})
 
 
 def _end_other_connections(place: PostgresPlace) -> None:

@@ -23,6 +23,16 @@ IDLE_TIMEOUT_MS = 10_000
 IDLE_READER_TIMEOUT_MS = 300_000
 CHECK_AFTER_S = 1.0
 OLDEST_SERVER = 130_000
+_APPLICATION = "runlore"
+
+# The server's own limit is for whoever idles between two round trips. Within one it waits for what comes next
+# without any limit, whatever rows are locked: such a session has to be ended by others.
+_END_STUCK = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND usename = current_user AND application_name = %s"
+    " AND state = 'active' AND wait_event_type = 'Client' AND backend_xid IS NOT NULL"
+    " AND clock_timestamp() - state_change > %s * interval '1 millisecond'"
+)
 
 _SETTINGS = (
     f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}",
@@ -39,11 +49,12 @@ _PARAMETERS: dict[str, Any] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
-    "application_name": "runlore",
+    "application_name": _APPLICATION,
 }
 
 # The pool logs lost connections, which an unconfigured program prints; the operation that meets one tells it.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
+_log = logging.getLogger(__name__)
 
 
 class Connection(psycopg.Connection[TupleRow]):
@@ -91,6 +102,14 @@ def make_pool(url: str) -> ConnectionPool[Connection]:
         num_workers=2,
         name="runlore",
     )
+
+
+def end_stuck(connection: Connection) -> None:
+    """End our sessions whose process has stopped in the middle of a round trip that has written already."""
+    ended = connection.execute(_END_STUCK, (_APPLICATION, IDLE_TIMEOUT_MS)).rowcount
+    connection.commit()
+    if ended:
+        _log.warning("%d connections were ended whose processes had stopped in the middle of a write", ended)
 
 
 def _configure(connection: psycopg.Connection[TupleRow]) -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from psycopg import IsolationLevel
+from psycopg.errors import LockNotAvailable
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from runlore.domain.errors import Unavailable
@@ -15,6 +16,7 @@ from runlore.storage.postgres.connections import (
     IDLE_READER_TIMEOUT_MS,
     Connection,
     connect,
+    end_stuck,
     make_pool,
 )
 from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
@@ -148,13 +150,17 @@ class PostgresStore:
         """A connection whose transaction is rolled back when nobody has committed it."""
         connection = self._taken()
         session = PostgresSession(connection, self._server, self._dialect)
+        kept_out = False
         try:
             connection.isolation_level = isolation
             connection.read_only = read_only
             yield connection, session
+        except Unavailable as error:
+            kept_out = isinstance(error.__cause__, LockNotAvailable)
+            raise
         finally:
             session.end()
-            self._give_back(connection)
+            self._give_back(connection, kept_out=kept_out)
 
     def _taken(self) -> Connection:
         self._check_open()
@@ -165,9 +171,11 @@ class PostgresStore:
         except DRIVER_ERRORS as error:
             raise self._server.translated(error) from error
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: Connection, *, kept_out: bool) -> None:
         try:
             connection.rollback()
+            if kept_out:
+                end_stuck(connection)
             connection.note_use()
         except DRIVER_ERRORS:
             # A lost connection has no transaction left; the pool replaces it.
