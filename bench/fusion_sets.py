@@ -18,18 +18,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
-from bench.ranking_quality import NOW, locomo
+from bench.ranking_quality import NOW, by_words, locomo
 from bench.skill_queries import Asked, RealSkill, asked_of, real_skills
 from runlore.domain.fusion import Similarities, WordHit
 from runlore.domain.ranking import RankFilter
-from runlore.domain.record import Kind, Layer, Record, RecordId, State
-from runlore.domain.scope import WORKSPACE
 from runlore.domain.skill import SkillId
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import Embedder
-from runlore.recall import RankingIndex
 from runlore.recall.dense import DenseVectors
 from runlore.recall.skills import SkillIndex
 
@@ -119,7 +115,7 @@ def matched_sets(embedder: Embedder) -> dict[str, list[Case]]:
 def cases(corpora: Iterable[Corpus], embedder: Embedder) -> Iterator[Case]:
     """Ask both sides every question."""
     for corpus in corpora:
-        words = _by_words(corpus.texts)
+        words = by_words(corpus.texts)
         vectors = by_vectors(corpus.texts, embedder)
         asked = embedder.embed([question for question, _, _ in corpus.questions], timeout_s=EMBEDDING_S)
         for (question, half, answers), vector in zip(corpus.questions, asked, strict=True):
@@ -140,24 +136,6 @@ def by_vectors(texts: Sequence[str], embedder: Embedder) -> DenseVectors:
     index = DenseVectors(embedder.identity)
     made = embedder.embed(texts, timeout_s=EMBEDDING_S)
     index.put(Embedded(key=str(number), mark="", vector=vector) for number, vector in enumerate(made))
-    return index
-
-
-def _by_words(texts: Sequence[str]) -> RankingIndex:
-    index = RankingIndex()
-    index.apply(
-        Record(
-            record_id=RecordId(f"{number}"),
-            layer=Layer.SEMANTIC,
-            kind=Kind.FACT,
-            state=State.ACTIVE,
-            scope=WORKSPACE,
-            summary=text,
-            created_by="bench",
-            created_at=NOW + timedelta(minutes=number),
-        )
-        for number, text in enumerate(texts)
-    )
     return index
 
 

@@ -173,7 +173,8 @@ class _Postings:
         return sorted(scores, key=lambda number: (-round(scores[number], 9), -number))[:HITS]
 
 
-def _runlore(turns: Sequence[Turn]) -> Ranker:
+def by_words(texts: Iterable[str]) -> RankingIndex:
+    """The texts in Runlore's index, by their numbers."""
     index = RankingIndex()
     index.apply(
         Record(
@@ -182,12 +183,17 @@ def _runlore(turns: Sequence[Turn]) -> Ranker:
             kind=Kind.FACT,
             state=State.ACTIVE,
             scope=WORKSPACE,
-            summary=turn.text,
+            summary=text,
             created_by="bench",
             created_at=NOW + timedelta(minutes=number),
         )
-        for number, turn in enumerate(turns)
+        for number, text in enumerate(texts)
     )
+    return index
+
+
+def _runlore(turns: Sequence[Turn]) -> Ranker:
+    index = by_words(turn.text for turn in turns)
     where = RankFilter(now=NOW)
     return lambda question: [
         int(hit.record_id) for hit in index.search(question, where=where, limit=HITS).hits
