@@ -1,5 +1,7 @@
 """A certificate for this machine, made anew for every run of the tests, with its key and its authority."""
 
+import atexit
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ def loopback_certificate() -> Path:
     authority = trustme.CA()
     issued = authority.issue_cert("localhost", "127.0.0.1")
     folder = Path(tempfile.mkdtemp(prefix="runlore-certificate-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "loopback.pem"
     path.write_bytes(issued.private_key_and_cert_chain_pem.bytes() + authority.cert_pem.bytes())
     return path
