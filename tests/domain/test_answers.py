@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from runlore.daemon import answers
 from runlore.domain import audit, errors
 from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.approval import Approval
 from runlore.domain.audit import RecordEvent
 from runlore.domain.job import Job
 from runlore.domain.policy import PolicyRevision
 from runlore.domain.projection import Projection, Receipt
 from runlore.domain.record import JsonValue, Record, Transition
+from runlore.domain.rollout import PromotedSkill
 from runlore.domain.run import Artifact
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.session import Persona, Session, SessionId
@@ -100,6 +102,12 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     tuple[Curation, ...]: (answers.curations_to_plain, answers.curations_from_plain),
     ops.CurateAnswer: (answers.curated_to_plain, answers.curated_from_plain),
     ops.SkillLog: (answers.skill_log_to_plain, answers.skill_log_from_plain),
+    PromotedSkill: (answers.promoted_to_plain, answers.promoted_from_plain),
+    ops.PromotedPage: (answers.promoted_page_to_plain, answers.promoted_page_from_plain),
+    ops.PromotedHistory: (answers.promoted_history_to_plain, answers.promoted_history_from_plain),
+    Approval: (answers.approval_to_plain, answers.approval_from_plain),
+    ops.ApprovalPage: (answers.approvals_to_plain, answers.approvals_from_plain),
+    ops.RunEvent: (answers.run_event_to_plain, answers.run_event_from_plain),
     dict[str, Position]: (answers.positions_to_plain, answers.positions_from_plain),
     ops.ExportAnswer: (answers.export_to_plain, answers.export_from_plain),
     ops.ImportAnswer: (answers.import_to_plain, answers.import_from_plain),
@@ -115,7 +123,9 @@ def operations() -> Iterable[tuple[str, Any]]:
     """The name of every operation, and the type that it answers."""
     for name, method in inspect.getmembers(ops.Operations, inspect.isfunction):
         if not name.startswith("_"):
-            yield name, typing.get_type_hints(method)["return"]
+            told = typing.get_type_hints(method)["return"]
+            # A stream is told one by one.
+            yield name, typing.get_args(told)[0] if typing.get_origin(told) is Iterator else told
 
 
 @pytest.mark.req("SUR-1")

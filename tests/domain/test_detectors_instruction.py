@@ -262,6 +262,7 @@ def test_a_name_is_valid_or_empty(behind: str) -> None:
     "piece", ["save this ", "save this as ", "as a ", '"save this" ', "a ", "remember this\n", "` "]
 )
 def test_a_hostile_message_costs_little_time(piece: str) -> None:
-    began = time.perf_counter()
+    # What is quadratic takes minutes.
+    began = time.process_time()
     asked(piece * (100_000 // len(piece)), ok("make a"))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 20

@@ -18,6 +18,7 @@ from runlore.domain.extraction import (
     confidence_of,
     document,
 )
+from runlore.domain.json_schema import breach
 from runlore.domain.labels import Labelled
 from runlore.domain.projection import SectionName
 from runlore.domain.record import Kind
@@ -26,7 +27,6 @@ from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.run_memory import RunMemory, RunText, remembered
 from runlore.domain.session import SessionId
 from runlore.domain.subject import semantic_key
-from runlore.models.schema import breach
 
 pytestmark = pytest.mark.req("CAP-4")
 

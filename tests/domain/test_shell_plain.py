@@ -1,7 +1,7 @@
 """Plain scripts are read without the grammar, and read the same as with it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.shell import ShellCommand, script_of
@@ -48,6 +48,7 @@ def told(commands: tuple[ShellCommand, ...]) -> list[tuple[object, ...]]:
 
 @settings(max_examples=200)
 @given(scripts())
+@example("go && go ==")
 def test_a_plain_script_is_read_as_the_grammar_reads_it(text: str) -> None:
     assert told(script_of(text).commands) == told(by_grammar(text))
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.json_schema import breach
 from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, Unfit, document, enhanced
 from runlore.domain.suggesting.known_commands import segments
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.models.schema import breach
 from tests.domain.guard_samples import github_token
 from tests.domain.suggested import BODY, SUGGESTION, better, better_body
 from tests.domain.suggesting_matches import failed, match, steps

@@ -14,7 +14,7 @@ from runlore.domain.storable import is_storable
 TokenId = NewType("TokenId", str)
 
 # Names that Runlore itself acts under: a token that took one would pass for it in the history.
-_RESERVED = frozenset({"operator", "daemon", "default"})
+_RESERVED = frozenset({"operator", "daemon", "default", "runlore"})
 _RESERVED_PREFIX = "operator-"
 
 

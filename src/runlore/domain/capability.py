@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import JsonValue
+from runlore.domain.wildcards import matches
 
 PATTERNS_MAX = 500
 
@@ -95,26 +96,9 @@ _FIELDS = ("allow_tools", "deny_tools", "allow_skills", "deny_skills")
 
 
 def _allows(name: str, allow: Patterns | None, deny: Patterns | None) -> bool:
-    if any(_matches(pattern, name) for pattern in deny or ()):
+    if any(matches(pattern, name) for pattern in deny or ()):
         return False
-    return allow is None or any(_matches(pattern, name) for pattern in allow)
-
-
-def _matches(pattern: str, name: str) -> bool:
-    """The fixed pieces between the stars, each at its first place behind the one before: no retries."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == name
-    *middle, last = rest
-    if not name.startswith(first):
-        return False
-    position = len(first)
-    for piece in middle:
-        found = name.find(piece, position)
-        if found < 0:
-            return False
-        position = found + len(piece)
-    return len(name) - len(last) >= position and name.endswith(last)
+    return allow is None or any(matches(pattern, name) for pattern in allow)
 
 
 def _common(lists: list[Patterns | None]) -> Patterns | None:
@@ -127,7 +111,7 @@ def _common(lists: list[Patterns | None]) -> Patterns | None:
 
 
 def _covers(patterns: Patterns, pattern: str) -> bool:
-    return any(_matches(wider, pattern) for wider in patterns)
+    return any(matches(wider, pattern) for wider in patterns)
 
 
 def _united(lists: list[Patterns | None]) -> Patterns | None:

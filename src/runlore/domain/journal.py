@@ -6,7 +6,7 @@ the store gives it its number.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -17,6 +17,8 @@ from runlore.domain.session import SessionId
 
 # What Runlore derives for a prompt. Callers cannot bring these: they are removed on entry.
 DERIVED_KEYS = frozenset({"learned_context", "recovered_memory", "visible_skills"})
+# What Runlore notes of a message of its own agent.
+_CONTINUES = "continues"
 
 
 class EventType(StrEnum):
@@ -62,6 +64,16 @@ def text_of(body: Mapping[str, object]) -> str:
     """The text of an input or an assistant message; empty where it was forgotten."""
     text = body.get("text", "")
     return text if isinstance(text, str) else ""
+
+
+def continuing(message: Entry) -> Entry:
+    """The same message, as one that goes on where the agent's message before it was cut."""
+    return replace(message, body={**message.body, _CONTINUES: True})
+
+
+def is_continuing(body: Mapping[str, object]) -> bool:
+    """Whether a message goes on where the one before it was cut."""
+    return body.get(_CONTINUES) is True
 
 
 def is_repeat(stored: Sequence[JournalEvent], run_id: RunId, entries: Sequence[Entry]) -> bool:

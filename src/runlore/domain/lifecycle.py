@@ -13,15 +13,17 @@ MoveT = TypeVar("MoveT", bound=StrEnum)
 
 @dataclass(frozen=True)
 class Lifecycle(Generic[StateT, MoveT]):
-    """A thing's legal moves. Every pair that is not in the table is a typed conflict."""
+    """A thing's legal moves. Every pair that is not in the table is a typed conflict, whose code begins with
+    the thing's last word, or with a `prefix` of its own."""
 
     thing: str
     table: Mapping[tuple[StateT, MoveT], StateT]
+    prefix: str = ""
 
     @property
     def code(self) -> str:
         """The code of the conflict that an illegal move is."""
-        return f"{self.thing.rsplit(' ', maxsplit=1)[-1]}.move"
+        return f"{self.prefix or self.thing.rsplit(' ', maxsplit=1)[-1]}.move"
 
     def allows(self, state: StateT, move: MoveT) -> bool:
         """Whether the table has this move."""

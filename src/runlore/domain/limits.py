@@ -83,6 +83,15 @@ MODEL_QUESTION_BYTES_MAX = 1024**2
 MODEL_ANSWER_BYTES_MAX = 1024**2
 MODEL_OUTPUT_TOKENS_MAX = 8_192
 MODEL_RETRY_AFTER_S_MAX = 86_400
+# A turn of a conversation: all that is sent, the stream as it comes, and what is in it.
+CHAT_REQUEST_BYTES_MAX = 16 * 1024**2
+CHAT_STREAM_BYTES_MAX = 16 * 1024**2
+CHAT_TEXT_BYTES_MAX = 1024**2
+CHAT_ARGUMENTS_BYTES_MAX = 1024**2
+CHAT_ARGUMENTS_DEPTH_MAX = 32
+CHAT_CALLS_MAX = 64
+CHAT_CALL_ID_CHARS_MAX = 64
+CHAT_TOOL_NAME_CHARS_MAX = 64
 # More than any answer can honestly have taken; what a server claims beyond it is not believed.
 MODEL_USAGE_TOKENS_MAX = 100_000_000
 
@@ -156,3 +165,60 @@ SUGGESTION_VARIANTS_MAX = 400
 PARAMETERS_MAX = 20
 PARAMETER_EXAMPLES_MAX = 5
 PARAMETER_EXAMPLE_CHARS_MAX = 120
+
+# Runlore's own agent: calls of one turn, the same call over and over, answers that were cut in a row.
+AGENT_CALLS_PER_TURN_MAX = 32
+AGENT_REPEATS_REMARKED = 5
+AGENT_REPEATS_MAX = 8
+AGENT_CUTS_MAX = 4
+# Waits for a model that fails for a moment: how often in the midst of a task, how often where little would be
+# lost or another model can go on, the first of them (each is three times the one before), and the longest.
+AGENT_WAITS_PER_TURN_MAX = 5
+AGENT_WAITS_AT_FIRST_MAX = 2
+AGENT_FIRST_WAIT_S = 2.0
+AGENT_WAIT_S_MAX = 60.0
+# What is kept of a text when the conversation has grown too long for its model.
+AGENT_OUTPUT_KEPT_CHARS = 800
+AGENT_COMMAND_CHARS_MAX = 32_000
+AGENT_FILE_CHARS_MAX = 1_000_000
+AGENT_QUESTION_CHARS_MAX = 4_000
+AGENT_ANSWER_CHARS_MAX = 20_000
+# How many runs one process works at once, and what each is told of its session's earlier inputs.
+AGENT_RUNS_AT_ONCE_MAX = 8
+AGENT_HISTORY_RUNS_MAX = 20
+AGENT_HISTORY_TOKENS_MAX = 16_000
+AGENT_HISTORY_TEXT_CHARS_MAX = 8_000
+# What of a call is shown to whoever decides on it.
+APPROVAL_TEXT_CHARS_MAX = 40_000
+# What is kept of a run while it goes on, for whoever follows it.
+LIVE_EVENTS_MAX = 5_000
+LIVE_CHARS_MAX = 1_000_000
+LIVE_ENDED_MAX = 16
+LIVE_OUTPUT_CHARS_MAX = 200_000
+# Settings of the agent, from the least to the most that can be set.
+AGENT_TURNS_MAX = 1_000
+AGENT_SECONDS_MAX = 86_400
+AGENT_OUTPUT_CHARS_MIN = 1_000
+AGENT_OUTPUT_CHARS_MAX = 200_000
+AGENT_FOLDERS_MAX = 64
+APPROVAL_PATTERNS_MAX = 500
+APPROVAL_PATTERN_CHARS_MAX = 500
+# A promoted skill: how much happens to one, whom a canary is shown to by name, and how it is run.
+PROMOTED_EVENTS_MAX = 300
+PROMOTED_SESSIONS_MAX = 200
+PROMOTED_TOOLS_MAX = 64
+PROMOTED_ARGUMENTS_CHARS_MAX = 4_096
+CHILD_DIFF_CHARS_MAX = 1_000_000
+MARKER_CHARS_MIN = 3
+MARKER_CHARS_MAX = 200
+# What an agent's tools read and write at once: a file, what is shown of it, and the names in a folder.
+WORKSPACE_FILE_BYTES_MAX = 4 * 1024**2
+WORKSPACE_READ_CHARS_MAX = 200_000
+WORKSPACE_NAMES_MAX = 2_000
+# The system takes no longer argument of a program.
+SHELL_COMMAND_BYTES_MAX = 100_000
+# What is copied for a child agent where the working folder is no repository.
+WORKTREE_COPY_FILES_MAX = 20_000
+WORKTREE_COPY_BYTES_MAX = 512 * 1024**2
+WORKTREE_CALL_ID_CHARS_MAX = 80
+WORKTREE_SETUP_S_MAX = 120.0

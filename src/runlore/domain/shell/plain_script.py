@@ -76,8 +76,8 @@ class _Reading:
             if word:
                 if self._redirects or (not words and not _begins_command(word)):
                     return False
-                # The grammar loses a lone dash in some places.
-                if word == "-":
+                # The grammar loses a lone dash, and signs of equality alone, in some places.
+                if word == "-" or not word.strip("="):
                     return False
                 if not words:
                     start = found.start(3)

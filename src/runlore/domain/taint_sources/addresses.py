@@ -13,8 +13,8 @@ SOURCE_CHARS_MAX = 300
 SEARCHED_CHARS_MAX = 65_536
 
 _ADDRESS = re.compile(
-    r"\b(?:https?|ftps?|sftp|ssh|git|wss?|s3|gs|rsync|ipfs|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|rediss?|amqps?)"
-    r"://[^\s\"'`<>|;]+",
+    r"\b(?:https?|ftps?|sftp|ssh|git|wss?|s3|gs|rsync|ipfs|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|rediss?|amqps?"
+    r"|runlore)://[^\s\"'`<>|;]+",
     re.IGNORECASE,
 )
 _HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?P<host>\[[^\]]*\]|[^/?#:@\\]*)", re.IGNORECASE)

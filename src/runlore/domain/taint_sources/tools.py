@@ -165,6 +165,7 @@ OWN_TOOLS: Sequence[ToolRow] = (
         "Runlore, Hermes",
         "tells what was reviewed before",
     ),
+    _own("propose_learning scratch", "Runlore", "keeps what the agent itself says"),
 )
 
 SHELL_TOOLS: Sequence[ToolRow] = (
