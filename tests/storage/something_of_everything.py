@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runlore.domain.access import AccessToken, Role, TokenId
+from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Request, Step, StepCommand
 from runlore.domain.job import Job, JobId, JobKind
@@ -11,6 +12,7 @@ from runlore.domain.journal import Entry, EventType
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.projection import Budget, Receipt, ReceiptEntry, ReceiptSection, SectionName
 from runlore.domain.record import Move, PolicyDecision, PublishTier, Record, RecordId, Source
+from runlore.domain.rollout import Definition, Execution, ExecutionKind, PromotedSkill, RolloutStatus
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, pointer_to
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
@@ -224,6 +226,7 @@ def _fill_runs(tx: Transaction, runs: int) -> None:
         tx.mined_runs.put(mined(number))
         tx.suggestions.insert(suggestion(number))
         _fill_skills(tx, number)
+        _fill_rollouts(tx, number)
         tx.runs.put_artifact(
             Artifact(
                 artifact_id=ArtifactId(f"art_{number}"),
@@ -293,6 +296,46 @@ def _fill_skills(tx: Transaction, number: int) -> None:
         )
     )
     tx.curations.mark_undone(CurationId(f"cur_{number}"), actor="ada", at=START)
+
+
+def _fill_rollouts(tx: Transaction, number: int) -> None:
+    """A promoted skill that was changed once, a run that executed it, and a request that waits."""
+    first = promoted(number)
+    tx.promotions.put(first, expected_revision=None)
+    tx.promotions.put(replace(first, revoked_reason="no", revision=2), expected_revision=1)
+    ran = Execution(
+        run_id=run(number).run_id,
+        skill_name=first.name,
+        fingerprint=first.fingerprint,
+        kind=ExecutionKind.USE,
+        at=START,
+        session_id=SESSION,
+        calling_run_id=run(number).run_id,
+    )
+    tx.promotions.add_execution(ran)
+    tx.approvals.insert(
+        Approval(
+            approval_id=ApprovalId(f"apr_{number}"),
+            run_id=run(number).run_id,
+            session_id=SESSION,
+            kind=ApprovalKind.CALL,
+            tool="shell",
+            arguments={"command": ODD_TEXT},
+            created_at=START,
+        )
+    )
+
+
+def promoted(number: int = 1) -> PromotedSkill:
+    """A promoted skill."""
+    return PromotedSkill(
+        definition=Definition(name=f"promoted-{number}", description=ODD_TEXT, instructions=ODD_TEXT),
+        status=RolloutStatus.DRAFT,
+        fingerprint=f"fingerprint {number}",
+        source_record_id=RecordId("rec_first"),
+        created_at=START,
+        updated_at=START,
+    )
 
 
 def _receipt(number: int) -> Receipt:

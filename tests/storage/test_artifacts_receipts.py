@@ -13,7 +13,7 @@ from runlore.domain.excerpt import excerpt
 from runlore.domain.journal import Entry, EventType
 from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
 from runlore.domain.record import JsonValue
-from runlore.domain.run import Artifact, ArtifactId, RunId, RunStatus
+from runlore.domain.run import Artifact, ArtifactId, ProcessId, RunId, RunStatus
 from runlore.ports.store import Store, Transaction
 from tests.fakes import START
 from tests.storage.places import Place
@@ -36,7 +36,8 @@ many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_sco
 ONE = session("one")
 _numbers = count()
 OPEN = run(ONE, "雨")
-RUNS = (*(run(ONE, name, status=RunStatus.COMPLETED) for name in ("run_1", "run ?'2")), OPEN)
+OURS = replace(run(ONE, "run ?'2", status=RunStatus.COMPLETED), executor=ProcessId("p"))
+RUNS = (run(ONE, "run_1", status=RunStatus.COMPLETED), OURS, replace(OPEN, executor=ProcessId("p")))
 
 
 @pytest.fixture
@@ -84,6 +85,10 @@ def test_any_artifacts_are_told_again_whole_by_name_and_by_size(held: Store) -> 
             assert list(snapshot.runs.artifact_sizes()) == of_ended
             assert snapshot.runs.artifact_bytes() == sum(size for *_, size in sizes)
             assert [snapshot.runs.get_artifact(found) for found in kept] == list(kept.values())
+            own = {each.run_id for each in RUNS if each.executor is not None}
+            for since in (new.created_at, START):
+                later = {found.run_id for found in oldest if found.created_at >= since}
+                assert snapshot.runs.own_with_artifacts(since) == tuple(sorted(later & own))
 
     holds()
 

@@ -9,6 +9,7 @@ import pytest
 from runlore.domain.audit import erased, forgotten
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import RecordId
+from runlore.domain.rolling_out import blanked
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.skill import SkillId
 from runlore.domain.suggestion import SuggestionId
@@ -31,6 +32,7 @@ from tests.storage.something_of_everything import SESSION, fill
 pytestmark = pytest.mark.req("OPS-2")
 
 LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
+PROMOTED_NUMBERS = ("created_at_ms", "updated_at_ms", "revision")
 USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
 NUMBERS = ("_ms", "revision", "number", "bytes", "is_untrusted", "score", *USAGE)
 # What is changed: the table, one row of it, its columns, and how the thing is called.
@@ -82,6 +84,23 @@ ROWS = (
     ("curations", "curation_id = 'cur_1'", ("curation_id", "text_revision"), "cur_1"),
     ("curation_skills", "curation_id = 'cur_1'", ("skill_id", "curation_id"), "cur_1"),
     ("transcript_positions", "1 = 1", ("source", "text_revision"), "digest"),
+    ("texts", "owner = 'promoted:promoted-1' AND revision = 1", owned_texts.COLUMNS, "promoted-1"),
+    ("texts", "owner = 'promoted:promoted-1' AND revision = 2", owned_texts.COLUMNS, "promoted-1"),
+    ("texts", "owner = 'approval:apr_1'", owned_texts.COLUMNS, "apr_1"),
+    (
+        "promoted_skills",
+        "name = 'promoted-1'",
+        ("name", "status", "fingerprint", "source_record_id", *PROMOTED_NUMBERS, "text_revision"),
+        "promoted-1",
+    ),
+    (
+        "promoted_history",
+        "name = 'promoted-1' AND number = 2",
+        ("name", "number", "status", "revision", "text_revision"),
+        "promoted-1",
+    ),
+    ("skill_executions", "run_id = 'run_1'", ("skill_name", "kind"), "promoted-1"),
+    ("approvals", "approval_id = 'apr_1'", ("approval_id", "kind", "state", "text_revision"), "apr_1"),
     ("personas", "1 = 1", ("body",), "ada"),
     ("policies", "1 = 1", ("name", "body"), "retention"),
     ("tokens", "1 = 1", ("role", "scopes"), "tok_1"),
@@ -133,6 +152,12 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
         tx.suggestions.delete([SuggestionId("sug_1")])
         tx.skills.delete([SkillId("skl_1")])
         tx.suggestions.forget_runs([RunId("run_1")])
+        promoted = tx.promotions.find("promoted-1")
+        assert promoted is not None
+        history = [(number, blanked(each)) for number, each in tx.promotions.history("promoted-1")]
+        tx.promotions.rewrite(blanked(promoted), history)
+        tx.promotions.delete_executions([RunId("run_1")])
+        tx.approvals.delete([RunId("run_1")])
         tx.transcript_positions.delete_of_sessions([SESSION])
         session = tx.sessions.get(SESSION)
         gone = replace(session, title="", forgotten_at=START, revision=session.revision + 1)
@@ -195,6 +220,12 @@ def test_any_changed_column_is_found_and_its_owner_is_named(
         ("skill_numbers", "1 = 1", "line 1 of the log"),
         ("curations", "curation_id = 'cur_2'", "cur_2"),
         ("curation_skills", "curation_id = 'cur_2'", "cur_2"),
+        ("texts", "owner = 'promoted:promoted-2' AND revision = 1", "promoted-2"),
+        ("texts", "owner = 'promoted:promoted-2' AND revision = 2", "promoted-2"),
+        ("texts", "owner = 'approval:apr_2'", "apr_2"),
+        ("promoted_skills", "name = 'promoted-2'", "promoted-2"),
+        ("promoted_history", "name = 'promoted-2' AND number = 1", "promoted-2"),
+        ("promoted_history", "name = 'promoted-2' AND number = 2", "promoted-2"),
     ],
 )
 def test_a_missing_row_is_found(place: Place, table: str, where: str, name: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid, NotFound
-from runlore.domain.journal import Entry, EventType, JournalEvent
+from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
@@ -164,7 +164,9 @@ def test_each_run_tells_its_input_and_its_latest_text(held: Store) -> None:
     append(held, session_id, second.run_id, said("do two", EventType.INPUT))
     append(held, session_id, empty.run_id, Entry(type=EventType.INPUT, body={}))
     replies = [said(f"step {number}") for number in range(30)]
-    append(held, session_id, second.run_id, *replies, *([said("")] * 20), said("a tool", EventType.TOOL_CALL))
+    parts = [continuing(said(f", {number}")) for number in range(30, 45)]
+    append(held, session_id, second.run_id, *replies, *parts)
+    append(held, session_id, second.run_id, *([said("")] * 20), said("a tool", EventType.TOOL_CALL))
 
     with held.snapshot() as snapshot:
         asked = [RunId(f"run_{number}") for number in (1, 2, 3, 4, 5, 1)]
@@ -174,7 +176,7 @@ def test_each_run_tells_its_input_and_its_latest_text(held: Store) -> None:
             empty.run_id: "",
         }
         texts = [snapshot.journal.latest_text(run_id) for run_id in asked[:4]]
-    assert texts == ["did one", "step 29", "", ""]
+    assert texts == ["did one", ", ".join(["step 29", *map(str, range(30, 45))]), "", ""]
 
 
 @pytest.mark.req("RUN-4")

@@ -1,5 +1,6 @@
 """The schema: made once, brought forward step by step, and never guessed at."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,8 +17,11 @@ from runlore.storage.postgres.prepare import PostgresTarget
 from runlore.storage.sqlite.prepare import SqliteTarget
 from tests.builders import fact, proposed
 from tests.storage.places import Place, PostgresPlace, SqlitePlace, stored, write
+from tests.storage.promoted_values import asked, executed, kept_promoted
 
 PRESENT = len(known())
+# The migration that brought promoted skills.
+AGENT = 4
 NEXT = Migration(number=PRESENT + 1, name="later", sql="CREATE TABLE later (text TEXT NOT NULL);")
 BROKEN = Migration(
     number=PRESENT + 1, name="broken", sql="CREATE TABLE later (text TEXT); INSERT INTO nowhere VALUES (1);"
@@ -92,6 +96,35 @@ def test_what_is_missing_is_applied_and_the_records_stay(place: Place, target: T
     with pytest.raises(RunloreError) as caught:
         place.open()
     assert caught.value.code == "store.newer-schema"
+
+
+@pytest.mark.req("OPS-4", "ROL-10")
+def test_a_database_from_before_promoted_skills_gets_their_tables_and_keeps_its_rows(place: Place) -> None:
+    store = place.open()
+    write(store, proposed(fact()))
+    records = stored(store)
+    place.close()
+    _undo(place, [each for each in known() if each.number >= AGENT])
+
+    store = place.open()
+
+    assert stored(store) == records
+    with store.transaction() as tx:
+        tx.promotions.put(kept_promoted(), expected_revision=None)
+        tx.promotions.add_execution(executed())
+        tx.approvals.insert(asked())
+    assert store.problems() == ()
+    assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT,)]
+
+
+def _undo(place: Place, migrations: list[Migration]) -> None:
+    """Take away what migrations made: the database as the version before them left it."""
+    for migration in reversed(migrations):
+        made = re.findall(r"^CREATE TABLE (\w+)", migration.sql, re.MULTILINE)
+        assert made
+        for table in reversed(made):
+            place.sql(f"DROP TABLE {table}")
+        place.sql(f"DELETE FROM migrations WHERE number = {migration.number}")
 
 
 @pytest.mark.req("OPS-4")

@@ -9,6 +9,8 @@ import pytest
 
 from runlore.domain.journal import EventType
 from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.record import RecordId
+from runlore.domain.rolling_out import blanked
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import Session
@@ -18,6 +20,8 @@ from runlore.ports.store import Store, Transaction
 from tests.storage.kept_skills import curated, documented, kept
 from tests.storage.kept_skills import told as spoken
 from tests.storage.places import PostgresPlace, SqlitePlace
+from tests.storage.promoted_values import asked, executed, kept_promoted
+from tests.storage.promoted_values import told as spelled
 from tests.storage.run_values import BUDGET, artifact, at, changed, keep, run, said, session
 from tests.storage.skill_values import mined_of, moved, stored, suggested
 
@@ -88,6 +92,7 @@ def _learn(tx: Transaction, told: Told, text: str) -> None:
         again = moved(known[0], suggestion=skill)
         tx.suggestions.update(again, expected_revision=known[0].revision)
     _make_skill(tx, told, text)
+    _promote(tx, told, text)
     position = Position(line=len(text), fingerprint=told.word, carried={"folder": text})
     tx.transcript_positions.put(
         f"source {told.number}", position, at(1), session_ids=[told.session.session_id]
@@ -106,12 +111,29 @@ def _make_skill(tx: Transaction, told: Told, text: str) -> None:
     tx.skills.log(spoken(told.number, name=document.name, reason=text))
 
 
+def _promote(tx: Transaction, told: Told, text: str) -> None:
+    name, source = f"promoted-{told.number}", RecordId(f"rec_{told.number}")
+    known = tx.promotions.find(name)
+    definition = spelled(name, instructions=text, description=told.word)
+    made = kept_promoted(name, definition=definition, source_record_id=source)
+    again = made if known is None else replace(made, revision=known.revision + 1)
+    tx.promotions.put(again, expected_revision=None if known is None else known.revision)
+    tx.promotions.add_execution(executed(run_id=told.run.run_id, skill_name=name))
+    number = told.number * 10 + (0 if known is None else known.revision)
+    tx.approvals.insert(asked(number, run_id=told.run.run_id, question=text, arguments={text: told.word}))
+
+
 def _forget(store: Store, told: Told) -> None:
     with store.transaction() as tx:
         tx.journal.erase_session(told.session.session_id)
         tx.runs.delete_artifacts(tx.runs.artifact_names(told.run.run_id))
         tx.runs.delete_receipts([told.run.run_id])
         tx.captures.delete([told.run.run_id])
+        tx.approvals.delete([told.run.run_id])
+        tx.promotions.delete_executions([told.run.run_id])
+        for promoted in tx.promotions.of_source(RecordId(f"rec_{told.number}")):
+            history = [(number, blanked(each)) for number, each in tx.promotions.history(promoted.name)]
+            tx.promotions.rewrite(blanked(promoted), history)
         tx.mined_runs.delete([told.run.run_id])
         seen = tx.suggestions.of_runs([told.run.run_id])
         learned = tx.skills.of_suggestions([each.suggestion_id for each in seen])
@@ -194,6 +216,10 @@ def test_on_postgres_no_row_holds_the_text_any_more(postgres_place: PostgresPlac
         "skill_suggestions",
         "skill_events",
         "curations",
+        "promoted_skills",
+        "promoted_history",
+        "skill_executions",
+        "approvals",
         "transcript_positions",
         "transcript_sessions",
         "session_parents",

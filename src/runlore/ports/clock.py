@@ -1,4 +1,4 @@
-"""What time it is."""
+"""What time it is, and how much of it has passed."""
 
 from datetime import datetime
 from typing import Protocol
@@ -9,4 +9,8 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The present moment."""
+        ...
+
+    def elapsed_s(self) -> float:
+        """The seconds since some moment, for limits: whoever sets the machine's clock does not move it."""
         ...

@@ -4,8 +4,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from runlore.domain.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import MinedRun
+from runlore.domain.record import RecordId
+from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState, SkillUse, UseOutcome
@@ -235,4 +238,97 @@ class Curations(Protocol):
 
     def forget(self, skill_ids: Sequence[SkillId]) -> None:
         """Take what is kept of forgotten skills out of every curation: that part cannot be undone then."""
+        ...
+
+
+class Promotions(Protocol):
+    """Promoted procedures, how they stood, and the runs that executed them."""
+
+    def find(self, name: str) -> PromotedSkill | None:
+        """The promoted skill of a name."""
+        ...
+
+    def names(self) -> frozenset[str]:
+        """The names that promoted skills have, whatever their status: nothing else may take one."""
+        ...
+
+    def stamp(self) -> int:
+        """A number that is another one after any change to any of them."""
+        ...
+
+    def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
+        """Those that were promoted from a learning, by name."""
+        ...
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        statuses: frozenset[RolloutStatus] | None = None,
+        source_record_id: RecordId | None = None,
+    ) -> tuple[PromotedSkill, ...]:
+        """By name, after one; all of them unless narrowed."""
+        ...
+
+    def put(self, skill: PromotedSkill, *, expected_revision: int | None) -> None:
+        """Write it, and its snapshot; None where it is new. Conflict where another revision stands there."""
+        ...
+
+    def history(
+        self, name: str, *, after: int = 0, limit: int | None = None
+    ) -> tuple[tuple[int, PromotedSkill], ...]:
+        """Every snapshot with its number, oldest first; or so many after one."""
+        ...
+
+    def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
+        """The last snapshot that had a status, with its number."""
+        ...
+
+    def rewrite(self, skill: PromotedSkill, history: Sequence[tuple[int, PromotedSkill]]) -> None:
+        """Put a forgotten one's row and snapshots in place of what stands there."""
+        ...
+
+    def add_execution(self, execution: Execution) -> None:
+        """Keep that a run executed a skill; the same once more changes nothing."""
+        ...
+
+    def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
+        """Those of a skill whose run, or calling run, is this one, oldest first."""
+        ...
+
+    def delete_executions(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what is kept of forgotten runs."""
+        ...
+
+
+class Approvals(Protocol):
+    """What runs wait for a person to say."""
+
+    def get(self, approval_id: ApprovalId) -> Approval:
+        """One request; NotFound (`approval.not-found`)."""
+        ...
+
+    def insert(self, approval: Approval) -> None:
+        """A new request."""
+        ...
+
+    def update(self, approval: Approval, *, expected_revision: int) -> None:
+        """A decided one. Conflict where another revision stands there."""
+        ...
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: tuple[datetime, ApprovalId] | None = None,
+        states: frozenset[ApprovalState] | None = None,
+        run_id: RunId | None = None,
+        session_id: SessionId | None = None,
+    ) -> tuple[Approval, ...]:
+        """The oldest first (`created_at`, then id), after a place in that order."""
+        ...
+
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete those of forgotten runs."""
         ...

@@ -27,7 +27,15 @@ from runlore.domain.session import SessionId
 from runlore.domain.verdict import rule_of
 from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
 from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
-from runlore.ports.skill_store import Curations, MinedRuns, Skills, Suggestions, TranscriptPositions
+from runlore.ports.skill_store import (
+    Approvals,
+    Curations,
+    MinedRuns,
+    Promotions,
+    Skills,
+    Suggestions,
+    TranscriptPositions,
+)
 
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]
@@ -318,6 +326,16 @@ class Collections(Protocol):
     @property
     def curations(self) -> Curations:
         """What curation did."""
+        ...
+
+    @property
+    def promotions(self) -> Promotions:
+        """Promoted procedures, and the runs that executed them."""
+        ...
+
+    @property
+    def approvals(self) -> Approvals:
+        """What runs wait for a person to say."""
         ...
 
     @property

@@ -95,7 +95,8 @@ class MergeItem:
 class ForgetAnswer:
     """What was, or with `dry_run` would be, erased; and files that may still hold a copy.
 
-    A run takes its events, artifacts, memory and receipt along; a session all of its runs.
+    A run takes its events, artifacts, memory and receipt along; a session all of its runs. `requests` are
+    those that other runs have sent to a model since, and kept: it may stand in them.
     """
 
     records: tuple[Record, ...]
@@ -106,6 +107,7 @@ class ForgetAnswer:
     runs: tuple[RunId, ...] = ()
     events: int = 0
     artifacts: int = 0
+    requests: int = 0
 
 
 class ReviewOperations(Protocol):

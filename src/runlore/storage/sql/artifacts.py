@@ -82,6 +82,15 @@ def sizes(session: Session) -> Iterator[tuple[ArtifactId, datetime, int]]:
         yield ArtifactId(artifact_id), from_milliseconds(at_ms), size
 
 
+def own_runs(session: Session, since: datetime) -> tuple[RunId, ...]:
+    """The runs that a process of Runlore has worked, with an artifact from a moment on, by id."""
+    sql = (
+        "SELECT DISTINCT a.run_id FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
+        " WHERE a.at_ms >= ? AND r.executor IS NOT NULL ORDER BY a.run_id"
+    )
+    return tuple(RunId(row[0]) for row in session.rows(sql, (to_milliseconds(since),)))
+
+
 def total_bytes(session: Session) -> int:
     """The bytes of all artifacts."""
     return int(session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])

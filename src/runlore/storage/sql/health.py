@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeAlias
 
+from runlore.domain.approval import ApprovalId
 from runlore.domain.errors import RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.policy import PolicyName
@@ -17,10 +18,13 @@ from runlore.domain.skill import SkillId
 from runlore.domain.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionId
 from runlore.storage.sql import (
+    approvals,
     curations,
+    executions,
     journal_health,
     mined_runs,
     owned_texts,
+    promotions,
     record_health,
     skill_log,
     skill_uses,
@@ -58,6 +62,9 @@ _OWNERS = (
     ("skills", skills.OWNER, "skill_id"),
     ("skill_events", skill_log.OWNER, "number"),
     ("curations", curations.OWNER, "curation_id"),
+    ("promoted_skills", promotions.OWNER, "name"),
+    ("promoted_history", promotions.OWNER, "name"),
+    ("approvals", approvals.OWNER, "approval_id"),
     ("transcript_positions", transcript_positions.OWNER, "source"),
 )
 
@@ -133,6 +140,14 @@ def _skills(session: Session) -> Iterator[str]:
         yield f"suggestion {suggestion_id} was seen in run {run_id}, which is not there"
 
 
+def _rollouts(session: Session) -> Iterator[str]:
+    """Read every promoted skill once with its snapshots and executions, and what runs wait for."""
+    promoted, asked = promotions.SqlPromotions(session), approvals.SqlApprovals(session)
+    yield from _each(session, "promoted_skills", "name", promoted.check)
+    yield from _each(session, "skill_executions", "skill_name", lambda name: executions.check(session, name))
+    yield from _each(session, "approvals", "approval_id", lambda name: asked.get(ApprovalId(name)))
+
+
 def _each(session: Session, table: str, key: str, read: Callable[[str], object]) -> Iterator[str]:
     for row in session.stream(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key}"):
         try:
@@ -150,4 +165,5 @@ _CHECKS: tuple[Check, ...] = (
     _texts,
     _rows,
     _skills,
+    _rollouts,
 )

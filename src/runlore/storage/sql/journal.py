@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.journal import Entry, EventType, JournalEvent, text_of
+from runlore.domain.journal import Entry, EventType, JournalEvent, is_continuing, text_of
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
@@ -144,15 +144,18 @@ class SqlJournal:
         return found
 
     def latest_text(self, run_id: RunId) -> str:
-        """The text of a run's last assistant message that has one; empty where there is none."""
-        before = _LAST_NUMBER
+        """The text of a run's last assistant message that has one, with those that it continues; empty where
+        there is none."""
+        before, later = _LAST_NUMBER, ""
         while before and is_storable(run_id):
             events = [read(row) for row in self._session.rows(_REPLIES, (run_id, before, _REPLIES_AT_ONCE))]
             for event in events:
                 if text := text_of(event.body):
-                    return text
+                    later = text + later
+                    if not is_continuing(event.body):
+                        return later
             before = events[-1].number if events else 0
-        return ""
+        return later
 
     def has(self, run_id: RunId, kind: EventType) -> bool:
         """Whether there is an event of this type in a run."""

@@ -224,6 +224,10 @@ class SqlRuns:
         """The artifacts of runs that have ended, with their time and bytes, oldest first."""
         return artifacts.sizes(self._session)
 
+    def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
+        """The runs that Runlore has worked itself and that have artifacts from a moment on, by id."""
+        return artifacts.own_runs(self._session, since)
+
     def artifact_bytes(self) -> int:
         """The bytes of all artifacts."""
         return artifacts.total_bytes(self._session)

@@ -9,6 +9,7 @@ from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
 from runlore.storage.sql import answers, dump, erasure, writes
+from runlore.storage.sql.approvals import SqlApprovals
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
 from runlore.storage.sql.curations import SqlCurations
@@ -19,6 +20,7 @@ from runlore.storage.sql.model_use import SqlModelUse
 from runlore.storage.sql.pointers import SqlPointers
 from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.processes import SqlProcesses
+from runlore.storage.sql.promotions import SqlPromotions
 from runlore.storage.sql.records import SqlRecords
 from runlore.storage.sql.runs import SqlRuns
 from runlore.storage.sql.session import Session, writing
@@ -50,6 +52,8 @@ class _Collections:
         self.suggestions = SqlSuggestions(session)
         self.skills = SqlSkills(session)
         self.curations = SqlCurations(session)
+        self.promotions = SqlPromotions(session)
+        self.approvals = SqlApprovals(session)
         self.transcript_positions = SqlTranscriptPositions(session)
 
 

@@ -1,0 +1,202 @@
+"""What runs wait for a person to say, in SQL that both databases run. What is asked and answered may be words
+of the run: it stands among the texts that can be emptied."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.approval_plain import asked_to_plain
+from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.representation import as_object, as_text
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    Session,
+    SqlValue,
+    Statement,
+    chunks,
+    in_list,
+    writing,
+)
+
+OWNER = "approval"
+_COLUMNS = (
+    "approval_id",
+    "run_id",
+    "session_id",
+    "kind",
+    "state",
+    "created_at_ms",
+    "decided_at_ms",
+    "decided_by",
+    "revision",
+)
+_SELECTED = f"{', '.join(f'a.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_TEXT = owned_texts.joined(OWNER, "a", "approval_id")
+_OLDEST = "ORDER BY a.created_at_ms, a.approval_id"
+_INSERT = (
+    f"INSERT INTO approvals ({', '.join(_COLUMNS)}, text_revision)"
+    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
+)
+_LOCKED = "SELECT revision FROM approvals WHERE approval_id = ?"
+_UPDATE = (
+    f"UPDATE approvals SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
+    " WHERE approval_id = ?"
+)
+_OF_RUNS = "SELECT approval_id FROM approvals WHERE run_id IN ({ids}) ORDER BY approval_id"
+_DELETE = "DELETE FROM approvals WHERE approval_id = ?"
+
+
+class SqlApprovals:
+    """`ports.skill_store.Approvals` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, approval_id: ApprovalId) -> Approval:
+        """One request; NotFound when the id names nothing."""
+        sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
+        rows = self._session.rows(sql, (made_storable(approval_id),))
+        if not rows:
+            raise _not_found(approval_id)
+        return _read(rows[0])
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: tuple[datetime, ApprovalId] | None = None,
+        states: frozenset[ApprovalState] | None = None,
+        run_id: RunId | None = None,
+        session_id: SessionId | None = None,
+    ) -> tuple[Approval, ...]:
+        """The oldest first, after a place in that order."""
+        if limit <= 0 or states == frozenset():
+            return ()
+        asked = Condition()
+        if states is not None:
+            # Written out, since the members are ours and a partial index needs to see them.
+            wanted = ", ".join(f"'{state.value}'" for state in sorted(states))
+            asked = asked.also(f"state IN ({wanted})" if len(states) > 1 else f"state = {wanted}")
+        if run_id is not None:
+            asked = asked.also("run_id = ?", made_storable(run_id))
+        if session_id is not None:
+            asked = asked.also("session_id = ?", made_storable(session_id))
+        if after is not None:
+            created_at, approval_id = after
+            place = (to_milliseconds(created_at), made_storable(approval_id))
+            asked = asked.also("(created_at_ms, approval_id) > (?, ?)", *place)
+        found = f"SELECT * FROM approvals WHERE {asked.sql} ORDER BY created_at_ms, approval_id LIMIT ?"
+        sql = f"SELECT {_SELECTED} FROM ({found}) a {_TEXT} {_OLDEST}"
+        return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
+
+    @writing
+    def insert(self, approval: Approval) -> None:
+        """A new request; Conflict (`approval.exists`) when its id is taken."""
+        _check(approval)
+        self._session.make_room(freeing=False)
+        if self._session.run([Statement(sql=_INSERT, rows=[_values(approval)])]) != [1]:
+            raise Conflict(
+                f"there is a request {approval.approval_id} already",
+                code="approval.exists",
+                hint="look whether it is the one that was meant to be written",
+            )
+        self._write_text(approval)
+
+    @writing
+    def update(self, approval: Approval, *, expected_revision: int) -> None:
+        """A decided one. Conflict (`approval.moved`) where another revision stands there."""
+        _check(approval)
+        self._session.make_room(freeing=False)
+        locked = self._session.rows(_LOCKED + self._session.dialect.for_update, (approval.approval_id,))
+        if not locked:
+            raise _not_found(approval.approval_id)
+        if locked[0][0] != expected_revision:
+            raise Conflict(
+                f"request {approval.approval_id} has moved: revision {expected_revision} was expected,"
+                f" {locked[0][0]} was found",
+                code="approval.moved",
+                hint="read it again: somebody may have decided it",
+            )
+        self._write_text(approval)
+
+    @writing
+    def delete(self, run_ids: Sequence[RunId]) -> None:
+        """Delete those of forgotten runs, with what was asked and answered."""
+        self._session.make_room(freeing=True)
+        for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
+            found = self._session.rows(
+                _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
+            )
+            emptied = owned_texts.emptied(self._session, (_owner(row[0]) for row in found))
+            self._session.run([Statement(sql=_DELETE, rows=found), emptied])
+
+    def _write_text(self, approval: Approval) -> None:
+        """Write what is asked, and the row with its place. The id may have been another one's before."""
+        owner = _owner(approval.approval_id)
+        revision, statements = owned_texts.replaced(self._session, owner, asked_to_plain(approval))
+        approval_id, *values = _values(approval)
+        row: Parameters = (*values, revision, approval_id)
+        self._session.run([*statements, Statement(sql=_UPDATE, rows=[row])])
+
+
+def _not_found(approval_id: str) -> NotFound:
+    return NotFound(
+        f"there is no request {approval_id!r:.80}",
+        code="approval.not-found",
+        hint="`runlore approvals list` shows what runs wait for",
+    )
+
+
+def _owner(approval_id: str) -> str:
+    return f"{OWNER}:{approval_id}"
+
+
+def _check(approval: Approval) -> None:
+    columns.checked(approval.approval_id, approval.run_id, approval.session_id, approval.decided_by)
+
+
+def _values(approval: Approval) -> tuple[SqlValue, ...]:
+    return (
+        approval.approval_id,
+        approval.run_id,
+        approval.session_id,
+        approval.kind.value,
+        approval.state.value,
+        to_milliseconds(approval.created_at),
+        columns.milliseconds(approval.decided_at),
+        approval.decided_by,
+        approval.revision,
+    )
+
+
+def _read(row: Row) -> Approval:
+    approval_id, run_id, session_id, kind, state, created_at_ms, decided_at_ms, decided_by, revision = row[:9]
+    said = owned_texts.read(row)
+    try:
+        return Approval(
+            approval_id=ApprovalId(approval_id),
+            run_id=RunId(run_id),
+            session_id=SessionId(session_id),
+            kind=ApprovalKind(kind),
+            state=ApprovalState(state),
+            call_id=as_text(said["call_id"]),
+            tool=as_text(said["tool"]),
+            arguments=as_object(said["arguments"]),
+            why=as_text(said["why"]),
+            question=as_text(said["question"]),
+            answer=as_text(said["answer"]),
+            created_at=from_milliseconds(created_at_ms),
+            decided_at=columns.moment(decided_at_ms),
+            decided_by=decided_by,
+            revision=revision,
+        )
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"request {approval_id}") from error

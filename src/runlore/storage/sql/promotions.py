@@ -1,0 +1,279 @@
+"""Promoted procedures, how they stood after each change, and the runs that executed them, in SQL that both
+databases run.
+
+What one says stands among the texts that can be emptied. A snapshot is an earlier text of the same owner, and
+the last one is how it stands.
+"""
+
+from collections.abc import Sequence
+
+from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.record import RecordId
+from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
+from runlore.domain.rollout_plain import promoted_from_plain, promoted_to_plain
+from runlore.domain.run import RunId
+from runlore.domain.storable import made_storable
+from runlore.domain.timestamps import to_milliseconds
+from runlore.storage.sql import columns, executions, owned_texts
+from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.session import Parameters, Row, Session, SqlValue, Statement, in_list, writing
+
+OWNER = "promoted"
+_COLUMNS = (
+    "name",
+    "status",
+    "fingerprint",
+    "source_record_id",
+    "created_at_ms",
+    "updated_at_ms",
+    "revision",
+)
+_SELECTED = f"{', '.join(f'p.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {owned_texts.joined(OWNER, 'p', 'name')}"
+_SNAPSHOTS = (
+    f"SELECT h.name, h.number, h.status, h.revision, {owned_texts.SELECTED} FROM promoted_history h"
+    f" {owned_texts.joined(OWNER, 'h', 'name')} WHERE h.name = ?"
+)
+_HISTORY = f"{_SNAPSHOTS} AND h.number > ? ORDER BY h.number"
+_NEWEST = f"{_SNAPSHOTS} AND h.status = ? ORDER BY h.number DESC LIMIT 1"
+_INSERT = (
+    f"INSERT INTO promoted_skills ({', '.join(_COLUMNS)}, text_revision)"
+    f" VALUES ({in_list(_COLUMNS)}, 0) ON CONFLICT DO NOTHING"
+)
+_LOCKED = "SELECT revision FROM promoted_skills WHERE name = ?"
+_UPDATE = (
+    f"UPDATE promoted_skills SET {', '.join(f'{column} = ?' for column in _COLUMNS[1:])}, text_revision = ?"
+    " WHERE name = ?"
+)
+_ADD_SNAPSHOT = (
+    "INSERT INTO promoted_history (name, number, status, revision, text_revision) VALUES (?, ?, ?, ?, ?)"
+)
+_DELETE_SNAPSHOTS = "DELETE FROM promoted_history WHERE name = ?"
+_NUMBERS = "SELECT number FROM promoted_history WHERE name = ? ORDER BY number"
+_NEXT_NUMBER = "SELECT COALESCE(max(number), 0) + 1 FROM promoted_history WHERE name = ?"
+
+
+class SqlPromotions:
+    """`ports.skill_store.Promotions` on one database session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, name: str) -> PromotedSkill | None:
+        """The promoted skill of a name."""
+        rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (made_storable(name),))
+        return _read(rows[0]) if rows else None
+
+    def names(self) -> frozenset[str]:
+        """The names that promoted skills have, whatever their status."""
+        return frozenset(row[0] for row in self._session.rows("SELECT name FROM promoted_skills"))
+
+    def stamp(self) -> int:
+        """A number that is another one after any change: revisions only grow, and no row ever goes."""
+        [[revisions]] = self._session.rows("SELECT COALESCE(sum(revision), 0) FROM promoted_skills")
+        return int(revisions)
+
+    def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
+        """Those that were promoted from a learning, by name."""
+        sql = f"{_SELECT} WHERE p.source_record_id = ? ORDER BY p.name"
+        return tuple(map(_read, self._session.rows(sql, (made_storable(record_id),))))
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        statuses: frozenset[RolloutStatus] | None = None,
+        source_record_id: RecordId | None = None,
+    ) -> tuple[PromotedSkill, ...]:
+        """By name, after one; all of them unless narrowed."""
+        if limit <= 0 or statuses == frozenset():
+            return ()
+        asked = Condition()
+        if statuses is not None:
+            wanted = sorted(status.value for status in statuses)
+            asked = asked.also(f"p.status IN ({in_list(wanted)})", *wanted)
+        if source_record_id is not None:
+            asked = asked.also("p.source_record_id = ?", made_storable(source_record_id))
+        if after is not None:
+            asked = asked.also("p.name > ?", made_storable(after))
+        sql = f"{_SELECT} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
+        return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
+
+    def history(
+        self, name: str, *, after: int = 0, limit: int | None = None
+    ) -> tuple[tuple[int, PromotedSkill], ...]:
+        """Every snapshot with its number, oldest first; or so many after one."""
+        asked: Parameters = (made_storable(name), after)
+        if limit is None:
+            return tuple(map(_read_snapshot, self._session.rows(_HISTORY, asked)))
+        return tuple(map(_read_snapshot, self._session.rows(f"{_HISTORY} LIMIT ?", (*asked, limit))))
+
+    def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
+        """The last snapshot that had a status, with its number."""
+        rows = self._session.rows(_NEWEST, (made_storable(name), status.value))
+        return _read_snapshot(rows[0]) if rows else None
+
+    def check(self, name: str) -> None:
+        """Raise Corrupt when it or one of its snapshots cannot be read, when one is missing, or when the last
+        is not how it stands."""
+        skill, history = self.find(name), self.history(name)
+        numbers = [number for number, _ in history]
+        if numbers != list(range(1, len(history) + 1)) or [each for _, each in history[-1:]] != [skill]:
+            raise columns.damaged(f"promoted skill {name}")
+
+    @writing
+    def put(self, skill: PromotedSkill, *, expected_revision: int | None) -> None:
+        """Write it, and its snapshot; None where it is new. Conflict (`promoted.exists`, `promoted.moved`)
+        where another revision stands there, NotFound where it is gone."""
+        _check(skill)
+        self._session.make_room(freeing=False)
+        if expected_revision is None:
+            if self._session.run([Statement(sql=_INSERT, rows=[_values(skill)])]) != [1]:
+                raise _exists(skill.name)
+        else:
+            self._lock(skill.name, expected_revision)
+        [[number]] = self._session.rows(_NEXT_NUMBER, (skill.name,))
+        revision = self._next_text(skill.name)
+        self._session.run(
+            [
+                owned_texts.inserted(_owner(skill.name), revision, promoted_to_plain(skill)),
+                _placed(skill, revision),
+                _snapshots([(number, skill, revision)]),
+            ]
+        )
+
+    @writing
+    def rewrite(self, skill: PromotedSkill, history: Sequence[tuple[int, PromotedSkill]]) -> None:
+        """Put a forgotten one's row and snapshots in place of what stands there, and empty what it said.
+
+        Conflict (`promoted.moved`) unless the snapshots are those that are there, and end with how it stands.
+        """
+        _check(skill)
+        self._session.make_room(freeing=True)
+        self._lock(skill.name, skill.revision)
+        numbers = self._session.rows(_NUMBERS, (skill.name,))
+        if numbers != [(number,) for number, _ in history] or history[-1][1] != skill:
+            raise _moved(skill.name, "its snapshots are others by now")
+        owner, first = _owner(skill.name), self._next_text(skill.name)
+        placed = [(number, each, first + place) for place, (number, each) in enumerate(history)]
+        self._session.run(
+            [
+                owned_texts.emptied(self._session, [owner]),
+                *(owned_texts.inserted(owner, place, promoted_to_plain(each)) for _, each, place in placed),
+                _placed(skill, placed[-1][2]),
+                Statement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
+                _snapshots(placed),
+            ]
+        )
+
+    @writing
+    def add_execution(self, execution: Execution) -> None:
+        """Keep that a run executed a skill; the same once more changes nothing. NotFound without one."""
+        self._session.make_room(freeing=False)
+        if not self._session.rows(_LOCKED, (made_storable(execution.skill_name),)):
+            raise not_found(execution.skill_name)
+        executions.add(self._session, execution)
+
+    def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
+        """Those of a skill whose run, or calling run, is this one, oldest first."""
+        return executions.of_run(self._session, skill_name, run_id)
+
+    @writing
+    def delete_executions(self, run_ids: Sequence[RunId]) -> None:
+        """Delete what is kept of forgotten runs, those that they called too."""
+        self._session.make_room(freeing=True)
+        executions.delete(self._session, run_ids)
+
+    def _lock(self, name: str, expected: int) -> None:
+        """Keep others from its row until the end; Conflict where another revision than this stands there."""
+        rows = self._session.rows(_LOCKED + self._session.dialect.for_update, (name,))
+        if not rows:
+            raise not_found(name)
+        if rows[0][0] != expected:
+            raise _moved(name, f"revision {expected} was expected, {rows[0][0]} was found")
+
+    def _next_text(self, name: str) -> int:
+        [[revision]] = self._session.rows(f"SELECT {owned_texts.NEXT_REVISION}", (_owner(name),))
+        return int(revision)
+
+
+def not_found(name: str) -> NotFound:
+    """The error for a name that no promoted skill has."""
+    return NotFound(
+        f"there is no promoted skill {name!r:.80}",
+        code="promoted.not-found",
+        hint="`runlore skill rollout status` shows the names",
+    )
+
+
+def _exists(name: str) -> Conflict:
+    return Conflict(
+        f"there is a promoted skill called {name!r:.80} already",
+        code="promoted.exists",
+        hint="read it again, or choose another name",
+    )
+
+
+def _moved(name: str, problem: str) -> Conflict:
+    return Conflict(
+        f"promoted skill {name} has moved: {problem}",
+        code="promoted.moved",
+        hint="read it again and decide anew",
+    )
+
+
+def _owner(name: str) -> str:
+    return f"{OWNER}:{name}"
+
+
+def _check(skill: PromotedSkill) -> None:
+    columns.checked(skill.name, skill.fingerprint, skill.source_record_id)
+
+
+def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
+    return (
+        skill.name,
+        skill.status.value,
+        skill.fingerprint,
+        skill.source_record_id,
+        to_milliseconds(skill.created_at),
+        to_milliseconds(skill.updated_at),
+        skill.revision,
+    )
+
+
+def _placed(skill: PromotedSkill, text_revision: int) -> Statement:
+    name, *values = _values(skill)
+    return Statement(sql=_UPDATE, rows=[(*values, text_revision, name)])
+
+
+def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> Statement:
+    rows: list[Parameters] = [
+        (skill.name, number, skill.status.value, skill.revision, revision)
+        for number, skill, revision in found
+    ]
+    return Statement(sql=_ADD_SNAPSHOT, rows=rows)
+
+
+def _read(row: Row) -> PromotedSkill:
+    plain = owned_texts.read(row)
+    try:
+        skill = promoted_from_plain(plain)
+        if _values(skill) != row[: len(_COLUMNS)]:
+            raise ValueError("the row and its text do not agree")
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"promoted skill {row[0]}") from error
+    return skill
+
+
+def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
+    name, number, status, revision = row[:4]
+    plain = owned_texts.read(row)
+    try:
+        skill = promoted_from_plain(plain)
+        if (skill.name, skill.status.value, skill.revision) != (name, status, revision):
+            raise ValueError("the row and its text do not agree")
+    except (RunloreError, *columns.UNREADABLE) as error:
+        raise columns.damaged(f"snapshot {number} of promoted skill {name}") from error
+    return number, skill
