@@ -6,8 +6,12 @@
         assert server.requests[0].document["content"] == "..."
 
 Each thing to say is used once, in order; the last one is said again and again. A mapping is a good answer, in
-the form that the request asks for. `says`, `refuses`, `fails`, `sends`, `hangs`, `breaks_off` and `trickles`
-make the others. A function is given the request and answers with any of these.
+the form that the request asks for. `says`, `calls`, `refuses`, `fails`, `sends`, `hangs`, `breaks_off` and
+`trickles` make the others. A function is given the request and answers with any of these.
+
+In a conversation, whose answers are streamed, `says("Wait.") + calls("shell", {"command": "ls"})` says words
+and calls a tool; a function can decide by `received.conversation`, the messages so far, and
+`received.tools`.
 """
 
 import json
@@ -19,12 +23,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
+from runlore.domain.conversation import Message
 from runlore.models.configured import ConfiguredModels
+from runlore.models.configured_chat import ConfiguredChat
 from runlore.ports.model import Provider, ProviderKind
+from tests.model_streams import Called, conversation, error_event, events, finish_reason, tools
 
 # OpenAI itself, a server that is only compatible with it, and Anthropic.
 PROTOCOLS = ("openai", "compatible", "anthropic")
@@ -37,7 +44,12 @@ _BEAT_S = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What to do with one request. `body` is sent as it is; else it is made of the other fields."""
+    """What to do with one request. `body` is sent as it is; else it is made of the other fields.
+
+    Of a stream: `piece_chars` of text go in an event, with `beat_s` between two. After `stream_bytes_max`
+    bytes comes the error `stream_error`, if there is one, and then `stream_end`: the connection is lost, or
+    stays without a word, or the answer is ended as if it were whole.
+    """
 
     output: Mapping[str, Any] | None = None
     text: str = ""
@@ -50,6 +62,17 @@ class Reply:
     sent_bytes_max: int | None = None
     then_hangs: bool = False
     is_slow: bool = False
+    calls: tuple[Called, ...] = ()
+    streams: bool = True
+    piece_chars: int = 7
+    beat_s: float = 0.0
+    stream_bytes_max: int | None = None
+    stream_error: str = ""
+    stream_end: Literal["lost", "hangs", "ended"] = "lost"
+
+    def __add__(self, other: "Reply") -> "Reply":
+        """Both in one answer: the words of both, the calls of both."""
+        return replace(self, text=self.text + other.text, calls=self.calls + other.calls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +100,16 @@ class Received:
         return _text(next(said["content"] for said in self.body["messages"] if said["role"] == "user"))
 
     @property
+    def conversation(self) -> tuple[Message, ...]:
+        """The messages so far, without the system text."""
+        return conversation(self.body)
+
+    @property
+    def tools(self) -> dict[str, tuple[str, Any]]:
+        """The tools that may be called: the description and the schema of each."""
+        return tools(self.body)
+
+    @property
     def document(self) -> dict[str, Any]:
         """The data in what the user says."""
         return dict(json.loads(self.text.removeprefix("<data>\n").removesuffix("\n</data>")))
@@ -88,6 +121,11 @@ Script: TypeAlias = Mapping[str, Any] | Reply | Callable[[Received], "Mapping[st
 def says(text: str, **fields: Any) -> Reply:
     """Plain text, whatever the request asks for."""
     return Reply(text=text, **fields)
+
+
+def calls(name: str, arguments: Mapping[str, Any] | str | None = None, call_id: str | None = None) -> Reply:
+    """A call of a tool."""
+    return Reply(calls=(Called(name=name, arguments=arguments or {}, call_id=call_id),))
 
 
 def refuses(**fields: Any) -> Reply:
@@ -131,10 +169,11 @@ class ModelServer:
 
     port: int
     script: list[Script]
-    requests: list[Received] = field(default_factory=list)
+    # Not told with it: a property asks thousands of times, and what it failed with would not be seen for it.
+    requests: list[Received] = field(default_factory=list, repr=False)
     ends: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    connections: list[socket.socket] = field(default_factory=list)
+    connections: list[socket.socket] = field(default_factory=list, repr=False)
 
     def base_url(self, protocol: str = "compatible") -> str:
         """The address that a client is set up with."""
@@ -159,6 +198,10 @@ class ModelServer:
     def models(self, protocol: str = "compatible", **fields: Any) -> ConfiguredModels:
         """Models behind this server; the default one is `test:scripted`. To be closed."""
         return ConfiguredModels(default="test:scripted", providers=(self.provider(protocol, **fields),))
+
+    def chat(self, protocol: str = "compatible", **fields: Any) -> ConfiguredChat:
+        """The same in conversation. To be closed."""
+        return ConfiguredChat(default="test:scripted", providers=(self.provider(protocol, **fields),))
 
     def settings(self, settings: Settings, protocol: str = "compatible") -> Settings:
         """Settings with this server's `test:scripted` as the default model."""
@@ -213,6 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     timeout = WAIT_S
+    # Else each stream waits 40 ms for the client's kernel to say that it has its beginning.
+    disable_nagle_algorithm = True
 
     @property
     def ours(self) -> ModelServer:
@@ -234,10 +279,32 @@ class _Handler(BaseHTTPRequestHandler):
         received = Received(path=self.path, headers=headers, body=json.loads(raw))
         reply = self.ours.next(received)
         try:
-            self._send(reply, _head(reply, _body(reply, received)))
+            if received.body.get("stream") and reply.streams and reply.body is None:
+                self._stream(reply, received)
+            else:
+                self._send(reply, _head(reply, _body(reply, received)))
         except OSError:
             # The client does not wait any longer.
             self.close_connection = True
+
+    def _stream(self, reply: Reply, received: Received) -> None:
+        if reply.output is not None:
+            reply = replace(reply, text=json.dumps(reply.output))
+        blocks = _limited(events(reply, received.path, received.body), reply.stream_bytes_max)
+        if reply.stream_error:
+            blocks.append(error_event(received.path, reply.stream_error))
+        head = _head(reply, b"", {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+        is_whole = reply.stream_bytes_max is None or reply.stream_end == "ended"
+        message = [head, *map(_chunked, blocks), *([_chunked(b"")] if is_whole else [])]
+        if reply.is_slow or reply.sent_bytes_max is not None:
+            self._send(reply, b"".join(message))
+            return
+        for block in message:
+            self.wfile.write(block)
+            if reply.beat_s and self.ours.ends.wait(reply.beat_s):
+                break
+        if not is_whole:
+            self._send(replace(reply, sent_bytes_max=0, then_hangs=reply.stream_end == "hangs"), b"")
 
     def _send(self, reply: Reply, message: bytes) -> None:
         if reply.is_slow:
@@ -266,8 +333,22 @@ def _hang_up(connection: socket.socket) -> None:
         connection.close()
 
 
-def _head(reply: Reply, body: bytes) -> bytes:
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **reply.headers}
+def _chunked(block: bytes) -> bytes:
+    return f"{len(block):x}\r\n".encode() + block + b"\r\n"
+
+
+def _limited(blocks: list[bytes], bytes_max: int | None) -> list[bytes]:
+    """As many bytes of the blocks, and no empty one, which would end the answer."""
+    limited, left = [], sum(map(len, blocks)) if bytes_max is None else bytes_max
+    for block in blocks:
+        limited.append(block[: max(0, left)])
+        left -= len(block)
+    return [block for block in limited if block]
+
+
+def _head(reply: Reply, body: bytes, headers: Mapping[str, str] | None = None) -> bytes:
+    headers = headers or {"content-type": "application/json", "content-length": str(len(body))}
+    headers = {**headers, **reply.headers}
     lines = [f"HTTP/1.1 {reply.status} Status", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
@@ -282,7 +363,7 @@ def _body(reply: Reply, received: Received) -> bytes:
 def _completion(reply: Reply, received: Received) -> dict[str, Any]:
     """OpenAI's chat completion."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
-    reason = "length" if reply.is_cut else "stop"
+    reason = finish_reason(reply)[0]
     if reply.is_refusal:
         message |= {"content": None, "refusal": reply.text}
     elif reply.output is not None and received.body.get("tools"):
@@ -294,6 +375,15 @@ def _completion(reply: Reply, received: Received) -> dict[str, Any]:
         reason = "tool_calls"
     elif reply.output is not None:
         message["content"] = json.dumps(reply.output)
+    elif reply.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id_in(received.body, number),
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.written},
+            }
+            for number, call in enumerate(reply.calls)
+        ]
     completion: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -311,15 +401,17 @@ def _completion(reply: Reply, received: Received) -> dict[str, Any]:
 def _message(reply: Reply, received: Received) -> dict[str, Any]:
     """Anthropic's message."""
     content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
-    reason = "max_tokens" if reply.is_cut else "end_turn"
-    if reply.is_refusal:
-        reason = "refusal"
-    elif reply.output is not None and received.body.get("tools"):
+    reason = finish_reason(reply)[1]
+    if reply.output is not None and received.body.get("tools") and not reply.is_refusal:
         name = received.body["tools"][0]["name"]
         content.append({"type": "tool_use", "id": "toolu_1", "name": name, "input": reply.output})
         reason = "tool_use"
     elif reply.output is not None:
         content.append({"type": "text", "text": json.dumps(reply.output)})
+    content += [
+        {"type": "tool_use", "id": call.id_in(received.body, n), "name": call.name, "input": call.arguments}
+        for n, call in enumerate(reply.calls)
+    ]
     sent, came = (0, 0) if reply.usage is None else reply.usage
     return {
         "id": "msg_1",

@@ -3,7 +3,6 @@
 import io
 import logging
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -60,19 +59,6 @@ TROUBLES: tuple[Script, ...] = (
     sends(KEY.encode()),
     breaks_off(),
 )
-
-
-@pytest.fixture
-def logged() -> Iterator[io.StringIO]:
-    """Everything that any library logs, at every level."""
-    text = io.StringIO()
-    handler = logging.StreamHandler(text)
-    root, level = logging.getLogger(), logging.getLogger().level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield text
-    root.removeHandler(handler)
-    root.setLevel(level)
 
 
 def test_only_the_headers_that_are_meant_are_sent(

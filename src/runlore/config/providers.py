@@ -5,7 +5,7 @@ A key goes to the address that it was meant for: a provider with an address of i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,27 @@ def read_models(table: "ModelsTable | None", environment: Mapping[str, str], pat
     if not chosen and table is not None:
         chosen, named = table.default, f"models.default in {path}"
     return ModelSettings(
-        default=_checked_default(chosen, named, providers),
+        default=checked_model(chosen, named, tuple(providers)),
         providers=tuple(_with_key(provider, environment) for provider in providers.values()),
     )
+
+
+def checked_model(text: str, where: str, providers: Sequence[str]) -> str:
+    """The whole name of a model, whose provider is one of these; empty is none."""
+    if not text:
+        return ""
+    provider, colon, name = text.partition(":")
+    if not (colon and name) or len(text) > limits.MODEL_CHARS_MAX or not text.isprintable():
+        raise _wrong(
+            f"{where} is {text[:80]!r}, which names no model",
+            "write provider:name, such as openai:gpt-5-mini",
+        )
+    if provider not in providers:
+        raise _wrong(
+            f"{where} names the provider {provider[:80]!r}, which is not there",
+            f"there are: {', '.join(providers)}; add others as [models.providers.NAME] to config.toml",
+        )
+    return text
 
 
 def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
@@ -79,23 +97,6 @@ def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
         variable = "" if is_own else standard.api_key_env
     check_key_variable(variable, base_url, (where, path), _wrong)
     return Provider(name=name, kind=kind, base_url=base_url, api_key_env=variable, own_address=is_own)
-
-
-def _checked_default(text: str, where: str, providers: Mapping[str, Provider]) -> str:
-    if not text:
-        return ""
-    provider, colon, name = text.partition(":")
-    if not (colon and name) or len(text) > limits.MODEL_CHARS_MAX or not text.isprintable():
-        raise _wrong(
-            f"{where} is {text[:80]!r}, which names no model",
-            "write provider:name, such as openai:gpt-5-mini",
-        )
-    if provider not in providers:
-        raise _wrong(
-            f"{where} names the provider {provider[:80]!r}, which is not there",
-            f"there are: {', '.join(providers)}; add others as [models.providers.NAME] to config.toml",
-        )
-    return text
 
 
 def _with_key(provider: Provider, environment: Mapping[str, str]) -> Provider:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import orjson
 
+from runlore.domain.json_schema import breach
 from runlore.domain.record import JsonObject
-from runlore.models.schema import breach
 
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
+from runlore.models.choice import Choice, closing
 from runlore.models.prompt_files import CURRENT, load_prompt, rendered
 from runlore.ports.model import ModelFailure, Provider, Question, Reply
 
@@ -21,8 +22,7 @@ class ConfiguredModels:
     """What `ports.model.Models` promises, for any number of threads at once."""
 
     def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
-        self._default = default
-        self._providers = {provider.name: provider for provider in providers}
+        self._choice = Choice(default=default, providers=providers)
         self._lock = threading.Lock()
         self._wire: Wire | None = None
         self._is_closed = False
@@ -30,12 +30,12 @@ class ConfiguredModels:
     @property
     def is_configured(self) -> bool:
         """Whether there is a default model at all."""
-        return bool(self._default)
+        return bool(self._choice.default)
 
     def describe(self) -> JsonObject:
         """The default model, and the providers with whether their key is set; no key."""
         return {
-            "default": self._default or None,
+            "default": self._choice.default or None,
             "providers": [
                 {
                     "name": provider.name,
@@ -44,18 +44,17 @@ class ConfiguredModels:
                     "api_key_env": provider.api_key_env or None,
                     "has_key": bool(provider.api_key),
                 }
-                for provider in self._providers.values()
+                for provider in self._choice.providers.values()
             ],
         }
 
     def resolve(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `_find` tells."""
-        provider, name = self._find(model)
-        return f"{provider.name}:{name}"
+        """The whole name of the model that would be asked; ModelFailure as `Choice.find` tells."""
+        return self._choice.whole_name(model)
 
     def ask(self, question: Question) -> Reply:
         """Ask, and give the answer that the schema asks for."""
-        provider, name = self._find(question.model)
+        provider, name = self._choice.find(question.model)
         version = CURRENT[question.purpose]
         text = rendered(question.document)
         if len(text.encode()) > limits.MODEL_QUESTION_BYTES_MAX:
@@ -85,38 +84,12 @@ class ConfiguredModels:
         if wire is not None:
             wire.close()
 
-    def _find(self, model: str) -> tuple[Provider, str]:
-        chosen = model or self._default
-        if not chosen:
-            raise ModelFailure(
-                "no model is set",
-                code="model.none",
-                hint='set RUNLORE_MODEL, or default = "provider:name" under [models] in config.toml',
-            )
-        provider_name, _, name = chosen.partition(":")
-        provider = self._providers.get(provider_name)
-        if provider is None or not name:
-            raise ModelFailure(
-                f"{chosen[: limits.MODEL_CHARS_MAX]!r} names no model that is set up here",
-                code="model.unknown",
-                hint=f"write provider:name; there are the providers {', '.join(self._providers) or 'none'}",
-            )
-        if provider.api_key_env and not provider.api_key:
-            raise ModelFailure(
-                f"there is no key for {provider.name}: {provider.api_key_env} is not set, or holds no key",
-                code="model.key",
-                hint=f"set {provider.api_key_env} in the environment of Runlore, then start it again",
-            )
-        return provider, name
-
     def _opened(self) -> "Wire":
         from runlore.models.wire import Wire
 
         with self._lock:
             if self._is_closed:
-                raise ModelFailure(
-                    "Runlore is being closed", code="model.failed", hint="ask again once it runs"
-                )
+                raise closing()
             if self._wire is None:
                 self._wire = Wire()
             return self._wire

@@ -15,6 +15,7 @@ from runlore.ports.model import ModelFailure, Provider
 _GARBLED = (TypeError, ValueError, LookupError, AttributeError, AssertionError)
 # Words as in `rate_limit_exceeded`, and nothing that could hold a key.
 _CODE = re.compile(r"[a-z]{1,24}(?:_[a-z]{1,24}){0,5}")
+_SERVERS_FAULT = 500
 
 
 def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
@@ -27,12 +28,15 @@ def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
             f"{asked} did not answer in time",
             code="model.timeout",
             hint="try again later, or raise the timeout_s of the policy",
+            passes=True,
         )
     if isinstance(error, theirs.ModelConnectionError):
         return ModelFailure(
             f"the connection to {asked} failed{_phase(error)}",
             code="model.unreachable",
             hint=f"check that {provider.base_url} can be reached from here",
+            passes=True,
+            is_absent=error.phase == "connect",
         )
     if isinstance(error, theirs.ModelAPIError) and (refusal := _answered(error, provider, asked)):
         return refusal
@@ -71,9 +75,19 @@ def declined(asked: str) -> ModelFailure:
     )
 
 
+def is_about_the_form(rejection: theirs.ModelRequestRejectedError) -> bool:
+    """Whether a server rejected how it was asked, rather than who asks, for what, or how much."""
+    specific = (
+        theirs.ModelAuthenticationError,
+        theirs.ModelNotFoundError,
+        theirs.ModelContextWindowExceededError,
+    )
+    return not isinstance(rejection, specific)
+
+
 def _unread(error: Exception, provider: Provider, asked: str) -> ModelFailure | None:
     """What our own client has refused to read or to follow."""
-    for cause in _causes(error):
+    for cause in causes(error):
         if isinstance(cause, UnreadableAnswer):
             return no_answer(asked, str(cause))
         if isinstance(cause, Redirected):
@@ -87,7 +101,7 @@ def _unread(error: Exception, provider: Provider, asked: str) -> ModelFailure | 
 
 def _answered(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
     """What a server's error means; None where it is no answer by status."""
-    told = _told(error, provider)
+    told = told_by(error, provider)
     if isinstance(error, theirs.ModelRateLimitError | theirs.ModelQuotaExceededError):
         return _limited(error, asked, told)
     if isinstance(error, theirs.ModelAuthenticationError):
@@ -110,33 +124,36 @@ def _answered(error: theirs.ModelAPIError, provider: Provider, asked: str) -> Mo
             hint="set a model with a larger window",
         )
     if isinstance(error, theirs.ModelHTTPError):
+        wait = _wait(error)
         return ModelFailure(
             f"{asked} answered with an error{told}",
             code="model.failed",
             hint="try again later; where it goes on, check the model and the base_url of its provider",
-            retry_after_s=_wait(error),
+            retry_after_s=wait,
+            passes=error.status_code >= _SERVERS_FAULT or wait is not None,
         )
     return None
 
 
 def _limited(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure:
-    wait = _wait(error)
     if isinstance(error, theirs.ModelQuotaExceededError):
         return ModelFailure(
             f"the account's credit for {asked} is used up{told}",
             code="model.rate-limited",
             hint="top the account up, or set another model",
-            retry_after_s=wait,
         )
+    wait = _wait(error)
     return ModelFailure(
         f"{asked} is asked too often{told}",
         code="model.rate-limited",
         hint="try again later" if wait is None else f"try again in {wait:.0f} s",
         retry_after_s=wait,
+        passes=True,
     )
 
 
-def _told(error: theirs.ModelAPIError, provider: Provider) -> str:
+def told_by(error: theirs.ModelAPIError, provider: Provider) -> str:
+    """What may be told of a server's error, in brackets: its status and its short codes."""
     status = [f"HTTP {error.status_code}"] if isinstance(error, theirs.ModelHTTPError) else []
     codes = (error.provider_error_type, error.provider_error_code)
     short = [
@@ -156,7 +173,8 @@ def _phase(error: theirs.ModelConnectionError) -> str:
     return words.get(error.phase or "", "")
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it came of, outermost first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -6,7 +6,8 @@ machine. A compressed or endless answer is not read.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -39,10 +40,47 @@ class Redirected(Exception):
     """An answer that sends whoever asked elsewhere, where nobody goes."""
 
 
+class Watcher(Protocol):
+    """Sees one request and its answer go by. What it raises ends the request."""
+
+    def sent(self, body: bytes) -> None:
+        """The body of the request, as it goes out."""
+        ...
+
+    def answered(self, content_type: str) -> None:
+        """A good answer begins."""
+        ...
+
+    def came(self, chunk: bytes) -> None:
+        """A piece of its body."""
+        ...
+
+    def ended(self) -> None:
+        """Its body has come to an end that the protocol below allows."""
+        ...
+
+
+class _Blind:
+    """Watches nothing."""
+
+    def sent(self, body: bytes) -> None: ...
+
+    def answered(self, content_type: str) -> None: ...
+
+    def came(self, chunk: bytes) -> None: ...
+
+    def ended(self) -> None: ...
+
+
 def http_client(
-    provider: Provider, *, answer_bytes_max: int = limits.MODEL_ANSWER_BYTES_MAX
+    provider: Provider,
+    *,
+    answer_bytes_max: int = limits.MODEL_ANSWER_BYTES_MAX,
+    watcher: Callable[[], Watcher] = _Blind,
 ) -> httpx2.AsyncClient:
-    """A client for one provider. Time is limited by whoever asks, over all that it does."""
+    """A client for one provider. Time is limited by whoever asks, over all that it does.
+
+    `watcher` gives who watches the request of the task that it is called in."""
     for name in REQUEST_LOGGERS:
         # Their lines of a request are none of our log's business.
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -57,14 +95,17 @@ def http_client(
             request.headers["x-api-key"] = provider.api_key
         elif provider.api_key:
             request.headers["authorization"] = f"Bearer {provider.api_key}"
+        watcher().sent(await request.aread())
 
     async def bounded(response: httpx2.Response) -> None:
         if response.has_redirect_location:
             raise Redirected
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise UnreadableAnswer("the answer is packed, which was not asked for")
+        watching = watcher() if response.is_success else _Blind()
+        watching.answered(response.headers.get("content-type", ""))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, answer_bytes_max)
+        response.stream = _Bounded(response.stream, answer_bytes_max, watching)
 
     return httpx2.AsyncClient(
         timeout=None,
@@ -76,19 +117,35 @@ def http_client(
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with an error once it is longer than any answer may be."""
+    """A body that ends with an error once it is longer than any answer may be.
 
-    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int) -> None:
+    It ends what it reads from when it is closed: left to the collector of garbage, that would be ended in any
+    thread, at any time.
+    """
+
+    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int, watcher: Watcher) -> None:
         self._stream = stream
+        self._chunks = aiter(stream)
         self._bytes_max = bytes_max
+        self._left = bytes_max
+        self._watcher = watcher
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._bytes_max
-        async for chunk in self._stream:
-            left -= len(chunk)
-            if left < 0:
-                raise UnreadableAnswer(f"the answer is longer than {self._bytes_max} bytes")
-            yield chunk
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            self._watcher.ended()
+            raise
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise UnreadableAnswer(f"the answer is longer than {self._bytes_max} bytes")
+        self._watcher.came(chunk)
+        return chunk
 
     async def aclose(self) -> None:
+        if isinstance(self._chunks, AsyncGenerator):
+            await self._chunks.aclose()
         await self._stream.aclose()

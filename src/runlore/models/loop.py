@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 # How long a caller waits beyond its time for the loop to say that it is over.
-_GRACE_S = 0.5
+GRACE_S = 0.5
 _CLOSE_S = 5.0
 
 Result = TypeVar("Result")
@@ -29,17 +29,21 @@ class LoopThread:
 
     def run(self, work: Callable[[], Coroutine[Any, Any, Result]], *, timeout_s: float) -> Result:
         """What the work gives. TimeoutError where it does not keep to its time, LoopClosed at the end."""
-        # Under the lock, so that whatever is under way when the end begins is ended by it.
-        with self._lock:
-            if self._is_ending:
-                raise LoopClosed
-            waiting = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        waiting = self.begin(work)
         try:
-            return waiting.result(timeout=timeout_s + _GRACE_S)
+            return waiting.result(timeout=timeout_s + GRACE_S)
         except concurrent.futures.CancelledError:
             raise LoopClosed from None
         finally:
             waiting.cancel()
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> "concurrent.futures.Future[Result]":
+        """Set work going, for a caller who does more than wait for it; LoopClosed at the end."""
+        # Under the lock, so that whatever is under way when the end begins is ended by it.
+        with self._lock:
+            if self._is_ending:
+                raise LoopClosed
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
     def close(self, last: Callable[[], Awaitable[None]]) -> None:
         """End what is under way, then do the last thing, then end the thread."""

@@ -1,4 +1,4 @@
-"""Asks models over the network: the only module, with its neighbours `http` and `failures`, that does.
+"""Asks models single questions over the network; conversations are held by `models.chat`.
 
 One event loop in a thread of its own serves all who ask, so that a caller in any thread waits for exactly
 as long as it said. Nothing is asked twice, with one exception: a server that rejects the form in which an
@@ -6,49 +6,33 @@ answer is demanded (a tool, a schema) is asked once more in words alone, and rem
 """
 
 import asyncio
-import logging
-import threading
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from typing import Any, Literal
 
-import httpx2
 import orjson
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
 from pydantic_ai import exceptions as theirs
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
+from pydantic_ai.models.openai import OpenAIChatModelSettings
 from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.profiles import ModelProfile
-from pydantic_ai.profiles.openai import OpenAIModelProfile
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
-from runlore.domain.tokens import estimate
 from runlore.models.answers import read_answer
-from runlore.models.failures import declined, failure_of, no_answer, unusable
-from runlore.models.http import REQUEST_LOGGERS, http_client
+from runlore.models.choice import closing
+from runlore.models.clients import Clients, is_compatible, mutable
+from runlore.models.failures import declined, failure_of, is_about_the_form, no_answer
 from runlore.models.loop import LoopClosed, LoopThread
+from runlore.models.usage import usage_of
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
 
 ANSWER_NAME = "answer"
 _ANSWER_MEANING = "The answer to the question, which is given by calling this."
 _IN_WORDS = "\nAnswer with one JSON object by this JSON schema, without other text and without Markdown:\n\n"
-_TALKATIVE = r"(?:pydantic_ai|openai|anthropic|genai_prices|runlore\.models)(?:\.|$)"
-_QUIET = ("openai", "anthropic", *REQUEST_LOGGERS)
-# No client can be made without a key; the real one, or none, is set by `http`.
-_PLACEHOLDER = "set-by-runlore"
 
 Form = Literal["auto", "native", "prompted"]
 
@@ -82,15 +66,8 @@ class Wire:
     """One thread with an event loop, the providers' clients, and what was learned about them."""
 
     def __init__(self) -> None:
-        for name in _QUIET:
-            # Their lines of a request would hold the question, if a variable of the environment said so.
-            logging.getLogger(name).setLevel(logging.WARNING)
-        # What they think of a server's answer is none of the terminal's business; ours is a ModelFailure.
-        warnings.filterwarnings("ignore", module=_TALKATIVE)
+        self._clients = Clients()
         self._loop = LoopThread("runlore-models")
-        self._lock = threading.Lock()
-        self._clients: dict[str, httpx2.AsyncClient] = {}
-        self._models: dict[tuple[str, str], Model[Any]] = {}
         self._in_words: set[tuple[str, str]] = set()
 
     def ask(
@@ -107,7 +84,7 @@ class Wire:
         asked = _Asked(
             provider=provider,
             name=name,
-            through=self._model(provider, name),
+            through=self._clients.model(provider, name),
             instructions=instructions,
             text=text,
             schema=schema,
@@ -118,15 +95,11 @@ class Wire:
         except TimeoutError as late:
             raise failure_of(late, provider, name) from None
         except LoopClosed:
-            raise _closing() from None
+            raise closing() from None
 
     def close(self) -> None:
         """End what is under way, and the thread."""
-        self._loop.close(self._let_go)
-
-    async def _let_go(self) -> None:
-        for client in self._clients.values():
-            await client.aclose()
+        self._loop.close(self._clients.close)
 
     async def _within_time(self, asked: _Asked) -> Answer:
         try:
@@ -143,9 +116,9 @@ class Wire:
         if key in self._in_words:
             return await self._request(asked, "prompted")
         try:
-            return await self._request(asked, "native" if _is_compatible(asked.provider) else "auto")
+            return await self._request(asked, "native" if is_compatible(asked.provider) else "auto")
         except theirs.ModelRequestRejectedError as rejection:
-            if not _is_about_the_form(rejection):
+            if not is_about_the_form(rejection):
                 raise
         response = await self._request(asked, "prompted")
         self._in_words.add(key)
@@ -155,7 +128,7 @@ class Wire:
         instructions = asked.instructions
         if form != "auto":
             # In the one system text: there are servers that know of one only.
-            instructions += _IN_WORDS + orjson.dumps(_mutable(asked.schema)).decode()
+            instructions += _IN_WORDS + orjson.dumps(mutable(asked.schema)).decode()
         return await model_request(
             asked.through,
             [ModelRequest(parts=[UserPromptPart(content=asked.text)], instructions=instructions)],
@@ -164,59 +137,9 @@ class Wire:
             instrument=False,
         )
 
-    def _model(self, provider: Provider, name: str) -> Model[Any]:
-        with self._lock:
-            known = self._models.get((provider.name, name))
-            if known is None:
-                try:
-                    known = _made_model(provider, name, self._client(provider))
-                except Exception as error:
-                    # Such as a proxy or a file of certificates in the environment that is none.
-                    raise unusable(error, provider) from None
-                self._models[provider.name, name] = known
-            return known
-
-    def _client(self, provider: Provider) -> httpx2.AsyncClient:
-        client = self._clients.get(provider.name)
-        if client is None:
-            client = self._clients[provider.name] = http_client(provider)
-        return client
-
-
-def _made_model(provider: Provider, name: str, client: httpx2.AsyncClient) -> Model[Any]:
-    if provider.kind is ProviderKind.ANTHROPIC:
-        anthropic = AsyncAnthropic(
-            api_key=_PLACEHOLDER,
-            base_url=provider.base_url,
-            max_retries=0,
-            http_client=client,
-            open_telemetry=False,
-        )
-        return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=anthropic))
-    openai = AsyncOpenAI(api_key=_PLACEHOLDER, base_url=provider.base_url, max_retries=0, http_client=client)
-    if not _is_compatible(provider):
-        return OpenAIChatModel(
-            name,
-            provider=OpenAIProvider(openai_client=openai),
-            profile=ModelProfile(supports_json_object_output=False),
-        )
-    # What such a server can do is found out by asking, not by the name of its model.
-    able = OpenAIModelProfile(
-        supports_json_schema_output=True,
-        supports_json_object_output=False,
-        openai_chat_supports_max_completion_tokens=False,
-    )
-    return OpenAIChatModel(
-        name, provider=OpenAICompatibleProvider(provider.name, openai_client=openai), profile=able
-    )
-
-
-def _is_compatible(provider: Provider) -> bool:
-    return provider.kind is ProviderKind.OPENAI and provider.own_address
-
 
 def _settings(provider: Provider, form: Form) -> ModelSettings:
-    settings = OpenAIChatModelSettings(max_retries=0)
+    settings = OpenAIChatModelSettings()
     if form != "prompted" or provider.kind is ProviderKind.ANTHROPIC:
         # The limit has two names, and a server that rejected a request may know the other one.
         settings["max_tokens"] = limits.MODEL_OUTPUT_TOKENS_MAX
@@ -227,7 +150,7 @@ def _settings(provider: Provider, form: Form) -> ModelSettings:
 
 
 def _parameters(schema: JsonObject, form: Form) -> ModelRequestParameters:
-    wanted = _mutable(schema)
+    wanted = mutable(schema)
     return ModelRequestParameters(
         output_mode=form,
         output_tools=[
@@ -270,45 +193,4 @@ def _said(response: ModelResponse) -> str | Mapping[str, object]:
 
 
 def _usage(asked: _Asked, response: ModelResponse) -> Usage:
-    """As the server says, within reason; where it says nothing, an estimate, for a budget to hold by."""
-    told = response.usage
-    sent, came = _tokens(told.input_tokens), _tokens(told.output_tokens)
-    if sent == came == 0:
-        said = _said(response)
-        sent = estimate(asked.instructions) + estimate(asked.text)
-        came = estimate(said if isinstance(said, str) else str(said))
-        return Usage(input_tokens=sent, output_tokens=came)
-    return Usage(input_tokens=sent, output_tokens=came, cost_micro_usd=_cost(response))
-
-
-def _tokens(told: int) -> int:
-    return min(max(told, 0), limits.MODEL_USAGE_TOKENS_MAX)
-
-
-def _cost(response: ModelResponse) -> int | None:
-    try:
-        price: Decimal = response.cost().total_price
-    except (LookupError, ValueError, ArithmeticError):
-        return None
-    micro = int((price * 1_000_000).to_integral_value(ROUND_CEILING))
-    return micro if 0 <= micro <= limits.MODEL_USAGE_TOKENS_MAX * 1_000 else None
-
-
-def _is_about_the_form(rejection: theirs.ModelRequestRejectedError) -> bool:
-    specific = (
-        theirs.ModelAuthenticationError,
-        theirs.ModelNotFoundError,
-        theirs.ModelContextWindowExceededError,
-    )
-    return not isinstance(rejection, specific)
-
-
-def _mutable(value: Any) -> Any:
-    """A schema as plain dicts and lists, of its own: the client library works on it."""
-    if isinstance(value, Mapping):
-        return {name: _mutable(inner) for name, inner in value.items()}
-    return [_mutable(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _closing() -> ModelFailure:
-    return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")
+    return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_said(response)),))

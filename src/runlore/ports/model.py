@@ -75,7 +75,8 @@ class Reply:
 class ModelFailure(Unavailable):
     """A model could not be asked, or did not answer as it should. `usage` is what it took all the same.
 
-    `retry_after_s` is how long the server wants to be left alone, where it says so.
+    One that `passes` may be over in a moment: the same can be asked again. `retry_after_s` is how long the
+    server wants to be left alone, where it says so. Where `is_absent`, nothing answers at its address.
     """
 
     def __init__(
@@ -86,10 +87,14 @@ class ModelFailure(Unavailable):
         hint: str = "",
         usage: Usage | None = None,
         retry_after_s: float | None = None,
+        passes: bool = False,
+        is_absent: bool = False,
     ) -> None:
         super().__init__(sentence, code=code, hint=hint)
         self.usage = Usage() if usage is None else usage
         self.retry_after_s = retry_after_s
+        self.passes = passes
+        self.is_absent = is_absent
 
 
 class Models(Protocol):

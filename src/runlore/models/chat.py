@@ -1,0 +1,284 @@
+"""Says the turns of conversations over the network, streamed, with tools; nothing is ever said twice.
+
+With one exception: a server that rejects a conversation with its model's own thoughts in it is told it once
+more without them, and remembered for it. Nothing of an answer was heard then.
+
+One event loop in a thread of its own serves all conversations. Whoever takes part in one waits in its own
+thread, where it is told what comes, so that neither a slow listener nor a silent server holds up another,
+and a stop is obeyed at once.
+"""
+
+import asyncio
+import queue
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pydantic_ai import exceptions as theirs
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.models.anthropic import AnthropicModelSettings
+from pydantic_ai.models.openai import OpenAIChatModelSettings
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.settings import ModelSettings
+
+from runlore.domain import limits
+from runlore.models.calls import read_calls
+from runlore.models.chat_failures import broke_off, in_conversation, is_too_long, too_long, turn_failure
+from runlore.models.choice import closing
+from runlore.models.clients import Clients, is_compatible
+from runlore.models.exchange import CURRENT, Exchange, Piece, Sent
+from runlore.models.failures import declined, is_about_the_form
+from runlore.models.http import UnreadableAnswer, http_client
+from runlore.models.loop import GRACE_S, LoopClosed, LoopThread
+from runlore.models.turns import has_thoughts, texts_of, thoughts_in, told_messages, told_tool
+from runlore.models.unicode import split_half, writable
+from runlore.models.usage import usage_of
+from runlore.ports.chat import Cancelled, Listening, Said, Turn
+from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
+from runlore.ports.stopping import Stop
+
+_STOP_POLL_S = 0.05
+# Beside the calls there are texts, and thoughts between them.
+_PARTS_MAX = 4 * limits.CHAT_CALLS_MAX
+
+
+@dataclass(kw_only=True)
+class _Saying:
+    """One turn on its way, and what was said of it so far."""
+
+    provider: Provider
+    name: str
+    through: Model[Any]
+    turn: Turn
+    thoughtless: set[str]
+    exchange: Exchange = field(default_factory=Exchange)
+    pieces: list[str] = field(default_factory=list)
+    size_bytes: int = 0
+    half: str = ""
+
+    @property
+    def model(self) -> str:
+        return f"{self.provider.name}:{self.name}"
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def hear(self, words: str, *, is_last: bool = False) -> None:
+        """More words; a character that is split between two pieces is put together."""
+        whole, self.half = (self.half + words, "") if is_last else split_half(self.half + words)
+        piece = writable(whole)
+        if not piece:
+            return
+        self.size_bytes += len(piece.encode())
+        if self.size_bytes > limits.CHAT_TEXT_BYTES_MAX:
+            raise UnreadableAnswer(f"it says more than {limits.CHAT_TEXT_BYTES_MAX} bytes")
+        self.pieces.append(piece)
+        self.exchange.sounds.put(Piece(piece))
+
+
+class _Late(Exception):
+    """The event loop has not kept to its time."""
+
+
+class ChatWire:
+    """One thread with an event loop, and the providers' clients."""
+
+    def __init__(self) -> None:
+        self._clients = Clients(
+            partial(http_client, answer_bytes_max=limits.CHAT_STREAM_BYTES_MAX, watcher=CURRENT.get),
+            # The schemas of the tools are as every server takes them; each turn would rewrite them.
+            profile=ModelProfile(json_schema_transformer=None),
+        )
+        self._loop = LoopThread("runlore-chat")
+        # The models whose servers take no thoughts back.
+        self._thoughtless: set[str] = set()
+
+    def say(self, provider: Provider, name: str, *, turn: Turn, listening: Listening, stop: Stop) -> Said:
+        """One turn with one model; ModelFailure and Cancelled as the port says."""
+        if stop.is_set():
+            raise Cancelled
+        saying = _Saying(
+            provider=provider,
+            name=name,
+            through=self._clients.model(provider, name),
+            turn=turn,
+            thoughtless=self._thoughtless,
+        )
+        if _size(turn) > limits.CHAT_REQUEST_BYTES_MAX:
+            raise too_long(saying.model, limits.CHAT_REQUEST_BYTES_MAX)
+        try:
+            waiting = self._loop.begin(lambda: _within_time(saying))
+        except LoopClosed:
+            raise closing() from None
+        waiting.add_done_callback(lambda _: saying.exchange.sounds.put(None))
+        try:
+            _follow(saying, listening, stop)
+            return _outcome(waiting)
+        except _Late:
+            raise turn_failure(TimeoutError(), provider, name, saying.exchange) from None
+        finally:
+            waiting.cancel()
+
+    def close(self) -> None:
+        """End what is under way, and the thread."""
+        self._loop.close(self._clients.close)
+
+
+def _follow(saying: _Saying, listening: Listening, stop: Stop) -> None:
+    """Pass on what is heard until nothing comes any more; what a listener raises goes through."""
+    ends_at = time.monotonic() + saying.turn.timeout_s + GRACE_S
+    while True:
+        try:
+            sound = saying.exchange.sounds.get(timeout=_STOP_POLL_S)
+        except queue.Empty:
+            sound = Piece()
+            if time.monotonic() > ends_at:
+                raise _Late from None
+        if stop.is_set():
+            raise Cancelled
+        if sound is None:
+            return
+        if isinstance(sound, Sent):
+            listening.on_request(str(sound))
+        elif sound:
+            listening.on_text(str(sound))
+
+
+def _outcome(waiting: "Future[Said]") -> Said:
+    try:
+        return waiting.result(timeout=0)
+    except CancelledError:
+        raise closing() from None
+
+
+async def _within_time(saying: _Saying) -> Said:
+    CURRENT.set(saying.exchange)
+    try:
+        async with asyncio.timeout(saying.turn.timeout_s):
+            return _said(saying, await _answered(saying))
+    except ModelFailure:
+        raise
+    except Exception as error:
+        # Nothing of a client library's error goes on: its text may hold what was sent, the key included.
+        raise turn_failure(error, saying.provider, saying.name, saying.exchange) from None
+
+
+async def _answered(saying: _Saying) -> ModelResponse:
+    if saying.model in saying.thoughtless or not has_thoughts(saying.turn.messages, saying.model):
+        return await _streamed(saying, tells_thoughts=False)
+    try:
+        return await _streamed(saying, tells_thoughts=True)
+    except theirs.ModelRequestRejectedError as rejection:
+        if not is_about_the_form(rejection) or is_too_long(rejection):
+            raise
+    response = await _streamed(saying, tells_thoughts=False)
+    saying.thoughtless.add(saying.model)
+    return response
+
+
+async def _streamed(saying: _Saying, *, tells_thoughts: bool) -> ModelResponse:
+    is_anthropic = saying.provider.kind is ProviderKind.ANTHROPIC
+    thinking = saying.model if tells_thoughts else None
+    messages = told_messages(saying.turn.messages, thinking=thinking, tells_errors=is_anthropic)
+    async with (
+        asyncio.timeout(saying.turn.silence_s) as silence,
+        model_request_stream(
+            saying.through,
+            messages,
+            model_settings=_settings(saying.provider),
+            model_request_parameters=_parameters(saying.turn),
+            instrument=False,
+        ) as stream,
+    ):
+        await _listen(saying, stream, silence)
+        return stream.get()
+
+
+async def _listen(saying: _Saying, stream: StreamedResponse, silence: asyncio.Timeout) -> None:
+    now = asyncio.get_running_loop().time
+    async for event in stream:
+        silence.reschedule(now() + saying.turn.silence_s)
+        if isinstance(event, PartStartEvent):
+            if event.index >= _PARTS_MAX:
+                raise UnreadableAnswer(f"it is in more than {_PARTS_MAX} parts")
+            if isinstance(event.part, TextPart):
+                saying.hear(event.part.content)
+        elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+            saying.hear(event.delta.content_delta)
+    saying.hear("", is_last=True)
+
+
+def _said(saying: _Saying, response: ModelResponse) -> Said:
+    """What was said, once it is whole; where it is nothing to go on with, the failure knows what it took."""
+    parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    usage = _usage(saying, response, parts)
+    if response.finish_reason == "content_filter":
+        failure = in_conversation(declined(saying.model))
+        failure.usage = usage
+        raise failure
+    if "finish_reason" not in (response.provider_details or {}) and not saying.exchange.has_last_line:
+        raise broke_off(saying.provider, saying.name)
+    if len(parts) > limits.CHAT_CALLS_MAX:
+        raise UnreadableAnswer(f"it asks for more than {limits.CHAT_CALLS_MAX} calls at once")
+    return Said(
+        text=saying.text,
+        calls=read_calls(parts, saying.turn.messages),
+        model=saying.model,
+        usage=usage,
+        is_cut=response.finish_reason == "length",
+        thoughts=thoughts_in(response, saying.model),
+    )
+
+
+def _usage(saying: _Saying, response: ModelResponse, parts: list[ToolCallPart]) -> Usage:
+    return usage_of(
+        response, sent=_sent(saying.turn), came=(saying.text, *(str(part.args) for part in parts))
+    )
+
+
+def _sent(turn: Turn) -> Iterator[str]:
+    yield turn.instructions
+    yield from texts_of(turn.messages)
+    for tool in turn.tools:
+        yield from (tool.name, tool.description, str(tool.parameters))
+
+
+def _size(turn: Turn) -> int:
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in _sent(turn))
+
+
+def _settings(provider: Provider) -> ModelSettings:
+    if provider.kind is ProviderKind.ANTHROPIC:
+        # What was sent before costs a tenth when it is sent again, where it is marked; others find out.
+        return AnthropicModelSettings(
+            anthropic_cache_instructions=True,
+            anthropic_cache_tool_definitions=True,
+            anthropic_cache_messages=True,
+        )
+    if is_compatible(provider):
+        return ModelSettings()
+    # What is said is not kept for the provider's own pages.
+    return OpenAIChatModelSettings(openai_store=False)
+
+
+def _parameters(turn: Turn) -> ModelRequestParameters:
+    instructions = writable(turn.instructions)
+    return ModelRequestParameters(
+        function_tools=[told_tool(spec) for spec in turn.tools],
+        instruction_parts=[InstructionPart(content=instructions)] if instructions.strip() else [],
+        allow_text_output=True,
+    )

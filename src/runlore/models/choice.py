@@ -1,0 +1,49 @@
+"""Which provider is asked for a model that is named, or for the default one."""
+
+from collections.abc import Sequence
+
+from runlore.domain import limits
+from runlore.ports.model import ModelFailure, Provider
+
+
+class Choice:
+    """The default model and the providers of the settings."""
+
+    def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
+        self.default = default
+        self.providers = {provider.name: provider for provider in providers}
+
+    def find(self, model: str = "") -> tuple[Provider, str]:
+        """The provider and its name for a model; ModelFailure where there is none, or no key for it."""
+        chosen = model or self.default
+        if not chosen:
+            raise ModelFailure(
+                "no model is set",
+                code="model.none",
+                hint='set RUNLORE_MODEL, or default = "provider:name" under [models] in config.toml',
+            )
+        provider_name, _, name = chosen.partition(":")
+        provider = self.providers.get(provider_name)
+        if provider is None or not name:
+            raise ModelFailure(
+                f"{chosen[: limits.MODEL_CHARS_MAX]!r} names no model that is set up here",
+                code="model.unknown",
+                hint=f"write provider:name; there are the providers {', '.join(self.providers) or 'none'}",
+            )
+        if provider.api_key_env and not provider.api_key:
+            raise ModelFailure(
+                f"there is no key for {provider.name}: {provider.api_key_env} is not set, or holds no key",
+                code="model.key",
+                hint=f"set {provider.api_key_env} in the environment of Runlore, then start it again",
+            )
+        return provider, name
+
+    def whole_name(self, model: str = "") -> str:
+        """The whole name of the model that would be asked; ModelFailure as `find` tells."""
+        provider, name = self.find(model)
+        return f"{provider.name}:{name}"
+
+
+def closing() -> ModelFailure:
+    """Nothing is asked any more."""
+    return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")
