@@ -1,1 +1,1 @@
-"""Readers of other agents' transcripts; the agent loop and its tools come with a later issue."""
+"""Readers of other agents' transcripts, and Runlore's own agent: its loop, its tools, its profiles."""

@@ -182,6 +182,98 @@ class SkillsTable(BaseModel):
     )
 
 
+class ApprovalTable(BaseModel):
+    """`[agent.approval]`: which calls of Runlore's own agent a person is asked about."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    shell: Literal["ask", "allow", "deny"] = Field(
+        default="ask", description="What is done with a command that no pattern names: ask, allow or deny."
+    )
+    writes: Literal["ask", "allow", "deny"] = Field(
+        default="allow",
+        description="What is done when a file of the working folder is written: ask, allow or deny.",
+    )
+    allow: list[str] = Field(
+        default_factory=list,
+        max_length=limits.APPROVAL_PATTERNS_MAX,
+        description="Commands that need no approval, such as git status* or make test; a * stands for any"
+        " text. A line is allowed where every command in it is, and all of it can be read.",
+    )
+    deny: list[str] = Field(
+        default_factory=list,
+        max_length=limits.APPROVAL_PATTERNS_MAX,
+        description="Commands that are never run, such as git push*; looked for in everything that a line"
+        " runs. It wins over allow.",
+    )
+    unconfined: Literal["ask", "allow", "deny"] = Field(
+        default="ask",
+        description="What is done with a command where the system cannot keep it inside the working folder"
+        " (Linux before 6.2, macOS): ask about each, deny all, or allow what the other rules allow.",
+    )
+
+
+class AgentTable(BaseModel):
+    """`[agent]`: Runlore's own agent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: str = Field(
+        default="",
+        description="The model that works through tasks, as provider:name. Empty: the default of [models].",
+    )
+    fallback_model: str = Field(
+        default="",
+        description="The model that goes on where the first one cannot be asked. Empty: none.",
+    )
+    turns_max: int | None = Field(
+        default=None,
+        ge=1,
+        le=limits.AGENT_TURNS_MAX,
+        description="How many answers of its model a task may take. Unset: as the agent's profile says.",
+    )
+    seconds_max: float | None = Field(
+        default=None,
+        gt=0,
+        le=limits.AGENT_SECONDS_MAX,
+        description="How long a task may take, without the time that a person takes to answer. Unset: as the"
+        " agent's profile says.",
+    )
+    turn_seconds_max: float | None = Field(
+        default=None,
+        gt=0,
+        le=limits.AGENT_SECONDS_MAX,
+        description="How long nothing may come of its model's answer. Unset: as the agent's profile says.",
+    )
+    call_seconds_max: float | None = Field(
+        default=None,
+        gt=0,
+        le=limits.AGENT_SECONDS_MAX,
+        description="How long one command may take. Unset: as the agent's profile says.",
+    )
+    output_chars_max: int | None = Field(
+        default=None,
+        ge=limits.AGENT_OUTPUT_CHARS_MIN,
+        le=limits.AGENT_OUTPUT_CHARS_MAX,
+        description="How much of a tool's output its model reads: the beginning and the end of what is"
+        " longer. Unset: as the agent's profile says.",
+    )
+    readable: list[str] = Field(
+        default_factory=list,
+        max_length=limits.AGENT_FOLDERS_MAX,
+        description="Folders beside the working folder and those of the system that commands may read, such"
+        " as ~/.cache/pip.",
+    )
+    local_sockets: bool = Field(
+        default=False,
+        description="Whether commands may use sockets of this machine that are none of the internet's. To"
+        " whom they speak so (a container engine, the user's bus, a key agent) does what they may not.",
+    )
+    approval: ApprovalTable = Field(
+        default_factory=ApprovalTable, description="Which of its calls a person is asked about."
+    )
+
+
 class ConfigFile(BaseModel):
     """The whole file. Unknown keys are errors."""
 
@@ -201,6 +293,7 @@ class ConfigFile(BaseModel):
         default_factory=SkillsTable,
         description="The beginnings of the skills policy, and what skills have of their own.",
     )
+    agent: AgentTable = Field(default_factory=AgentTable, description="Runlore's own agent.")
 
 
 def parsed(path: str, text: bytes) -> ConfigFile:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from runlore.config.agent import AgentSettings, read_agent
 from runlore.config.embedding import EmbeddingSettings, read_embedding
 from runlore.config.providers import ModelSettings, read_models
 from runlore.config.server import PORT_MAX, Server
@@ -42,6 +43,7 @@ class Settings:
     models: ModelSettings = field(default_factory=ModelSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     skills: JsonObject = field(default_factory=dict)
+    agent: AgentSettings = field(default_factory=AgentSettings)
     url: str | None = None
     token: str | None = field(default=None, repr=False)
 
@@ -51,13 +53,15 @@ def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settin
     state_root = state_root_of(home, environment)
     path = os.path.join(state_root, CONFIG_NAME)
     file = _read_file(path)
+    models = read_models(file.models if file else None, environment, path)
     return Settings(
         state_root=state_root,
         database_url=environment.get(DATABASE_VARIABLE) or (file.database.url if file else None) or None,
         server=_server(file.server if file else None, environment, state_root),
-        models=read_models(file.models if file else None, environment, path),
+        models=models,
         embedding=read_embedding(file, environment, path),
         skills=read_skills(file, path),
+        agent=read_agent(file, models, path),
         url=environment.get(URL_VARIABLE) or None,
         token=environment.get(TOKEN_VARIABLE) or None,
     )

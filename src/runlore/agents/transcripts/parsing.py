@@ -28,7 +28,6 @@ UNFINISHED = "cut off"
 UNKNOWN = "unknown kind of line"
 
 _MARK = "\n[... {:,} characters left out ...]\n"
-_HALF = limits.TOLD_TEXT_CHARS_MAX // 2 - len(_MARK)
 # How far behind a cut a text has to be known, so that what is cut in two there is told by it.
 NEAR_CHARS = 4_096
 # No rule of the guard but those for keys, manifests and unbroken values looks over more than 1,000
@@ -67,12 +66,18 @@ def text_of(value: object) -> str:
     return value if type(value) is str else ""
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, chars_max: int = limits.TOLD_TEXT_CHARS_MAX) -> str:
     """The text, or the beginning and the end of one that is too long."""
-    if len(text) <= limits.TOLD_TEXT_CHARS_MAX:
+    if len(text) <= chars_max:
         return text
-    left_out = len(text) - 2 * _HALF
-    return beginning(text, _HALF) + _MARK.format(left_out) + _ending(text, len(text) - _HALF)
+    half = half_of(chars_max)
+    left_out = len(text) - 2 * half
+    return beginning(text, half) + _MARK.format(left_out) + _ending(text, len(text) - half)
+
+
+def half_of(chars_max: int) -> int:
+    """How much of the beginning, and of the end, is kept of a text that is too long."""
+    return chars_max // 2 - len(_MARK)
 
 
 def beginning(text: str, chars: int) -> str:

@@ -1,0 +1,174 @@
+"""One turn of a model, with what can be done where it fails: wait, make room, or ask the fallback.
+
+An answer that broke off is asked for again from its beginning: nothing has come of it yet, and whoever has
+heard some of it is told that it does not count.
+"""
+
+from runlore.agents.deadline import Deadline
+from runlore.agents.shortening import with_room
+from runlore.domain import limits
+from runlore.domain.conversation import Message, ToolSpec
+from runlore.ports.chat import Cancelled, Chat, Listening, Said, Turn
+from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.runner import AgentTask, Listener
+
+# Failures of a model or its server, with which another one may be luckier.
+_ELSEWHERE = frozenset(
+    {
+        "model.unreachable",
+        "model.timeout",
+        "model.rate-limited",
+        "model.failed",
+        "model.unknown",
+        "model.key",
+        "model.none",
+    }
+)
+_TOO_LONG = "model.question"
+_TIMEOUT = "model.timeout"
+_GRACE_S = 0.2
+
+
+class Speaking:
+    """The model of one task, and the fallback once that has taken over."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        task: AgentTask,
+        specs: tuple[ToolSpec, ...],
+        *,
+        listener: Listener,
+        first_wait_s: float = limits.AGENT_FIRST_WAIT_S,
+    ) -> None:
+        self._chat = chat
+        self._task = task
+        self._specs = specs
+        self._listener = listener
+        self._first_wait_s = first_wait_s
+        self._has_said = False
+        self._asked = task.model
+        self._fallback = task.fallback_model
+        self._usages: list[Usage] = []
+        self.model = task.model
+
+    @property
+    def usage(self) -> Usage:
+        """What all turns took together; the cost is known where that of each is."""
+        costs = [usage.cost_micro_usd for usage in self._usages]
+        known = [cost for cost in costs if cost is not None]
+        return Usage(
+            input_tokens=sum(usage.input_tokens for usage in self._usages),
+            output_tokens=sum(usage.output_tokens for usage in self._usages),
+            cost_micro_usd=sum(known) if known and len(known) == len(costs) else None,
+        )
+
+    def say(self, messages: tuple[Message, ...], deadline: Deadline) -> tuple[Said, tuple[Message, ...]]:
+        """What the model says next, and the conversation as it was asked with: shorter where it had to be.
+
+        ModelFailure where nothing helps, Cancelled where the stop was set or the time is over.
+        """
+        waits = 0
+        while True:
+            heard = _Heard(self._listener)
+            try:
+                said = self._once(messages, heard, deadline)
+            except ModelFailure as failure:
+                self._count(failure.usage)
+                if deadline.is_set():
+                    raise Cancelled from failure
+                if failure.code == _TOO_LONG:
+                    messages = self._shorter(messages, failure)
+                elif (wait_s := self._wait_s(failure, waits, deadline)) is not None:
+                    waits += 1
+                    self._remark(failure, f"waiting {wait_s:.0f} s", heard)
+                    deadline.wait(wait_s)
+                else:
+                    waits = 0
+                    self._take_over(failure, heard)
+            else:
+                self._count(said.usage)
+                self.model = said.model
+                self._has_said = True
+                return said, messages
+
+    def _count(self, usage: Usage) -> None:
+        if usage != Usage():
+            self._usages.append(usage)
+
+    def _shorter(self, messages: tuple[Message, ...], failure: ModelFailure) -> tuple[Message, ...]:
+        shorter = with_room(messages)
+        if shorter is None:
+            raise failure
+        self._listener.remarked("the conversation is too long for the model: what is old in it was cut")
+        return shorter
+
+    def _wait_s(self, failure: ModelFailure, waits: int, deadline: Deadline) -> float | None:
+        """How long to wait before the same is asked again; None where that helps nobody, or is too long."""
+        has_more_to_lose = self._has_said and not self._fallback
+        waits_max = limits.AGENT_WAITS_PER_TURN_MAX if has_more_to_lose else limits.AGENT_WAITS_AT_FIRST_MAX
+        if failure.code == _TIMEOUT:
+            # It has had its time already.
+            waits_max = 1
+        is_wrong_address = failure.is_absent and not self._has_said
+        if not failure.passes or waits >= waits_max or is_wrong_address:
+            return None
+        wait_s = failure.retry_after_s
+        if wait_s is None:
+            wait_s = patience_s(waits, self._first_wait_s)
+        return wait_s if wait_s <= limits.AGENT_WAIT_S_MAX and wait_s < deadline.left_s else None
+
+    def _remark(self, failure: ModelFailure, what: str, heard: "_Heard") -> None:
+        void = "; what it said of this answer does not count" if heard.anything else ""
+        self._listener.remarked(f"{failure.sentence}: {what}{void}")
+
+    def _once(self, messages: tuple[Message, ...], heard: "_Heard", deadline: Deadline) -> Said:
+        if deadline.is_set():
+            raise Cancelled
+        self.model = self._chat.resolve(self._asked)
+        turn = Turn(
+            instructions=self._task.instructions,
+            messages=messages,
+            tools=self._specs,
+            model=self._asked,
+            # The deadline is found out first, so that its end is not taken for the model's.
+            timeout_s=deadline.left_s + _GRACE_S,
+            silence_s=self._task.limits.turn_seconds_max,
+        )
+        listening = Listening(
+            on_text=heard.text, on_request=lambda body: self._listener.requested(body, self.model)
+        )
+        return self._chat.say(turn, listening, deadline)
+
+    def _take_over(self, failure: ModelFailure, heard: "_Heard") -> None:
+        """Go on with the fallback for the rest of the task; where there is none, the failure stands."""
+        if not self._fallback or failure.code not in _ELSEWHERE:
+            raise failure
+        taking, self._fallback = self._fallback, ""
+        try:
+            named = self._chat.resolve(taking)
+        except ModelFailure:
+            raise failure from None
+        if named == self.model:
+            raise failure
+        self._asked = taking
+        self._remark(failure, f"{named} goes on in its place", heard)
+
+
+def patience_s(waits: int, first_s: float) -> float:
+    """How long to wait for a server that does not say how long, after so many waits."""
+    return min(first_s * 3.0**waits, limits.AGENT_WAIT_S_MAX)
+
+
+class _Heard:
+    """What one turn tells, and whether there was any of its answer."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self.anything = False
+
+    def text(self, piece: str) -> None:
+        """A piece of the answer."""
+        if piece:
+            self.anything = True
+            self._listener.text(piece)

@@ -1,0 +1,176 @@
+"""Files of the working folder: reading, writing, editing."""
+
+import os
+from dataclasses import dataclass
+
+from runlore.agents.tools.given import Given, number, said, schema, text, whole
+from runlore.domain import limits
+from runlore.domain.agent_profile import AgentLimits
+from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.record import JsonObject
+from runlore.domain.taint_sources.paths import outside_of_path
+from runlore.ports.runner import ToolOutcome
+from runlore.ports.stopping import Stop
+from runlore.ports.workspaces import FileText, Workspace
+
+READ, WRITE, EDIT = "read_file", "write_file", "edit_file"
+_LINES_MAX = 1_000_000
+# Room for the line that says what was left out.
+_NOTE_CHARS = 200
+_PATH = text(
+    "The path, relative to the working folder, such as src/main.py; no .. and nothing outside of it.",
+    chars_max=limits.PATH_CHARS_MAX,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadFile:
+    """Reads lines of a file, or the names in a folder."""
+
+    workspace: Workspace
+    limits: AgentLimits
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=READ,
+            description=(
+                "Read a text file of the working folder, or list the names in one of its folders. A long"
+                " file comes in parts: the answer says which line to read on from."
+            ),
+            parameters=schema(
+                {
+                    "path": _PATH,
+                    "first_line": whole("The first line to read, from 1.", most=_LINES_MAX),
+                    "lines": whole("How many lines to read; without it, all that fit.", most=_LINES_MAX),
+                },
+                optional=("first_line", "lines"),
+            ),
+        )
+
+    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+        """The text. Where it is not the workspace's own, `source` says where it was read."""
+        path = said(call.arguments, "path")
+        found = self.workspace.read(
+            path,
+            first=number(call.arguments, "first_line") or 1,
+            lines=number(call.arguments, "lines"),
+        )
+        whole_path = os.path.join(self.workspace.folder, path)
+        return ToolOutcome(
+            output=_told(found, self.limits.output_chars_max - _NOTE_CHARS),
+            source=whole_path if outside_of_path(whole_path) else "",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteFile:
+    """Writes a whole file."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=WRITE,
+            description=(
+                "Write a whole text file of the working folder: a new one, or in place of what is there."
+                " Folders on the way are made. To change a part of a file, use edit_file."
+            ),
+            parameters=schema({"path": _PATH, "content": _content("The whole text of the file.")}),
+        )
+
+    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+        """Write it."""
+        path, content = said(call.arguments, "path"), said(call.arguments, "content")
+        is_new = self.workspace.write(path, content)
+        return ToolOutcome(
+            output=f"{path} is {'new' if is_new else 'rewritten'}: {len(content):,} characters"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditFile:
+    """Replaces a text in a file."""
+
+    workspace: Workspace
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=EDIT,
+            description=(
+                "Replace a text in a file of the working folder by another one. The old text has to stand"
+                " there exactly as given, white space included, and once: take in enough of the lines"
+                " around it, or say everywhere."
+            ),
+            parameters=schema(
+                {
+                    "path": _PATH,
+                    "old_text": text("The text to replace.", chars_max=limits.AGENT_FILE_CHARS_MAX),
+                    "new_text": _content("The text in its place; empty takes it away."),
+                    "everywhere": {
+                        "type": "boolean",
+                        "description": "Replace it each time it stands there. Without it, once alone.",
+                    },
+                },
+                optional=("everywhere",),
+            ),
+        )
+
+    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+        """Replace it."""
+        path = said(call.arguments, "path")
+        times = self.workspace.edit(
+            path,
+            said(call.arguments, "old_text"),
+            said(call.arguments, "new_text"),
+            everywhere=call.arguments.get("everywhere") is True,
+        )
+        return ToolOutcome(output=f"{path} is changed in {times} place{'s' if times != 1 else ''}")
+
+
+def read_file(given: Given) -> ReadFile | None:
+    """The tool, where there is a workspace."""
+    workspace = given.workspace
+    return None if workspace is None else ReadFile(workspace=workspace, limits=given.limits)
+
+
+def write_file(given: Given) -> WriteFile | None:
+    """The tool, where there is a workspace."""
+    return None if given.workspace is None else WriteFile(workspace=given.workspace)
+
+
+def edit_file(given: Given) -> EditFile | None:
+    """The tool, where there is a workspace."""
+    return None if given.workspace is None else EditFile(workspace=given.workspace)
+
+
+def _content(description: str) -> JsonObject:
+    return text(description, chars_min=0, chars_max=limits.AGENT_FILE_CHARS_MAX)
+
+
+def _told(found: FileText, chars_max: int) -> str:
+    """Whole lines as far as they fit, and where to read on."""
+    if not found.lines:
+        return "(it is empty)"
+    if not found.text and found.first > found.lines:
+        return f"(there is no line {found.first}: the file has {found.lines} lines)"
+    kept: list[str] = []
+    chars = 0
+    for line in found.text.removesuffix("\n").split("\n"):
+        if kept and chars + len(line) >= chars_max:
+            break
+        kept.append(line)
+        chars += len(line) + 1
+    last = found.first + len(kept) - 1
+    if last >= found.lines and found.first == 1 and not found.truncated:
+        return found.text
+    if last < found.lines:
+        more = f"; read on with first_line {last + 1}"
+    else:
+        more = "; the end of a long line is left out" if found.truncated else ""
+    return "\n".join([*kept, f"[lines {found.first} to {last} of {found.lines}{more}]"])

@@ -1,0 +1,74 @@
+"""What the tools of one run are given, and how their arguments are read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runlore.domain.agent_profile import AgentLimits
+from runlore.domain.conversation import ToolCall
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.skill import Skill
+from runlore.ports.operations import Operations
+from runlore.ports.runner import ToolOutcome
+from runlore.ports.stopping import Stop
+from runlore.ports.workspaces import Workspace
+
+Ask: TypeAlias = Callable[[str, Stop], str]
+"""Asks a person a question; the answer. Where the stop is set while it waits, an error says so."""
+
+Fork: TypeAlias = Callable[[Skill, str, ToolCall, Stop], ToolOutcome]
+"""Works by a promoted skill's words in a child agent: the skill, its arguments, the call, the stop."""
+
+OnOutput: TypeAlias = Callable[[str, str], None]
+"""Hears what a command prints while it runs: the call's id, and a piece."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """One run: the operations of its agent, its ids, and what it may touch.
+
+    Without a workspace there are no files and no commands; without `ask` there is nobody to answer.
+    """
+
+    operations: Operations
+    run_id: RunId
+    session_id: SessionId
+    limits: AgentLimits
+    fork: Fork
+    workspace: Workspace | None = None
+    ask: Ask | None = None
+    on_output: OnOutput | None = None
+
+
+def schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()) -> JsonObject:
+    """A strict schema: what is not optional is required, and nothing else is taken."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def text(description: str, *, chars_max: int, chars_min: int = 1) -> JsonObject:
+    """A text of bounded length."""
+    return {"type": "string", "description": description, "minLength": chars_min, "maxLength": chars_max}
+
+
+def whole(description: str, *, least: int = 1, most: int) -> JsonObject:
+    """A whole number within bounds."""
+    return {"type": "integer", "description": description, "minimum": least, "maximum": most}
+
+
+def said(arguments: JsonObject, name: str, default: str = "") -> str:
+    """A text of arguments that the schema let pass."""
+    value: JsonValue = arguments.get(name, default)
+    return value if isinstance(value, str) else default
+
+
+def number(arguments: JsonObject, name: str) -> int | None:
+    """A number of such arguments, where one was given."""
+    value = arguments.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

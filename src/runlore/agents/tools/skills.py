@@ -1,0 +1,123 @@
+"""Skills: which there are for this session, and the words of one of them.
+
+A promoted skill is not read but worked by, in a child agent. Every other one is given as a text in a fence
+that its own text cannot close.
+"""
+
+import re
+from dataclasses import dataclass
+
+from runlore.agents.tools.given import Fork, Given, said, schema, text
+from runlore.domain import limits
+from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.run import RunId
+from runlore.domain.safe_text import escaped
+from runlore.domain.session import SessionId
+from runlore.domain.skill import Skill, SkillOrigin
+from runlore.ports.operations import Operations, UseSkill
+from runlore.ports.runner import ToolOutcome
+from runlore.ports.stopping import Stop
+
+LIST, USE = "list_skills", "use_skill"
+_ARGUMENTS_CHARS_MAX = 20_000
+_LISTED_MAX = 200
+_FENCE = re.compile(r"`{3,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListSkills:
+    """Tells which skills the session may use."""
+
+    operations: Operations
+    session_id: SessionId
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=LIST,
+            description="List the skills that you may use: written procedures for tasks of this place.",
+            parameters=schema(
+                {"words": text("Only those whose name or description has all of these.", chars_max=200)},
+                optional=("words",),
+            ),
+        )
+
+    def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
+        """Their names and descriptions."""
+        words = said(call.arguments, "words").lower().split()
+        skills = [skill for skill in self.operations.session_skills(self.session_id) if _has(skill, words)]
+        if not skills:
+            return ToolOutcome(output="there is no such skill" if words else "there are no skills")
+        lines = [f"{skill.name}: {escaped(skill.document.description)}" for skill in skills[:_LISTED_MAX]]
+        if len(skills) > _LISTED_MAX:
+            lines.append(f"({len(skills) - _LISTED_MAX} more: ask with words)")
+        return ToolOutcome(output="\n".join(lines))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenSkill:
+    """Opens a skill, which counts its use, and works by a promoted one."""
+
+    operations: Operations
+    run_id: RunId
+    fork: Fork
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        return ToolSpec(
+            name=USE,
+            description=(
+                "Use a skill by its name. Most are given to you to follow. A promoted one is worked through"
+                " by another agent in a copy of the working folder, with the arguments as its task, and its"
+                " final answer comes back."
+            ),
+            parameters=schema(
+                {
+                    "name": text("The skill's name.", chars_max=limits.SKILL_NAME_CHARS_MAX),
+                    "arguments": text(
+                        "What the skill should be applied to, in words.",
+                        chars_min=0,
+                        chars_max=_ARGUMENTS_CHARS_MAX,
+                    ),
+                },
+                optional=("arguments",),
+            ),
+        )
+
+    def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
+        """Its text, or what the child agent came to."""
+        name = said(call.arguments, "name")
+        skill = self.operations.use_skill(UseSkill(name=name, run_id=self.run_id))
+        if skill.origin is SkillOrigin.PROMOTED:
+            return self.fork(skill, said(call.arguments, "arguments"), call, stop)
+        return ToolOutcome(output=fenced(skill))
+
+
+def list_skills(given: Given) -> ListSkills:
+    """The tool of a run."""
+    return ListSkills(operations=given.operations, session_id=given.session_id)
+
+
+def use_skill(given: Given) -> OpenSkill:
+    """The tool of a run."""
+    return OpenSkill(operations=given.operations, run_id=given.run_id, fork=given.fork)
+
+
+def fenced(skill: Skill) -> str:
+    """A skill's words between two lines that none of its own can be taken for."""
+    parts = skill.document.body.split("\t")
+    body = "\t".join(escaped(part, keep_newlines=True) for part in parts)
+    longest = max((len(found[0]) for found in _FENCE.finditer(body)), default=2)
+    fence = "`" * (longest + 1)
+    return (
+        f"The skill {skill.name}: {escaped(skill.document.description)}\n"
+        "Follow it where it fits; the person's words come first.\n"
+        f"{fence}markdown\n{body.rstrip()}\n{fence}"
+    )
+
+
+def _has(skill: Skill, words: list[str]) -> bool:
+    told = f"{skill.name} {skill.document.description}".lower()
+    return all(word in told for word in words)

@@ -1,0 +1,1 @@
+"""Working folders of Runlore's own agents: files, commands, and the copies that child agents work in."""

@@ -1,0 +1,189 @@
+"""Plain copies of a folder, for a child agent where there is no repository, and what was changed in one.
+
+Copied are files, folders, and links that lead to a place in the folder. Other links, pipes, sockets and
+devices are left out and told, and so are git's own files and the copies of other agents.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from runlore.agents.workspace.line_diff import unified
+from runlore.agents.workspace.walking import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
+from runlore.domain import limits
+from runlore.domain.errors import Refused
+from runlore.domain.safe_text import escaped
+
+_LEFT_OUT = frozenset({".git", WORKTREES})
+_READ_BYTES = 1024**2
+_COMPARED_BYTES_MAX = 1024**2
+_COMPARED_FILES_MAX = 2 * limits.WORKTREE_COPY_FILES_MAX
+_DEPTH_MAX = 200
+
+
+@dataclass(kw_only=True)
+class Copied:
+    """What a copy was made of: what each file was right after it was copied, and what is not there.
+
+    `top` is the path of the original, for links that name it."""
+
+    top: str
+    files_max: int
+    bytes_max: int
+    files: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    folders: int = 0
+    bytes: int = 0
+
+
+def copy_tree(source: int, target: int, copied: Copied) -> None:
+    """Copy what is in one opened folder into another, empty one. OSError; Refused (`worktree.large`)."""
+    _copy_folder(source, target, (), copied)
+
+
+def changes(copied: Copied, *, source: int, target: int) -> Iterator[str]:
+    """The lines of a diff from the original to the copy, for what was changed in the copy."""
+    now: dict[str, tuple[int, ...]] = {}
+    _walk(target, (), now)
+    for path in sorted(copied.files.keys() | now.keys()):
+        if copied.files.get(path) == now.get(path):
+            continue
+        before = _content(source, path) if path in copied.files else None
+        after = _content(target, path) if path in now else None
+        yield from _told(path, before, after)
+
+
+def _copy_folder(source: int, target: int, at: tuple[str, ...], copied: Copied) -> None:
+    with os.scandir(source) as entries:
+        found = (entry.name for entry in entries if entry.name not in _LEFT_OUT)
+        names = sorted(islice(found, copied.files_max + 1))
+    for name in names:
+        place = (*at, name)
+        status = os.stat(name, dir_fd=source, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode) and len(at) < _DEPTH_MAX:
+            os.mkdir(name, 0o700, dir_fd=target)
+            copied.folders += 1
+            with folder_below(source, (name,)) as from_, folder_below(target, (name,)) as to:
+                _copy_folder(from_, to, place, copied)
+                os.fchmod(to, stat.S_IMODE(os.fstat(from_).st_mode) & 0o777 | stat.S_IRWXU)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(source, target, place, copied)
+        elif stat.S_ISLNK(status.st_mode) and (link := _inside(source, place, copied.top)):
+            os.symlink(link, name, dir_fd=target)
+            copied.files["/".join(place)] = _stamp(os.stat(name, dir_fd=target, follow_symlinks=False))
+        else:
+            copied.left_out.append(escaped("/".join(place)))
+        if len(copied.files) + len(copied.left_out) + copied.folders > copied.files_max:
+            raise _too_large(f"more than {copied.files_max:,} files and folders")
+
+
+def _copy_file(source: int, target: int, place: tuple[str, ...], copied: Copied) -> None:
+    file = os.open(place[-1], FILE_FLAGS, dir_fd=source)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            copied.left_out.append(escaped("/".join(place)))
+            return
+        _check_bytes(copied, status.st_size)
+        new = os.open(place[-1], NEW_FLAGS, 0o600, dir_fd=target)
+        try:
+            while piece := os.read(file, _READ_BYTES):
+                # It may grow while it is read.
+                _check_bytes(copied, len(piece))
+                copied.bytes += len(piece)
+                left = memoryview(piece)
+                while left:
+                    left = left[os.write(new, left) :]
+            os.fchmod(new, stat.S_IMODE(status.st_mode) & 0o777)
+            copied.files["/".join(place)] = _stamp(os.fstat(new))
+        finally:
+            os.close(new)
+    finally:
+        os.close(file)
+
+
+def _check_bytes(copied: Copied, more: int) -> None:
+    if copied.bytes + more > copied.bytes_max:
+        raise _too_large(f"more than {copied.bytes_max:,} bytes")
+
+
+def _inside(source: int, place: tuple[str, ...], top: str) -> str:
+    """Where a link leads, told from the link itself, where that is surely in the folder; else nothing.
+
+    Upwards only at its beginning: behind another link, `..` would lead who knows where."""
+    *at, name = place
+    leads = os.readlink(name, dir_fd=source)
+    if os.path.isabs(leads):
+        if not leads.startswith(f"{top}/"):
+            return ""
+        leads = os.path.relpath(leads, os.path.join(top, *at)) if ".." not in leads.split("/") else ""
+    parts = [part for part in leads.split("/") if part not in ("", ".")]
+    up = 0
+    while up < len(parts) and parts[up] == "..":
+        up += 1
+    is_inside = up <= len(at) and ".." not in parts[up:]
+    return leads if parts and is_inside else ""
+
+
+def _walk(folder: int, at: tuple[str, ...], found: dict[str, tuple[int, ...]]) -> None:
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in islice(entries, _COMPARED_FILES_MAX))
+    for name in names:
+        if name in _LEFT_OUT or len(found) > _COMPARED_FILES_MAX:
+            continue
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISDIR(status.st_mode):
+            found["/".join((*at, name))] = _stamp(status)
+        elif len(at) < _DEPTH_MAX:
+            with folder_below(folder, (name,)) as below:
+                _walk(below, (*at, name), found)
+
+
+def _content(folder: int, path: str) -> str | bytes | None:
+    """A file's text; where a link leads, as text; None where it is gone; no bytes where it is no text."""
+    parts = tuple(path.split("/"))
+    try:
+        with folder_below(folder, parts[:-1]) as handle:
+            status = os.stat(parts[-1], dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return os.readlink(parts[-1], dir_fd=handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _COMPARED_BYTES_MAX:
+                return b""
+            file = os.open(parts[-1], FILE_FLAGS, dir_fd=handle)
+            try:
+                content = os.read(file, _COMPARED_BYTES_MAX + 1)
+            finally:
+                os.close(file)
+        text = content.decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        return b""
+    return b"" if "\0" in text else text
+
+
+def _told(path: str, before: str | bytes | None, after: str | bytes | None) -> Iterator[str]:
+    shown = escaped(path)
+    old_name = "/dev/null" if before is None else f"a/{shown}"
+    new_name = "/dev/null" if after is None else f"b/{shown}"
+    if isinstance(before, bytes) or isinstance(after, bytes):
+        yield f"Binary files {old_name} and {new_name} differ\n"
+    elif before is None or after is None or before != after:
+        yield f"diff --git a/{shown} b/{shown}\n"
+        if before is None or after is None:
+            yield "new file\n" if before is None else "deleted file\n"
+        yield from unified(before or "", after or "", old_name=old_name, new_name=new_name)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _too_large(why: str) -> Refused:
+    return Refused(
+        f"the working folder holds {why}, and it is no repository that git can make a worktree of",
+        code="worktree.large",
+        hint="make it a git repository with a commit, or work in a smaller folder",
+    )

@@ -1,0 +1,292 @@
+"""Reading, writing and editing the text files of one folder, and of nothing outside of it.
+
+A file is written aside, synced and renamed into place: it is there whole, or as it was before. Another name
+of the same file elsewhere keeps what it had.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
+
+from runlore.agents.workspace.walking import (
+    NEW_FLAGS,
+    check_writable,
+    folder_below,
+    full,
+    parts_of,
+    read_bytes,
+    told,
+)
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Invalid, Refused
+from runlore.domain.safe_text import escaped
+from runlore.ports.workspaces import FileText
+
+_NEW_FILE, _NEW_FOLDER = 0o666, 0o777
+_NOBODY_WRITES = 0o222
+_Checked = Callable[[int, str], None]
+
+
+class Files:
+    """The files below a folder that is held open by whoever asks. What is `installed` there is only read."""
+
+    def __init__(self, folder: int, *, installed: tuple[str, ...] = ()) -> None:
+        self._folder = folder
+        self._installed = installed
+
+    def read(self, path: str, *, first: int = 1, lines: int | None = None) -> FileText:
+        """Lines of a text file, from `first` on; of a folder, its names."""
+        if first < 1 or (lines is not None and lines < 1):
+            raise Invalid(
+                "lines are counted from 1",
+                code="workspace.lines",
+                hint="ask from line 1 on, for at least one",
+            )
+        parts = parts_of(path)
+        with told(path):
+            if not parts or self._is_folder(parts):
+                with folder_below(self._folder, parts) as handle:
+                    return _names(path, handle, first, lines)
+            with folder_below(self._folder, parts[:-1]) as handle:
+                content, _ = read_bytes(handle, parts[-1], bytes_max=limits.WORKSPACE_FILE_BYTES_MAX)
+        return _chosen(path, _decoded(path, content), first, lines)
+
+    def write(self, path: str, text: str) -> bool:
+        """Write a whole file; whether it is new. Folders on the way are made."""
+        content = _encoded(path, text)
+        with told(path, writing=True), self._made(path) as (handle, name):
+            return _put(handle, name, content, checked=_no_check)
+
+    def edit(self, path: str, old: str, new: str, *, everywhere: bool = False) -> int:
+        """Replace a text that stands there once, or `everywhere` each time; how often it did."""
+        parts = _file_parts(path)
+        check_writable(parts, self._installed)
+        with told(path, writing=True), folder_below(self._folder, parts[:-1]) as handle:
+            name = parts[-1]
+            content, before = read_bytes(handle, name, bytes_max=limits.WORKSPACE_FILE_BYTES_MAX)
+            text = _decoded(path, content)
+            times = _times(path, text, old, everywhere=everywhere)
+            # Many places and a long text would come to more than there is memory for.
+            if len(text) + times * (len(new) - len(old)) > limits.WORKSPACE_FILE_BYTES_MAX:
+                raise _too_large(path)
+            changed = _encoded(path, text.replace(old, new))
+
+            def checked(folder: int, name: str) -> None:
+                if _stamp(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _stamp(before):
+                    raise _edit_conflict(path, "was changed by somebody else in the meantime")
+
+            _put(handle, name, changed, checked=checked)
+            return times
+
+    def _is_folder(self, parts: tuple[str, ...]) -> bool:
+        with folder_below(self._folder, parts[:-1]) as handle:
+            return stat.S_ISDIR(os.stat(parts[-1], dir_fd=handle, follow_symlinks=False).st_mode)
+
+    @contextmanager
+    def _made(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder of a file and its name there. Folders that were made for it go again if it fails."""
+        parts = _file_parts(path)
+        check_writable(parts, self._installed)
+        handle = os.dup(self._folder)
+        above: list[tuple[int, str]] = []
+        try:
+            for part in parts[:-1]:
+                below, is_new = _entered(handle, part)
+                if is_new:
+                    above.append((handle, part))
+                else:
+                    os.close(handle)
+                handle = below
+            yield handle, parts[-1]
+        except BaseException:
+            for folder, part in reversed(above):
+                with suppress(OSError):
+                    os.rmdir(part, dir_fd=folder)
+            raise
+        finally:
+            for folder in (handle, *(folder for folder, _ in above)):
+                os.close(folder)
+
+
+def _entered(folder: int, name: str) -> tuple[int, bool]:
+    """A folder in a folder, made where it is missing; whether it was."""
+    is_new = False
+    with suppress(FileExistsError):
+        os.mkdir(name, _NEW_FOLDER, dir_fd=folder)
+        is_new = True
+    try:
+        with folder_below(folder, (name,)) as handle:
+            return os.dup(handle), is_new
+    except OSError:
+        if is_new:
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=folder)
+        raise
+
+
+def _put(folder: int, name: str, content: bytes, *, checked: _Checked) -> bool:
+    """Put a file in place, whole or not at all; whether it is new there. `checked` is asked right before."""
+    before = _replaced(folder, name)
+    aside = f".runlore-{secrets.token_hex(8)}.new"
+    file = os.open(aside, NEW_FLAGS, _NEW_FILE, dir_fd=folder)
+    try:
+        try:
+            if before is not None:
+                _keep_owner_and_mode(file, before)
+            left = memoryview(content)
+            while left:
+                left = left[os.write(file, left) :]
+            os.fsync(file)
+        finally:
+            os.close(file)
+        checked(folder, name)
+        os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(aside, dir_fd=folder)
+        raise
+    os.fsync(folder)
+    return before is None
+
+
+def _replaced(folder: int, name: str) -> os.stat_result | None:
+    """What would be replaced; None where nothing is there."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        raise Invalid(
+            f"{escaped(name)} is a link, and links are not followed",
+            code="workspace.path",
+            hint="write to the file that it leads to, or remove it in the shell",
+        )
+    if not stat.S_ISREG(status.st_mode):
+        raise Refused(
+            f"{escaped(name)} is no regular file", code="workspace.kind", hint="choose another name"
+        )
+    if not status.st_mode & _NOBODY_WRITES:
+        raise full(name, "it is read-only")
+    return status
+
+
+def _keep_owner_and_mode(file: int, before: os.stat_result) -> None:
+    now = os.fstat(file)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        # Only the superuser gives files away; anybody else's new file is their own.
+        with suppress(PermissionError):
+            os.fchown(file, before.st_uid, before.st_gid)
+    os.fchmod(file, stat.S_IMODE(before.st_mode) & 0o777)
+
+
+def _no_check(folder: int, name: str) -> None:
+    """A whole file may take the place of any other."""
+
+
+def _file_parts(path: str) -> tuple[str, ...]:
+    parts = parts_of(path)
+    if not parts or path.endswith("/"):
+        raise Invalid(
+            "this names a folder, not a file",
+            code="workspace.path",
+            hint="name a file, such as `src/main.py`",
+        )
+    return parts
+
+
+def _names(path: str, handle: int, first: int, lines: int | None) -> FileText:
+    """The names in a folder, a line each: folders end with `/`, links with `@`, what is no file with `=`."""
+    with os.scandir(handle) as entries:
+        some = list(islice(entries, limits.WORKSPACE_NAMES_MAX + 1))
+    names = sorted(f"{escaped(entry.name)}{_sign(entry)}\n" for entry in some[: limits.WORKSPACE_NAMES_MAX])
+    chosen = _chosen(path, "".join(names), first, lines)
+    return replace(chosen, truncated=chosen.truncated or len(some) > limits.WORKSPACE_NAMES_MAX)
+
+
+def _sign(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "@"
+    if entry.is_dir(follow_symlinks=False):
+        return "/"
+    return "" if entry.is_file(follow_symlinks=False) else "="
+
+
+def _chosen(path: str, text: str, first: int, lines: int | None) -> FileText:
+    """The lines asked for, no more of them than are shown at once; at least a part of the first."""
+    whole = text.split("\n")
+    ended = [f"{line}\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])
+    wanted = ended[first - 1 : None if lines is None else first - 1 + lines]
+    kept: list[str] = []
+    left = limits.WORKSPACE_READ_CHARS_MAX
+    for line in wanted:
+        if len(line) > left:
+            if not kept:
+                kept.append(line[:left])
+            return FileText(path=path, text="".join(kept), first=first, lines=len(ended), truncated=True)
+        kept.append(line)
+        left -= len(line)
+    return FileText(path=path, text="".join(kept), first=first, lines=len(ended))
+
+
+def _times(path: str, text: str, old: str, *, everywhere: bool) -> int:
+    at = text.find(old) if old else -1
+    if at < 0:
+        raise _edit_conflict(path, "does not hold this text" if old else "cannot be searched for no text")
+    # Places that overlap count too: it would not be clear which of them is meant.
+    if not everywhere and text.find(old, at + 1) >= 0:
+        raise _edit_conflict(path, f"holds this text more than once ({text.count(old)} times)")
+    return text.count(old)
+
+
+def _edit_conflict(path: str, why: str) -> Conflict:
+    return Conflict(
+        f"{escaped(path)} {why}",
+        code="workspace.edit",
+        hint="read the file again, and give enough of it to name one place, spaces and line ends included",
+    )
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _decoded(path: str, content: bytes) -> str:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise _no_text(path)
+    return text
+
+
+def _encoded(path: str, text: str) -> bytes:
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise _no_text(path) from None
+    if "\0" in text:
+        raise _no_text(path)
+    if len(content) > limits.WORKSPACE_FILE_BYTES_MAX:
+        raise _too_large(path)
+    return content
+
+
+def _too_large(path: str) -> Refused:
+    return Refused(
+        f"{escaped(path)} would be larger than {limits.WORKSPACE_FILE_BYTES_MAX:,} bytes",
+        code="workspace.kind",
+        hint="write less at once, or make the file with the shell",
+    )
+
+
+def _no_text(path: str) -> Refused:
+    return Refused(
+        f"{escaped(path)} is not plain text in UTF-8",
+        code="workspace.kind",
+        hint="this tool is for text files; use the shell",
+    )

@@ -1,0 +1,166 @@
+"""`ports.workspaces.Workspace` on this machine: a folder held open, its files, and commands in it.
+
+The file tools never write into `.git`. Commands do, where it is in the folder: git could not commit
+otherwise. Where a repository's files are outside of the folder, a command may read them, and write what a
+commit needs only if the folder is a worktree that the repository knows of; never its settings and hooks.
+"""
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from runlore.agents.workspace.allowed import is_within
+from runlore.agents.workspace.files import Files
+from runlore.agents.workspace.repository import Repository, repository_of
+from runlore.agents.workspace.shell import Bounds, Command, Shell
+from runlore.agents.workspace.walking import FOLDER_FLAGS, folder_below
+from runlore.domain.errors import Invalid
+from runlore.ports.stopping import Stop
+from runlore.ports.workspaces import FileText, ShellResult
+
+# Where the system knows no way to pass through a folder without reading it, it is read.
+_PASSING_FLAGS = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
+_WRITTEN_BY_COMMITS = ("objects", "refs", "logs")
+
+
+class Held:
+    """A folder that is held open until nobody knows this any more."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._closed = weakref.finalize(self, os.close, handle)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Granted:
+    """What commands may touch besides their working folder, and what they are told besides."""
+
+    readable: tuple[Held, ...] = ()
+    writable: tuple[Held, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class LocalWorkspace:
+    """One folder that was opened once: what takes its name later is another one."""
+
+    def __init__(self, folder: str, shell: Shell, *, held: Held, granted: Granted) -> None:
+        self._folder = folder
+        self._held, self._granted = held, granted
+        self._files = Files(held.handle, installed=_installed(folder))
+        self._shell = shell
+
+    @property
+    def shell(self) -> Shell:
+        """What runs its commands."""
+        return self._shell
+
+    @property
+    def handle(self) -> int:
+        """The folder as it was opened, as long as this is there."""
+        return self._held.handle
+
+    @property
+    def folder(self) -> str:
+        """Where it is, without links."""
+        return self._folder
+
+    @property
+    def confinement(self) -> str:
+        """What keeps a command inside: `kernel`, or `none` where the system cannot."""
+        return self._shell.confinement
+
+    def read(self, path: str, *, first: int = 1, lines: int | None = None) -> FileText:
+        """Lines of a text file; of a folder, its names."""
+        return self._files.read(path, first=first, lines=lines)
+
+    def write(self, path: str, text: str) -> bool:
+        """Write a whole file, aside and renamed; whether it is new. Folders on the way are made."""
+        return self._files.write(path, text)
+
+    def edit(self, path: str, old: str, new: str, *, everywhere: bool = False) -> int:
+        """Replace a text that stands there once (or, `everywhere`, each time); how often it did."""
+        return self._files.edit(path, old, new, everywhere=everywhere)
+
+    def run(
+        self,
+        command: str,
+        *,
+        timeout_s: float,
+        stop: Stop,
+        output_chars_max: int,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ShellResult:
+        """Run a command in bash, in the folder. All that it started ends when it does."""
+        asked = Command(
+            argv=["bash", "--noprofile", "--norc", "-c", command],
+            folder=self.handle,
+            readable=[held.handle for held in self._granted.readable],
+            writable=[self.handle, *(held.handle for held in self._granted.writable)],
+            environment=self._granted.environment,
+        )
+        bounds = Bounds(
+            timeout_s=timeout_s, stop=stop, output_chars_max=output_chars_max, on_output=on_output
+        )
+        return self._shell.run(asked, bounds)
+
+
+def opened_workspace(folder: str, shell: Callable[[str], Shell], *, home: str) -> LocalWorkspace:
+    """A folder as it is, told without links, and what runs commands there. Invalid (`workspace.folder`) where
+    there is none, or a link is on the way by now: whoever works above it may have put that there."""
+    try:
+        path = os.path.normpath(folder)
+        held = Held(_handle(path))
+    except (OSError, ValueError) as error:
+        raise Invalid(
+            "the working folder is not there, cannot be read, or is reached by a link",
+            code="workspace.folder",
+            hint="name a folder that this user can read and write, in a new session where it was moved",
+        ) from error
+    return LocalWorkspace(path, shell(path), held=held, granted=_granted(path, home))
+
+
+def _handle(path: str) -> int:
+    """A folder, opened name by name from the top; those above it need not be readable."""
+    if not os.path.isabs(path):
+        raise ValueError(path)
+    *above, name = path.split("/")[1:]
+    handle = os.open("/", _PASSING_FLAGS)
+    try:
+        for part in above:
+            below = os.open(part, _PASSING_FLAGS, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        return os.open(name or ".", FOLDER_FLAGS, dir_fd=handle)
+    finally:
+        os.close(handle)
+
+
+def _installed(folder: str) -> tuple[str, ...]:
+    """The names that lead to the environment that this program runs in, where that is in the folder."""
+    prefix = os.path.realpath(sys.prefix)
+    is_inside = prefix != folder and is_within(prefix, folder)
+    return tuple(os.path.relpath(prefix, folder).split("/")) if is_inside else ()
+
+
+def _granted(folder: str, home: str) -> Granted:
+    """What git needs of a repository whose files are not in the folder."""
+    repository = repository_of(folder)
+    if repository is None or is_within(repository.common, folder) or is_within(home, repository.top):
+        # What is kept of a whole home folder is no business of one folder in it.
+        return Granted()
+    with suppress(OSError):
+        common = Held(os.open(repository.common, FOLDER_FLAGS))
+        is_own = repository.git_dir != repository.common and repository.top == folder
+        return Granted(readable=(common,), writable=_for_commits(repository, common) if is_own else ())
+    return Granted()
+
+
+def _for_commits(repository: Repository, common: Held) -> tuple[Held, ...]:
+    held = [Held(os.open(repository.git_dir, FOLDER_FLAGS))]
+    for name in _WRITTEN_BY_COMMITS:
+        with suppress(OSError), folder_below(common.handle, (name,)) as handle:
+            held.append(Held(os.dup(handle)))
+    return tuple(held)

@@ -1,0 +1,124 @@
+"""Agents that Runlore runs itself: a task, its tools, and whoever is told what happens."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from runlore.domain.agent_profile import AgentLimits
+from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec
+from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.stopping import Stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOutcome:
+    """What a tool gives back. `output` is what the model reads."""
+
+    output: str
+    is_error: bool = False
+    exit_code: int | None = None
+    source: str = ""
+
+
+class Tool(Protocol):
+    """One tool of one run."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """How the model sees it."""
+        ...
+
+    def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
+        """Do it. A RunloreError is told to the model as the call's answer, with its hint; nothing else of
+        what it raises is."""
+        ...
+
+
+class Verdict(StrEnum):
+    """Whether a call may be made."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A verdict, with the sentence that the model is told where the call is denied."""
+
+    verdict: Verdict
+    why: str = ""
+
+
+class Gate(Protocol):
+    """Decides on calls before they are made; it may wait for a person."""
+
+    def decide(self, call: ToolCall, stop: Stop) -> Decision:
+        """Whether this call may be made. Where `stop` is set while it waits, it is denied."""
+        ...
+
+
+class Listener(Protocol):
+    """Hears what happens, in order. Everything but `text` and `requested` is durable when this returns."""
+
+    def text(self, piece: str) -> None:
+        """The model's words as they come."""
+        ...
+
+    def requested(self, body: str, model: str) -> None:
+        """A request as it really went to the provider."""
+        ...
+
+    def said(self, said: AssistantSaid, model: str, usage: Usage) -> None:
+        """A whole message of the model, before its calls are made."""
+        ...
+
+    def answered(self, answer: ToolAnswered) -> None:
+        """What a call came to."""
+        ...
+
+    def remarked(self, remark: str) -> None:
+        """Something a person should know: that the fallback model took over, that a limit is near."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentTask:
+    """What to do. `messages` is the conversation so far, the input last."""
+
+    instructions: str
+    messages: tuple[Message, ...]
+    model: str = ""
+    fallback_model: str = ""
+    limits: AgentLimits
+
+
+class EndKind(StrEnum):
+    """How an agent came to its end."""
+
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    OUT_OF_TURNS = "out_of_turns"
+    OUT_OF_TIME = "out_of_time"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentEnd:
+    """The end of a task: the last words of the model, and where it failed, why."""
+
+    kind: EndKind
+    text: str = ""
+    failure: ModelFailure | None = None
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+
+
+class AgentRunner(Protocol):
+    """Runs agents, each in its caller's thread."""
+
+    def run(
+        self, task: AgentTask, tools: tuple[Tool, ...], *, gate: Gate, listener: Listener, stop: Stop
+    ) -> AgentEnd:
+        """Work through a task. Whatever the model and the tools do, it ends within its limits, and within a
+        moment once `stop` is set. What the listener raises ends it, and goes on to the caller."""
+        ...
