@@ -28,6 +28,14 @@ def world(settings: Settings) -> Iterator[World]:
 
 
 @pytest.fixture
+def either_world(settings: Settings) -> Iterator[World]:
+    """The same, for modules whose `world` is the embedded one."""
+    made = World(settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def sqlite_world(tmp_path: Path) -> Iterator[World]:
     """An empty Runlore with its embedded store."""
     made = World(Settings(state_root=str(tmp_path / "home")))

@@ -48,10 +48,12 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
         "run memories",
         "index",
         "embedding",
+        "promoted skills",
         "skills",
         "mounts",
         "jobs",
         "models",
+        "confinement",
     ]
 
 

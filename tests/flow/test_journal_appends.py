@@ -260,6 +260,8 @@ def test_reported_usage_teaches_how_a_family_counts_tokens(world: World) -> None
         {"type": "usage", "output_tokens": 900},
     )
     world.append(run, {"type": "usage", "output_tokens": 900})
+    world.append(run, {"type": "tool_call", "call_id": "d", "name": "ls", "arguments": {}})
+    world.append(run, said(text), {"type": "usage", "output_tokens": 100})
     for far_off in (0, 1, 2**62):
         world.append(run, said(text), {"type": "usage", "output_tokens": far_off})
 

@@ -11,12 +11,22 @@ from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind
+from runlore.domain.rollout import RolloutKind, RolloutStatus
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
-from runlore.ports.operations import LibraryOperations, Operations, Role
+from runlore.ports.model import ModelFailure
+from runlore.ports.operations import (
+    AgentOperations,
+    LibraryOperations,
+    Operations,
+    Role,
+    RolloutOperations,
+)
+from tests.flow import rolling
+from tests.flow.agent_world import waiting_run
 from tests.flow.dead_letters import dead_job
 from tests.flow.skill_shelf import brought_in, skill_text, two_alike
 from tests.flow.telling import suggested, told
@@ -26,6 +36,8 @@ SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
 ADA = PersonaId("ada")
 # Making skills takes longer than most of the operations.
 _LIBRARY = frozenset(name for name, _ in inspect.getmembers(LibraryOperations, inspect.isfunction))
+_AGENT = frozenset(name for name, _ in inspect.getmembers(AgentOperations, inspect.isfunction))
+_ROLLOUTS = frozenset(name for name, _ in inspect.getmembers(RolloutOperations, inspect.isfunction))
 Calls = Mapping[str, Callable[[], object]]
 
 
@@ -90,6 +102,8 @@ def _calls(world: World, caller: Application, operation: str) -> Calls:
         **_learning_calls(world, caller),
         **_skill_calls(world, caller),
         **(_library_calls(world, caller) if operation in _LIBRARY else {}),
+        **(_rollout_calls(world, caller) if operation in _ROLLOUTS else {}),
+        **(_agent_calls(world, caller) if operation in _AGENT else {}),
         **_service_calls(world, caller),
     }
 
@@ -175,6 +189,63 @@ def _library_calls(world: World, caller: Application) -> Calls:
         "reset_skips": caller.reset_skips,
         "skill_log": lambda: caller.skill_log(ops.SkillLogRequest()),
     }
+
+
+def _rollout_calls(world: World, caller: Application) -> Calls:
+    """The operations on promoted procedures, each on one that it is for."""
+    rolling.active(world, skill_name="use-it")
+    rolling.active(world, rolling.procedure(world, "Another way"), skill_name="back-to-it")
+    rolling.revoke(world, "back-to-it")
+    source = rolling.procedure(world, "A third way")
+    tried = rolling.promoted(world, source, skill_name="try-it")
+    run = rolling.executed(world, tried)
+    unpromoted = rolling.procedure(world, "A fourth way")
+    new = ops.PromoteLearning(record_id=unpromoted.record_id, skill_name="new-one", instructions="Do it.")
+    result = ops.RolloutResult(
+        skill_name="try-it",
+        kind=RolloutKind.VERIFICATION,
+        run_id=run.run_id,
+        expected_output_contains=rolling.MARKER,
+    )
+    restart = ops.AdvanceRequest(skill_name="try-it", to=RolloutStatus.DRAFT)
+    return {
+        "promote_learning": lambda: caller.promote_learning(new),
+        "list_promoted": lambda: caller.list_promoted(ops.PromotedRequest()),
+        "get_promoted": lambda: caller.get_promoted("use-it"),
+        "promoted_history": lambda: caller.promoted_history(ops.PromotedHistoryRequest(skill_name="use-it")),
+        "try_promoted": lambda: _tried(world, caller),
+        "record_result": lambda: caller.record_result(result),
+        "advance_promoted": lambda: caller.advance_promoted(restart),
+        "revoke_promoted": lambda: caller.revoke_promoted(ops.RevokePromoted(skill_name="use-it")),
+        "rollback_promoted": lambda: caller.rollback_promoted(ops.RevokePromoted(skill_name="back-to-it")),
+    }
+
+
+def _agent_calls(world: World, caller: Application) -> Calls:
+    """The operations on runs that Runlore works itself, on one in the caller's session that waits."""
+    asked = waiting_run(world, SESSION)
+    yes = ops.ApprovalDecision(approval_id=asked.approval_id, approve=True)
+    return {
+        "start_input": lambda: _started(caller),
+        "follow_run": lambda: next(caller.follow_run(ops.FollowRun(run_id=asked.run_id))),
+        "cancel_run": lambda: caller.cancel_run(asked.run_id),
+        "list_approvals": lambda: caller.list_approvals(ops.ApprovalsRequest()),
+        "get_approval": lambda: caller.get_approval(asked.approval_id),
+        "decide_approval": lambda: caller.decide_approval(yes),
+    }
+
+
+def _started(caller: Application) -> None:
+    """No model is set, so the operation is let through to what it says then."""
+    with pytest.raises(ModelFailure):
+        caller.start_input(ops.NewInput(session_id=SESSION, text="Look around"))
+
+
+def _tried(world: World, caller: Application) -> None:
+    """No model is set, so the operation is let through to what it says then."""
+    asked = ops.TrialRequest(skill_name="try-it", input="", working_folder=str(world.root.parent))
+    with pytest.raises(ModelFailure):
+        caller.try_promoted(asked)
 
 
 def _record_calls(world: World, caller: Application) -> Calls:

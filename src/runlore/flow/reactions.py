@@ -1,27 +1,39 @@
 """What follows from something in more than one stage: when a run ends, its episode and its notes follow, and
-the skills that it used learn how; when one is forgotten, what was learned from it goes too."""
+the skills that it used learn how; when one is forgotten, what was learned from it goes too; when a learning
+ends, the skill that was promoted from it does."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from runlore.domain.admission import Edits
 from runlore.domain.audit import Act
 from runlore.domain.job import Job, JobKind
-from runlore.domain.record import Origin
+from runlore.domain.publication import Terms
+from runlore.domain.record import Kind, Origin, Record, RecordId
 from runlore.domain.run import Run, RunId
 from runlore.domain.session import Session
+from runlore.flow.capture.approvals import lapse
 from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_text
 from runlore.flow.capture.episodes import run_episode, scratch_episode
 from runlore.flow.capture.remember import Remembering, may_have_used
 from runlore.flow.capture.turns import run_turn
 from runlore.flow.policies import current_run_memory
+from runlore.flow.publish.decide import confirm
+from runlore.flow.publish.forget import forget
 from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
+from runlore.flow.publish.revoke import revoke
+from runlore.flow.publish.undo import RolledBack, roll_back, sweep
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.record.scratch import clear_scratch, scratch_of
+from runlore.flow.sent_requests import forget_requests, requests_since
 from runlore.flow.skills.forgetting import forget_run_in_skills, forget_session_in_skills
 from runlore.flow.skills.opened import forget_uses, settle_uses
+from runlore.flow.skills.sources import end_promoted
+from runlore.flow.skills.turn import suggestions_turn
 from runlore.ports.ids import Ids
-from runlore.ports.store import Transaction
+from runlore.ports.store import Collections, Transaction
 
 DAEMON = "daemon"
 
@@ -53,6 +65,7 @@ class Closing:
         append(tx, Intake(ids=self.ids, act=follows, origin=Origin.DAEMON), drafts)
         clear_scratch(tx, scratch, follows)
         settle_uses(tx, ended)
+        lapse(tx, run.run_id, at=act.at, actor=DAEMON)
         if not policy.enabled:
             # Nothing is remembered of it; what it used is counted all the same.
             if may_have_used(tx, ended, tx.sessions.get(run.session_id)):
@@ -61,12 +74,72 @@ class Closing:
         return Closed(run=ended, job=owe_memory(tx, ended, ids=self.ids, holder=self.holder, at=act.at))
 
 
+def confirm_learning(
+    tx: Transaction,
+    candidate: Record,
+    act: Act,
+    *,
+    terms: Terms | None = None,
+    edits: Edits | None = None,
+    supersedes: RecordId | None = None,
+    accept_untrusted: bool = False,
+) -> Record:
+    """Make a candidate active; what was promoted from those that it replaces is revoked."""
+    published = confirm(
+        tx,
+        candidate,
+        act,
+        terms=terms,
+        edits=edits,
+        supersedes=supersedes,
+        accept_untrusted=accept_untrusted,
+    )
+    end_promoted(tx, tx.records.superseded_by(published.record_id), act)
+    return published
+
+
+def revoke_learnings(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Record, ...]:
+    """Tombstone learnings, and revoke what was promoted from them."""
+    revoked = revoke(tx, records, act)
+    end_promoted(tx, revoked, act)
+    return revoked
+
+
+def roll_back_learning(
+    tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False
+) -> RolledBack:
+    """Tombstone an active record, and revoke what was promoted from it."""
+    done = roll_back(tx, record, act, restore_sources=restore_sources)
+    end_promoted(tx, [done.record], act)
+    return done
+
+
+def expire_learnings(tx: Transaction, due: Sequence[Record], act: Act) -> tuple[Record, ...]:
+    """Tombstone what has expired, and revoke what was promoted from it."""
+    if any(record.kind is Kind.PROCEDURE for record in due):
+        # Before anything is written: nobody promotes what is expiring meanwhile. Scopes come first, as for
+        # everybody who ends a learning, so that no two wait for each other.
+        tx.lock({record.scope for record in due})
+        suggestions_turn(tx)
+    swept = sweep(tx, due, act)
+    end_promoted(tx, swept, act)
+    return swept
+
+
+def forget_learning(tx: Transaction, record: Record, act: Act) -> Forgotten:
+    """Erase a record and all that was derived from it, promoted skills too."""
+    tombstones = forget(tx, record, act)
+    end_promoted(tx, tombstones, act)
+    return _forget_told(tx, record, Forgotten(records=tombstones), act)
+
+
 def forget_whole_run(tx: Transaction, run: Run, act: Act) -> Forgotten:
     """Erase a run, and what it is named or told by in suggestions; the caller has its session's turn."""
     forgotten = forget_run(tx, run, act)
     forget_run_in_skills(tx, run.session_id, run.run_id, act)
     forget_uses(tx, [run.run_id])
-    return forgotten
+    _forget_worked(tx, forgotten, act)
+    return _forget_told(tx, run, forgotten, act)
 
 
 def forget_whole_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
@@ -75,7 +148,40 @@ def forget_whole_session(tx: Transaction, session: Session, act: Act) -> Forgott
     for session_id in forgotten.sessions:
         forget_session_in_skills(tx, session_id, act)
     forget_uses(tx, forgotten.runs)
-    return forgotten
+    _forget_worked(tx, forgotten, act)
+    return _forget_told(tx, session, forgotten, act)
+
+
+def would_forget_requests(
+    collections: Collections, target: Record | Run | Session, shown: Forgotten
+) -> Forgotten:
+    """What a forgetting would erase, with the requests of other runs that would go along."""
+    since = _told_since(target, shown.records)
+    found = () if since is None else requests_since(collections, since, besides=shown.runs)
+    return replace(shown, requests=len(found))
+
+
+def _forget_worked(tx: Transaction, forgotten: Forgotten, act: Act) -> None:
+    """What is kept of the work of forgotten runs: what they asked people, and which skills they executed."""
+    tx.approvals.delete(forgotten.runs)
+    tx.promotions.delete_executions(forgotten.runs)
+    end_promoted(tx, forgotten.records, act)
+
+
+def _forget_told(
+    tx: Transaction, target: Record | Run | Session, forgotten: Forgotten, act: Act
+) -> Forgotten:
+    """The requests in which other runs told of what is forgotten go too."""
+    since = _told_since(target, forgotten.records)
+    erased = 0 if since is None else forget_requests(tx, since=since, at=act.at)
+    return replace(forgotten, requests=erased)
+
+
+def _told_since(target: Record | Run | Session, records: Sequence[Record]) -> datetime | None:
+    """Since when requests may tell of what is forgotten; None where nothing is left of it."""
+    if isinstance(target, Record):
+        return min((each.created_at for each in records), default=None)
+    return target.opened_at if isinstance(target, Run) else target.created_at
 
 
 def close_where(

@@ -188,6 +188,10 @@ class Runs(Protocol):
         """The artifacts of runs that have ended, with their time and bytes, oldest first; for retention."""
         ...
 
+    def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
+        """The runs that Runlore has worked itself and that have artifacts from a moment on, by id."""
+        ...
+
     def artifact_bytes(self) -> int:
         """The bytes of all artifacts."""
         ...
@@ -249,7 +253,8 @@ class Journal(Protocol):
         ...
 
     def latest_text(self, run_id: RunId) -> str:
-        """The text of a run's last assistant message that has one; empty where there is none."""
+        """The text of a run's last assistant message that has one, with those that it continues; empty where
+        there is none."""
         ...
 
     def has(self, run_id: RunId, kind: EventType) -> bool:

@@ -56,11 +56,13 @@ class FoundSkill:
 
 @dataclass(frozen=True, kw_only=True)
 class SkillFile:
-    """A skill's file as it is to be, or as it was read; without a text there is to be none."""
+    """A skill's file as it is to be, or as it was read; without a text there is to be none. One that
+    `overrides` gives way to nobody's edit: only Runlore says what stands there."""
 
     name: str
     text: str | None
     stored: StoredAs | None = None
+    overrides: bool = False
 
 
 class SkillFiles(Protocol):

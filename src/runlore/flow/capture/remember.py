@@ -20,6 +20,7 @@ from runlore.domain.skill import SkillState
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
+from runlore.flow.left_out import is_left_out
 from runlore.flow.policies import current_capture, current_policy, current_run_memory, current_skills
 from runlore.flow.queueing import queue
 from runlore.ports.clock import Clock
@@ -165,6 +166,7 @@ def is_learned_from(collections: Collections, run: Run, session: Session) -> boo
         not run.imported
         and current_skills(collections).learn
         and is_captured(collections, session)
+        and not is_left_out(collections, run)
         and _shows_work(collections, run)
     )
 

@@ -88,6 +88,8 @@ def _erasing_run(run_id: RunId) -> Piece:
     def erase(tx: Transaction) -> None:
         run_turn(tx, run_id)
         tx.journal.erase_run(run_id)
+        # What it asked people, and was answered, are its words too.
+        tx.approvals.delete([run_id])
 
     return erase
 

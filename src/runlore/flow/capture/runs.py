@@ -44,7 +44,9 @@ def require_open_session(session: Session) -> None:
 def require_same_run(tx_run: Run, wanted: Run, *, same_input: bool) -> Run:
     """The run that is there, when it is what is asked for once more; else a conflict."""
     told = (tx_run.session_id, tx_run.agent, tx_run.model, tx_run.created_by)
-    if same_input and told == (wanted.session_id, wanted.agent, wanted.model, wanted.created_by):
+    is_same = told == (wanted.session_id, wanted.agent, wanted.model, wanted.created_by)
+    # Which process works it is another one after a restart; that one does makes it another kind of run.
+    if same_input and is_same and (tx_run.executor is None) is (wanted.executor is None):
         return tx_run
     raise Conflict(
         f"run {tx_run.run_id!r} exists already, with another input or by another caller",
@@ -68,6 +70,16 @@ def require_open_run(run: Run) -> None:
             f"run {run.run_id!r} is {run.status}: nothing can be added to it",
             code="run.ended",
             hint="open another run for what comes next",
+        )
+
+
+def require_external(run: Run) -> None:
+    """Refuse what another agent would report of a run that Runlore works itself."""
+    if run.executor is not None:
+        raise Conflict(
+            f"run {run.run_id!r} is worked by Runlore itself, which reports what happens in it",
+            code="run.executed",
+            hint="open a run of your own for what you do",
         )
 
 

@@ -18,17 +18,19 @@ def usage_counters(
     tx: Transaction, run: Run, entries: Sequence[Entry], *, first: int, families: Sequence[ModelFamily]
 ) -> dict[str, int]:
     """What to add to the totals of each model family, for entries whose first number is `first`."""
-    if not any(entry.type is EventType.USAGE for entry in entries):
-        return {}
-    texts = _texts_before(tx, run, first)
+    texts: list[str] | None = []
+    is_first = True
     totals: dict[str, int] = {}
     for entry in entries:
         if entry.type is EventType.USAGE:
             named = entry.body.get("model")
             family = family_of(named if isinstance(named, str) else run.model, families)
-            if family is not None:
-                _learn(totals, entry.body, texts or [], family)
-            texts = []
+            if family is not None and texts is not None:
+                # What was appended before is read only for a report that teaches something.
+                before = _texts_before(tx, run, first) if is_first else []
+                if before is not None:
+                    _learn(totals, entry.body, [*before, *texts], family)
+            texts, is_first = [], False
         elif entry.type is EventType.ASSISTANT_MESSAGE and texts is not None:
             texts.append(text_of(entry.body))
         elif entry.type is EventType.TOOL_CALL:

@@ -124,7 +124,9 @@ def _look(collections: Collections, suggestion_id: SuggestionId) -> _Sight | Non
         return None
     return _Sight(
         stored=stored,
-        taken=(collections.suggestions.names() - {stored.suggestion.name}) | collections.skills.names(),
+        taken=(collections.suggestions.names() - {stored.suggestion.name})
+        | collections.skills.names()
+        | collections.promotions.names(),
         budget=current_learning(collections).model_budget,
         forgettings=forgettings(collections),
     )

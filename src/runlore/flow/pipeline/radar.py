@@ -14,8 +14,8 @@ from runlore.domain.radar import (
 )
 from runlore.domain.record import Kind, Record, Source, State
 from runlore.domain.scope import Scope
-from runlore.flow.publish.decide import confirm, refuse_expired
-from runlore.flow.publish.undo import roll_back
+from runlore.flow.publish.decide import refuse_expired
+from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.intake import Intake, append, propose
 from runlore.ports.store import Transaction
 
@@ -62,7 +62,7 @@ def adopt(
         finding = _accepted(tx, finding, act, accept_untrusted=accept_untrusted)
     draft = adoption_draft(finding, summary=summary, workflow=workflow)
     candidate = propose(tx, intake, [draft])[0]
-    procedure = confirm(tx, candidate, act, accept_untrusted=accept_untrusted)
+    procedure = confirm_learning(tx, candidate, act, accept_untrusted=accept_untrusted)
     episode = _logged(tx, intake, Kind.PROMOTION, finding, procedure=procedure)
     return Adoption(finding=finding, procedure=procedure, episode=episode)
 
@@ -77,13 +77,13 @@ def undo_adoption(tx: Transaction, intake: Intake, finding: Record) -> Adoption:
             code="radar.not-adopted",
             hint="`memory radar log` shows what is",
         )
-    tombstone = roll_back(tx, procedure, _because(intake.act)).record
+    tombstone = roll_back_learning(tx, procedure, _because(intake.act)).record
     episode = _logged(tx, intake, Kind.ROLLBACK, finding, procedure=tombstone)
     return Adoption(finding=finding, procedure=tombstone, episode=episode)
 
 
 def _accepted(tx: Transaction, finding: Record, act: Act, *, accept_untrusted: bool) -> Record:
-    accepted = confirm(tx, finding, act, accept_untrusted=accept_untrusted)
+    accepted = confirm_learning(tx, finding, act, accept_untrusted=accept_untrusted)
     if accepted.record_id != finding.record_id:
         raise Conflict(
             f"finding {finding.record_id} repeats {accepted.record_id}",

@@ -4,7 +4,8 @@ from runlore.domain.admission import Edits, successor
 from runlore.domain.errors import Conflict
 from runlore.domain.publication import Terms
 from runlore.domain.record import Move, Record, transition
-from runlore.flow.publish.decide import confirm, refuse_expired
+from runlore.flow.publish.decide import refuse_expired
+from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.store import Transaction
 
@@ -29,7 +30,7 @@ def supersede(
         )
     draft = successor(old, edits, now=intake.act.at)
     candidate = propose(tx, intake, [draft])[0]
-    published = confirm(
+    published = confirm_learning(
         tx,
         candidate,
         intake.act,

@@ -28,9 +28,9 @@ from runlore.flow.asking import Asking
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import ASKED_LATER
-from runlore.flow.publish.decide import confirm, end_as_duplicate, reject
+from runlore.flow.publish.decide import end_as_duplicate, reject
 from runlore.flow.publish.raising import note_support
-from runlore.flow.reactions import DAEMON
+from runlore.flow.reactions import DAEMON, confirm_learning
 from runlore.flow.review import judging
 from runlore.flow.review.automatic import (
     TIER_OF,
@@ -214,7 +214,7 @@ def _move(
             verification=VerificationStatus.VERIFIED if is_active else VerificationStatus.UNVERIFIED,
             expires_at=expires_at,
         )
-        confirm(tx, candidate, _act(reviewed), terms=terms)
+        confirm_learning(tx, candidate, _act(reviewed), terms=terms)
 
 
 def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: PolicyDecision | None) -> None:

@@ -22,13 +22,14 @@ from runlore.ports.store import Collections, Transaction
 
 @dataclass(frozen=True, kw_only=True)
 class Forgotten:
-    """What a forgetting erases."""
+    """What a forgetting erases; `requests` are those that other runs have kept."""
 
     records: tuple[Record, ...] = ()
     runs: tuple[RunId, ...] = ()
     sessions: tuple[SessionId, ...] = ()
     events: int = 0
     artifacts: int = 0
+    requests: int = 0
 
 
 def would_forget_run(collections: Collections, run: Run) -> Forgotten:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.excerpt import ELLIPSIS
+from runlore.domain.injected import stripped
 from runlore.domain.journal import EventType, text_of
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
@@ -115,7 +116,8 @@ def _artifact(collections: Collections, reference: EvidenceRef, clean: set[RunId
     with suppress(NotFound, Corrupt):
         artifact = collections.runs.get_artifact(ArtifactId(reference.artifact_id))
         if artifact.run_id in clean:
-            yield _beginning(artifact.text)
+            # A request as it was sent holds what Runlore had remembered: that is no witness of itself.
+            yield _beginning(stripped(artifact.text))
 
 
 def _believed(text: str, *, is_clean: bool) -> str:

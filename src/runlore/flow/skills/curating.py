@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
-from runlore.domain.skill import Skill, SkillEvent, SkillEventKind
+from runlore.domain.skill import Skill, SkillEvent, SkillEventKind, SkillState
 from runlore.domain.skill_curating import planned
 from runlore.domain.skill_curation import (
     Curation,
@@ -26,6 +26,7 @@ from runlore.domain.suggestion import SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.deciding import unskip
 from runlore.flow.skills.every import every_suggestion
+from runlore.flow.skills.names import refuse_promoted
 from runlore.flow.skills.saving import Saving, log
 from runlore.ports.store import Collections, Transaction
 
@@ -95,6 +96,9 @@ def undo(tx: Transaction, curation_id: CurationId | None, act: Act) -> Curation:
         if (found := tx.skills.find(skill.name)) is not None
     }
     back = undone(curation, current, names)
+    for skill in back:
+        if skill.state is SkillState.ACTIVE and current[skill.skill_id].state is not SkillState.ACTIVE:
+            refuse_promoted(tx, skill.name)
     _write(tx, list(current.values()), back)
     tx.curations.mark_undone(curation.curation_id, actor=act.actor, at=act.at)
     for skill in back:

@@ -21,6 +21,7 @@ from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill_uses import OpenedSkill, opened
 from runlore.domain.suggestion import Suggestion
+from runlore.flow.left_out import is_left_out
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.turn import forgettings
 from runlore.ports.operations.progress import Progress
@@ -76,6 +77,7 @@ def may_learn(collections: Collections, run: Run | None) -> bool:
         and run.is_terminal
         and run.memory is not MemoryState.FORGOTTEN
         and current_skills(collections).learn
+        and not is_left_out(collections, run)
     )
 
 

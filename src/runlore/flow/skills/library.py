@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from runlore.domain import limits
 from runlore.domain.audit import Act
-from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.errors import Conflict, NotFound, Refused
 from runlore.domain.skill import (
     Quality,
     Skill,
@@ -26,7 +26,7 @@ from runlore.domain.skill import (
 from runlore.domain.skill_document import rendered
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.deciding import unskip
-from runlore.flow.skills.names import is_free, names_of
+from runlore.flow.skills.names import is_free, names_of, refuse_promoted
 from runlore.flow.skills.saving import Saving, log, tainted
 from runlore.flow.skills.whose_words import brought_in, written_here
 from runlore.ports.skill_files import ReadSkill
@@ -103,6 +103,7 @@ def take_in(
     merge, what was merged into it is a skill of its own again. `suspects` are `whose_words.suspects_among`.
     """
     act = saving.act
+    refuse_promoted(tx, read.document.name if known is None else known.name)
     if known is None or known.state is not SkillState.ACTIVE:
         provenance = written_here(read, known, suspects)
         skill = replace(_new(read.document, saving), text=read.text, provenance=provenance)
@@ -162,9 +163,11 @@ def promote(
 
 
 def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:
-    """Take a skill away; one that is gone stays so. It can be restored."""
+    """Take a skill away; one that is gone stays so. It can be restored. A promoted one is Refused."""
     if skill.state is not SkillState.ACTIVE:
         return skill
+    if skill.origin is SkillOrigin.PROMOTED:
+        raise _by_its_record(skill, "revoke", "takes it out of use")
     gone = skill.moved(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=skill.revision)
     log(tx, gone, SkillEventKind.DELETED, act)
@@ -172,9 +175,13 @@ def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:
 
 
 def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
-    """Bring a skill back that was deleted or merged; Conflict (`skill.exists`) where its name is taken."""
+    """Bring a skill back that was deleted or merged; Conflict (`skill.exists`) where its name is taken. A
+    promoted one is Refused."""
     if skill.state is SkillState.ACTIVE:
         return skill
+    if skill.origin is SkillOrigin.PROMOTED:
+        raise _by_its_record(skill, "rollback", "puts it back")
+    refuse_promoted(tx, skill.name)
     back = replace(skill.moved(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=skill.revision)
     unskip(tx, back, act)
@@ -182,12 +189,20 @@ def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
     return back
 
 
+def _by_its_record(skill: Skill, act: str, does: str) -> Refused:
+    return Refused(
+        f"skill {skill.name} was promoted from a procedure, and is there for as long as that says so",
+        code="skill.promoted",
+        hint=f"`runlore skill rollout {act} {skill.name}` {does}",
+    )
+
+
 def _take_apart(tx: Transaction, kept: Skill, act: Act) -> None:
     """Bring back what was merged into a skill and does not stand in its words any more."""
     said = set(_lines(kept.document.body))
     for skill in tuple(_of_states(tx, frozenset({SkillState.MERGED}))):
         is_lost = skill.merged_into == kept.skill_id and not said.issuperset(_lines(skill.document.body))
-        if is_lost and tx.skills.find(skill.name) is None:
+        if is_lost and tx.skills.find(skill.name) is None and skill.name not in tx.promotions.names():
             restore(tx, skill, replace(act, reason=f"{kept.name} was edited without it"))
 
 

@@ -1,16 +1,29 @@
-"""Names of suggestions and skills: one namespace, in which nothing takes what another one has."""
+"""Names of suggestions, skills and promoted procedures: one namespace; nothing takes what another one has."""
 
 from collections.abc import Iterator
 
+from runlore.domain.errors import Conflict
 from runlore.domain.suggesting.naming import unique_name
 from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Transaction
 
 
 def is_free(tx: Transaction, name: str, *, besides: SuggestionId | None = None) -> bool:
-    """Whether no skill has a name, and no suggestion `besides` one."""
+    """Whether no skill has a name, no promoted procedure whatever became of it, and no suggestion `besides`
+    one."""
     owner = tx.suggestions.find(name=name)
-    return (owner is None or owner.suggestion_id == besides) and tx.skills.find(name) is None
+    is_ours = owner is None or owner.suggestion_id == besides
+    return is_ours and tx.skills.find(name) is None and name not in tx.promotions.names()
+
+
+def refuse_promoted(tx: Transaction, name: str) -> None:
+    """Raise Conflict (`skill.exists`) where a promoted procedure has a name: it is kept for it."""
+    if name in tx.promotions.names():
+        raise Conflict(
+            f"there is a promoted skill called {name} already",
+            code="skill.exists",
+            hint=f"`runlore skill rollout status {name}` shows it; choose another name",
+        )
 
 
 def names_of(wanted: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from runlore.domain.skill_document import rendered
 from runlore.domain.skill_saving import decided, document_of
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.flow.policies import current_skills
-from runlore.flow.skills.names import is_free
+from runlore.flow.skills.names import is_free, refuse_promoted
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
 
@@ -213,6 +213,7 @@ def _again(tx: Transaction, made: Skill, saving: Saving) -> Skill:
     if now is not None:
         return now
     act = saving.act
+    refuse_promoted(tx, made.name)
     back = replace(made.moved(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=made.revision)
     log(tx, back, SkillEventKind.RESTORED, act)

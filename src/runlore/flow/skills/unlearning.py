@@ -138,7 +138,8 @@ class _Rows:
     def _with_free_name(self, skill: Skill) -> Skill:
         """One that comes back under another name where somebody has taken its own."""
         holder = self._tx.skills.find(skill.name)
-        if holder is None or holder.skill_id == skill.skill_id:
+        is_its_own = holder is None or holder.skill_id == skill.skill_id
+        if is_its_own and skill.name not in self._tx.promotions.names():
             return skill
         name = free_name(self._tx, skill.name, besides=skill.suggestion_id)
         return replace(skill, document=replace(skill.document, name=name))

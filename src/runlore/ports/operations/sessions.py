@@ -27,7 +27,11 @@ UnsetType: TypeAlias = Literal[Unset.UNSET]
 
 @dataclass(frozen=True, kw_only=True)
 class NewSession:
-    """A session to create. A given id makes the call repeatable."""
+    """A session to create. A given id makes the call repeatable.
+
+    `models` are those that Runlore's own agent is to work with in it, an empty name the configured one: where
+    one of them cannot be asked, or the folder not be worked in, no session is made.
+    """
 
     session_id: SessionId | None = None
     title: str = ""
@@ -36,6 +40,7 @@ class NewSession:
     agent: str | None = None
     private: bool = False
     working_folder: str | None = None
+    models: tuple[str, ...] = ()
     idempotency_key: str | None = None
 
 

@@ -1,0 +1,135 @@
+"""Inputs that Runlore works through itself: started, followed, stopped, and what they wait for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from runlore.domain import limits
+from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+from runlore.domain.record import JsonObject
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.ports.operations.sessions import RunView
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewInput:
+    """A task for Runlore's own agent. With `wait` the answer comes when its run has ended.
+
+    `learn` False detects nothing after it, whatever the policy says. A given run id makes it repeatable.
+    """
+
+    session_id: SessionId
+    text: str
+    model: str | None = None
+    fallback_model: str | None = None
+    run_id: RunId | None = None
+    learn: bool = True
+    wait: bool = False
+    idempotency_key: str | None = None
+
+
+class RunEventKind(StrEnum):
+    """What a run's stream tells. Only `journal` has a number that a stream can begin after."""
+
+    JOURNAL = "journal"
+    TEXT = "text"
+    OUTPUT = "output"
+    APPROVAL = "approval"
+    REMARK = "remark"
+    END = "end"
+    BEAT = "beat"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEvent:
+    """One event of a stream. `number` is that of the journal's event, else 0. What `data` holds, by its kind:
+
+    `journal`  the event as journals are answered: session_id, number, run_id, type, at, body
+    `text`     {text}: a piece of the model's words as it comes; the whole follows as a journal event
+    `output`   {call_id, text}: a piece of what a command prints as it comes
+    `approval` the request as it is answered, when it is asked and again when it is decided
+    `remark`   {text}: something that a person should know
+    `end`      {run, final_output, detected}: the run as it is answered, its answer, and what its end made
+               worth keeping: [{suggestion_id, name, heuristic, description}]
+    `beat`     {}: nothing happened for `FollowRun.beat_s`, where that was asked for
+    """
+
+    kind: RunEventKind
+    data: JsonObject
+    number: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FollowRun:
+    """Follow a run: what stands in its journal after a number, then what happens, until it has ended.
+
+    With `beat_s` a `beat` comes whenever nothing else did for so long, so that whoever follows can do
+    something else meanwhile, such as see that nobody listens any more.
+    """
+
+    run_id: RunId
+    after: int = 0
+    beat_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalsRequest:
+    """What runs wait for, the oldest first; what was decided too where states are named. Without any it is
+    what waits."""
+
+    run_id: RunId | None = None
+    session_id: SessionId | None = None
+    states: frozenset[ApprovalState] = frozenset({ApprovalState.WAITING})
+    limit: int = limits.LIST_LIMIT_DEFAULT
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalPage:
+    """Requests, and where the next page begins."""
+
+    items: tuple[Approval, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalDecision:
+    """What a person says: yes or no to a call, or the answer to a question. A no may say why in `answer`: the
+    agent is told."""
+
+    approval_id: ApprovalId
+    approve: bool | None = None
+    answer: str | None = None
+    idempotency_key: str | None = None
+
+
+class AgentOperations(Protocol):
+    """Runlore's own agent."""
+
+    def start_input(self, request: NewInput) -> RunView:
+        """Begin a run in this process. ModelFailure `model.none`, `model.key`, Unavailable `agent.busy`, and
+        Conflict `agent.session-busy` where another input of the session is worked, before anything is
+        written. The same call once more answers the run that is there."""
+        ...
+
+    def follow_run(self, request: FollowRun) -> Iterator[RunEvent]:
+        """What happened and happens in a run; ends after `end`. Any run can be followed by its journal."""
+        ...
+
+    def cancel_run(self, run_id: RunId) -> RunView:
+        """Stop a run that Runlore works; one that has ended is as it is."""
+        ...
+
+    def list_approvals(self, request: ApprovalsRequest) -> ApprovalPage:
+        """What runs wait for."""
+        ...
+
+    def get_approval(self, approval_id: ApprovalId) -> Approval:
+        """One request; NotFound (`approval.not-found`)."""
+        ...
+
+    def decide_approval(self, decision: ApprovalDecision) -> Approval:
+        """Say yes or no, or answer; the same once more changes nothing, another word is a Conflict."""
+        ...
