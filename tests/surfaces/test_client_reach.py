@@ -24,7 +24,10 @@ pytestmark = pytest.mark.req("SUR-7")
 PAGE = b'{"items": [], "next_cursor": null}'
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(PAGE), PAGE)
 # What a command through the socket does without: docs/decisions/0003-start-up.md.
-HEAVY = ("fastapi", "starlette", "uvicorn", "pydantic", "numpy", "apsw", "psycopg", "ssl")
+HEAVY = (
+    *("fastapi", "starlette", "uvicorn", "pydantic", "numpy", "apsw", "psycopg", "ssl"),
+    "runlore.daemon.wiring",
+)
 
 
 class At(Runlore):
@@ -198,18 +201,21 @@ def test_a_command_through_the_socket_loads_neither_server_nor_database(embedded
         " print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", program, "memory", "list", "--json"],
-            env={**os.environ, **embedded.environment},
-            capture_output=True,
-            check=True,
-            timeout=60,
-        )
+        loaded = [
+            subprocess.run(
+                [sys.executable, "-c", program, *words],
+                env={**os.environ, **embedded.environment},
+                capture_output=True,
+                check=True,
+                timeout=60,
+                text=True,
+            ).stderr.split()
+            for words in (("memory", "list", "--json"), ("down",))
+        ]
     finally:
         assert embedded.installed("down").code == 0
-    loaded = set(done.stderr.decode().split())
-    assert "runlore.client.remote" in loaded
-    assert {name for name in HEAVY if name in loaded} == set()
+    assert "runlore.client.remote" in loaded[0]
+    assert [[name for name in HEAVY if name in modules] for modules in loaded] == [[], []]
 
 
 def test_a_path_in_front_of_the_server_is_kept() -> None:

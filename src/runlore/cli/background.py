@@ -16,6 +16,7 @@ from runlore.cli.failures import EXIT_CODES
 from runlore.cli.log_tail import last_lines
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
+from runlore.daemon.alone import LOCK_FILE, made_private
 from runlore.daemon.sockets import read_daemon_file, socket_path
 from runlore.domain.errors import RunloreError, Unavailable
 
@@ -35,8 +36,6 @@ def start_detached(settings: Settings, log: str) -> None:
 
     Where it dies instead, its own error is raised; where it says nothing for too long, that is.
     """
-    from runlore.daemon.server import made_private
-
     made_private(settings.state_root)
     file = _opened_log(log)
     begin = os.fstat(file).st_size
@@ -136,8 +135,6 @@ def _died(code: int, log: str, begin: int) -> RunloreError:
 @contextmanager
 def _lock_file(state_root: str) -> Iterator[int | None]:
     """The file that a daemon keeps locked from its first to its last moment, however it ends."""
-    from runlore.daemon.server import LOCK_FILE
-
     try:
         file = os.open(os.path.join(state_root, LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -84,6 +84,18 @@ class Acting:
 
         return self._once(call, done, _named, lambda tx, earlier: again(tx, earlier.records[0][0])).answer
 
+    def named_before(self, call: Call) -> str | None:
+        """The id that such an act has answered with under this key; None where it was not done yet."""
+        key, digest = self._identity(call)
+        if key is None:
+            return None
+        with self.store.transaction() as tx:
+            earlier = tx.answer(key)
+        if earlier is None:
+            return None
+        _require_same(earlier, digest)
+        return earlier.records[0][0]
+
     def perform_numbered(
         self, call: Call, do: Callable[[Transaction, Act], Done[AnswerT]], again: Callable[[int], AnswerT]
     ) -> AnswerT:

@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
+from runlore.daemon.agent.leftovers import CopyNotes
 from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs, queue_looking, queue_reviews_again
-from runlore.daemon.maintenance import BOOT, maintain, sweep, sweep_expired
+from runlore.daemon.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
+from runlore.daemon.promoted import mend_promoted
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain.errors import Corrupt, Unavailable
@@ -33,8 +35,11 @@ def boot(parts: Parts) -> None:
             drop_leftovers(remembering(parts))
         scrubbing.finish(parts.store)
         _past_damage(sweep_expired, parts)
+        _past_damage(_interrupt_abandoned, parts)
         _past_damage(_queue_owed_reviews, parts)
+        _past_damage(_mend_promoted, parts)
         parts.library.begin(within_s=_REFRESHING_S)
+        CopyNotes(parts.state_root).sweep(parts.workspaces)
         do_due_jobs(parts, kinds=QUICK_KINDS)
 
 
@@ -55,6 +60,12 @@ def boot_daemon(parts: Parts) -> None:
             raise
 
 
+def _mend_promoted(parts: Parts) -> None:
+    """Have the catalogue say what the records of promoted skills say, before any file follows it."""
+    for finding in mend_promoted(parts):
+        _log.warning("%s", finding.told)
+
+
 def _queue_owed_reviews(parts: Parts) -> None:
     """Have candidates reviewed that wait without a job: an older release left them, or a death.
 
@@ -71,6 +82,15 @@ def _queue_owed_reviews(parts: Parts) -> None:
             queue_reviews_again(tx, revision, JobId(parts.ids.new("job", now)), now)
         if is_looked_at:
             queue_looking(tx, JobId(parts.ids.new("job", now)), now)
+
+
+def _interrupt_abandoned(parts: Parts) -> None:
+    """End the runs of processes that died: without a daemon nobody else would."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        is_owed = bool(snapshot.runs.abandoned(now, limit=1))
+    if is_owed:
+        interrupt_abandoned(parts)
 
 
 def _past_damage(step: Callable[[Parts], None], parts: Parts) -> None:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from runlore.daemon.maintenance import maintain
 from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
+from runlore.daemon.promoted import mend_promoted, promoted_findings
 from runlore.daemon.skills.comparing import LEFT_ALONE
 from runlore.daemon.skills.refreshing import HINTS, RefreshReport
+from runlore.domain.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState
@@ -21,6 +23,7 @@ from runlore.ports.model import ModelFailure
 from runlore.ports.operations import Diagnosis, Finding
 from runlore.ports.run_memories import Unreadable
 from runlore.ports.skill_files import MountState
+from runlore.ports.workspaces import UNCONFINED
 
 _FINDINGS_PER_CHECK_MAX = 20
 _MISCOUNTED_MAX = 10_000
@@ -230,6 +233,31 @@ def _models(parts: Parts, _repair: bool) -> Iterator[Finding]:
         yield Finding(check="models", outcome=OK, detail="no model is set, and nothing asks for one")
 
 
+def _confinement(parts: Parts, _repair: bool) -> Iterator[Finding]:
+    """Whether the system keeps commands of agents inside; where it cannot, that is how it is, and told."""
+    if parts.workspaces.confinement != UNCONFINED:
+        return
+    stance = parts.agent_settings.approval.unconfined
+    yield Finding(
+        check="confinement",
+        outcome=OK,
+        detail=f"this system cannot keep agents' commands inside the working folder: {_UNCONFINED[stance]}",
+        hint="Linux from 6.2 on with Landlock can; agent.approval.unconfined settles what is done elsewhere",
+    )
+
+
+def _promoted(parts: Parts, repair: bool) -> Iterator[Finding]:
+    """Whether promoted skills have the evidence that they need, and the catalogue says what they say."""
+    found = mend_promoted(parts) if repair else promoted_findings(parts)
+    for each in found:
+        yield _derived(
+            "promoted skills",
+            each.told,
+            repaired=repair and each.is_mended,
+            hint=each.hint,
+        )
+
+
 def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
     """Whether the files of skills say what is stored, and how their embedding backend fares."""
     differing = parts.library.look()
@@ -285,19 +313,28 @@ _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("run memories", _run_memories),
     ("index", _index),
     ("embedding", _embedding),
+    ("promoted skills", _promoted),
     ("skills", _skills),
     ("mounts", _mounts),
     ("jobs", _jobs),
     ("models", _models),
+    ("confinement", _confinement),
 )
+_UNCONFINED = {
+    Stance.ASK: "a person is asked about each",
+    Stance.ALLOW: "they can do all that this user can, as the other rules allow",
+    Stance.DENY: "none is run",
+}
 _FINE = {
     "database": "the file is whole, and every checksum holds",
     "permissions": "nobody else can read the state root",
     "run memories": "every pointer leads to a memory, and every memory to a run",
     "index": "it agrees with the store",
     "embedding": "every vector is of a live learning, and the backend has not failed",
+    "promoted skills": "every one that is active has its evidence, and the catalogue says what they say",
     "skills": "every file says what is stored",
     "mounts": "every copy that is mounted says what its skill says",
     "jobs": "nothing has failed for good",
     "models": "every model that is set can be asked",
+    "confinement": "the kernel keeps agents' commands inside the working folder",
 }

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from datetime import UTC, datetime
 
 from runlore.domain.record import RecordId
@@ -23,6 +24,10 @@ class SystemClock:
         with self._lock:
             self._latest = max(self._latest, truncated(datetime.now(UTC)))
             return self._latest
+
+    def elapsed_s(self) -> float:
+        """The seconds since some moment; those that the machine slept do not count."""
+        return time.monotonic()
 
 
 class TimeOrderedIds:

@@ -37,10 +37,15 @@ def reached_scopes(caller: Caller, session: Session, binding: Binding | None = N
     return tuple(scope for scope in seen if scope == session.scope or scope in caller.scopes)
 
 
+def require_request(text: str) -> None:
+    """Refuse an input that asks for nothing."""
+    if not text.strip():
+        raise Invalid("the request is blank", code="run.request", hint="say what was asked for")
+
+
 def input_of(request: NewRun) -> Entry:
     """The input of a run as it is journalled, its bounds checked."""
-    if not request.request.strip():
-        raise Invalid("the request is blank", code="run.request", hint="say what was asked for")
+    require_request(request.request)
     if request.prompt_tokens is not None and not 0 <= request.prompt_tokens < 2**31:
         raise Invalid(
             "prompt_tokens is not a number of tokens",
@@ -77,10 +82,19 @@ def near_query(
     return parts.meaning.query(wanted, is_private=is_private, plainly=plainly, timeout_s=timeout_s)
 
 
-def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *, text: str) -> Given:
+def given_to(
+    parts: Parts,
+    caller: Caller,
+    session: Session,
+    request: NewRun,
+    *,
+    text: str,
+    asked_in: SessionId | None,
+) -> Given:
     """What an input of a session is given: what the session sees, as far as the caller's token reaches.
 
-    `text` is the input as it is journalled, without what Runlore itself had put into a prompt.
+    `text` is the input as it is journalled, without what Runlore itself had put into a prompt. `asked_in` is
+    the stored session that says whether it may be sent on: the session itself, or whose child it becomes.
     """
     asked = Input(
         session=session,
@@ -89,7 +103,7 @@ def given_to(parts: Parts, caller: Caller, session: Session, request: NewRun, *,
         model=request.model,
         prompt_tokens=request.prompt_tokens,
     )
-    near = near_query(parts, caller, text, session.session_id)
+    near = near_query(parts, caller, text, asked_in)
     now = parts.clock.now()
 
     found = parts.follower.answer(

@@ -153,6 +153,8 @@ def _nameless(thing: str) -> NotFound:
         "suggestion": NotFound(sentence, code="suggestion.not-found", hint=shown),
         "skill": NotFound(sentence, code="skill.not-found", hint=shown),
         "curation": NotFound(sentence, code="curation.not-found", hint=shown),
+        "approval": NotFound(sentence, code="approval.not-found", hint=shown),
+        "promoted": NotFound("there is no such promoted skill", code="promoted.not-found", hint=shown),
     }[thing]
 
 
@@ -167,4 +169,6 @@ _LISTS = {
     "suggestion": "skill suggestions list",
     "skill": "skill list",
     "curation": "skill curations",
+    "approval": "approvals list",
+    "promoted": "skill rollout status",
 }

@@ -21,8 +21,7 @@ from runlore.flow.capture.retention import Retention
 from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, lapsed_processes
 from runlore.flow.capture.turns import Beat, Hold, unheld, unhurried
 from runlore.flow.policies import current_run_memory
-from runlore.flow.publish.undo import sweep as sweep_records
-from runlore.flow.reactions import DAEMON, close_where
+from runlore.flow.reactions import DAEMON, close_where, expire_learnings
 from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
 
@@ -97,11 +96,14 @@ def sweep_expired(parts: Parts) -> None:
         # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
         with suppress(Conflict), parts.store.transaction() as tx:
             due = tx.records.due(now, limit=_SWEEP)
-            sweep_records(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
+            expire_learnings(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
 
 
 def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
     """Interrupt the runs whose process is dead, each once, whichever daemon comes first."""
+    if parts.agent.is_busy:
+        # After a machine has slept all leases have lapsed, that of who sweeps too.
+        parts.agent.keep_alive()
     now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
         runs = snapshot.runs.abandoned(now, limit=_SWEEP)

@@ -1,18 +1,26 @@
 """The parts of one Runlore, as wiring picked them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from runlore.config.agent import AgentSettings
 from runlore.daemon.follower import Follower
 from runlore.daemon.meaning import LearningVectors
+from runlore.daemon.own_runs.beginning import Beginning
+from runlore.daemon.own_runs.service import AgentService
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.skill_library import SkillLibrary
+from runlore.domain.access import Caller
 from runlore.domain.projection import ModelFamily
 from runlore.domain.run import ProcessId
+from runlore.ports.chat import Chat
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.model import Models
+from runlore.ports.operations import Operations
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Store
+from runlore.ports.workspaces import Workspaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +40,22 @@ class Parts:
     models: Models
     meaning: LearningVectors
     library: SkillLibrary
+    chat: Chat
+    workspaces: Workspaces
+    agent: AgentService
+    agent_settings: AgentSettings
+    beginning: Callable[["Parts", Caller], Beginning]
+    bound: Callable[["Parts", Caller], Operations]
+
+    def operations(self, caller: Caller) -> Operations:
+        """The operations of this Runlore, bound to a caller."""
+        return self.bound(self, caller)
 
     def close(self) -> None:
-        """Save what is derived, then let the models and the store go."""
+        """End the runs of this process, save what is derived, then let the models and the store go."""
         try:
+            self.agent.close()
+            self.chat.close()
             self.models.close()
             self.library.close()
             self.meaning.close()

@@ -1,10 +1,12 @@
-"""Runs of which nothing is stored: that they exist is known to this process alone, while it lives."""
+"""Runs of which nothing is stored: that they exist, and where they work, is known to this process alone,
+while it lives."""
 
 import threading
 from collections import OrderedDict
 
 from runlore.domain import limits
 from runlore.domain.run import Run, RunId
+from runlore.domain.session import SessionId
 
 PRIVATE_PREFIX = "private"
 
@@ -15,6 +17,7 @@ class PrivateRuns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._runs: OrderedDict[RunId, Run] = OrderedDict()
+        self._folders: OrderedDict[SessionId, str] = OrderedDict()
 
     def keep(self, run: Run) -> None:
         """Remember a run, or its new state, for as long as this process lives."""
@@ -43,3 +46,16 @@ class PrivateRuns:
     def is_private(self, run_id: RunId) -> bool:
         """Whether nothing of this run is stored."""
         return run_id.startswith(f"{PRIVATE_PREFIX}_") or self.find(run_id) is not None
+
+    def keep_folder(self, session_id: SessionId, folder: str) -> None:
+        """Remember where a private session works, for as long as this process lives: it is stored nowhere."""
+        with self._lock:
+            self._folders[session_id] = folder
+            self._folders.move_to_end(session_id)
+            while len(self._folders) > limits.PRIVATE_RUNS_MAX:
+                self._folders.popitem(last=False)
+
+    def folder_of(self, session_id: SessionId) -> str | None:
+        """Where a private session works, as far as this process knows."""
+        with self._lock:
+            return self._folders.get(session_id)

@@ -1,9 +1,8 @@
-"""The daemon's life: the plan of where it listens, the lock that keeps it alone, what it holds meanwhile.
+"""The daemon's life: the plan of where it listens, and what it holds meanwhile.
 
 The web server itself is started by a surface (`api.serve`), which is handed a `Service`.
 """
 
-import fcntl
 import ipaddress
 import os
 import shutil
@@ -17,18 +16,14 @@ from runlore.config.server import Server
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.parts import Parts
-from runlore.daemon.sockets import running
 from runlore.daemon.tokens import TokenBook, operator_secret, token_book
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
-from runlore.storage.sqlite.files import prepare_state_root
 
-LOCK_FILE = "daemon.lock"
 INCOMING_FOLDER = "incoming"
 GRACE_S = 10
 # After these the store acknowledges no write any more, until it is opened again.
 _STOPPED = frozenset({"store.io", "store.damaged", "store.disk-full"})
-_PID_BYTES_MAX = 20
 _PROBE_S = 1.0
 
 
@@ -104,6 +99,10 @@ class Health:
         """It serves what it has begun, and nothing new."""
         self._stopping = True
 
+    def is_stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping
+
     def reasons(self) -> tuple[str, ...]:
         """Why it is not ready; nothing when it is."""
         if self._stopping:
@@ -158,30 +157,6 @@ class Service:
 def service(parts: Parts, server: Server) -> Service:
     """The service of opened parts."""
     return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
-
-
-def made_private(state_root: str) -> None:
-    """Make a state root ready before anything is put into it: only an empty folder, or ours, can be."""
-    prepare_state_root(state_root)
-
-
-@contextmanager
-def alone(plan: Plan) -> Iterator[None]:
-    """One daemon for each state root, whichever database it uses. The kernel lets go when it dies."""
-    prepare_state_root(plan.state_root)
-    path = os.path.join(plan.state_root, LOCK_FILE)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pid = os.pread(file, _PID_BYTES_MAX, 0).decode(errors="replace").strip()
-            raise running(f"process {pid or '(unknown)'} serves {plan.state_root}") from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(file)
 
 
 @contextmanager

@@ -2,25 +2,32 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from runlore.daemon.access import own_session
 from runlore.daemon.lookups import askable
 from runlore.daemon.parts import Parts
-from runlore.daemon.run_access import Unstored, own_run_turn
+from runlore.daemon.promoted import mend_promoted
+from runlore.daemon.run_access import Unstored, own_run, own_run_turn
+from runlore.daemon.skills.shelf import Shelf
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combined
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Denied, Invalid, NotFound, Refused
+from runlore.domain.rollout import PromotedSkill, RolloutStatus
+from runlore.domain.run import Run
 from runlore.domain.session import Binding, Session, SessionId
-from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillState
+from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState
+from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, row_of
 from runlore.flow.skills.library import skill_named
+from runlore.flow.skills.promoted_use import as_used, note_use, opened, usable_by
 from runlore.flow.skills.turn import suggestions_turn
 from runlore.flow.skills.using import use
 from runlore.ports import operations as ops
-from runlore.ports.store import Collections
+from runlore.ports.store import Collections, Transaction
 
 _PAGE = limits.LIST_LIMIT_MAX
 _ACTIVE = frozenset({SkillState.ACTIVE})
@@ -36,6 +43,14 @@ def session_capabilities(collections: Collections, binding: Binding) -> Capabili
 
 
 @dataclass(frozen=True, kw_only=True)
+class OpenedSkill:
+    """A skill that is used, and the record that it was promoted by, of the same moment."""
+
+    skill: Skill
+    promoted: PromotedSkill | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class UsedSkills:
     """Opens skills for one caller."""
 
@@ -44,18 +59,49 @@ class UsedSkills:
 
     def used(self, request: ops.UseSkill) -> Skill:
         """The skill, counted for the run that opens it; nothing is counted for a run that is not stored."""
+        return self.opened(request).skill
+
+    def opened(self, request: ops.UseSkill) -> OpenedSkill:
+        """The same, with its record where it is a promoted one: whoever executes that keeps which words it
+        went by. For a run of an agent elsewhere it is kept here."""
         name = askable(request.name, "skill")
         store = self.parts.store
         unstored = Unstored(runs=self.parts.private_runs, caller=self.caller)
         if request.run_id is None or unstored.holds(store, request.run_id):
-            with store.snapshot() as snapshot:
-                return self._open(snapshot, name, self._session(snapshot, request, unstored))
+            return self._checked(
+                lambda snapshot: self._open(snapshot, name, self._session(snapshot, request, unstored))
+            )
+        run_id = request.run_id
+        self._checked(lambda snapshot: self._open(snapshot, name, own_run(snapshot, self.caller, run_id)[1]))
         with store.transaction() as tx:
             run, session = own_run_turn(tx, self.caller, request.run_id)
-            skill = self._open(tx, name, session)
+            # Before it is read: what is handed out is not revoked or changed meanwhile.
             suggestions_turn(tx)
-            use(tx, skill, run, self.parts.clock.now())
-            return tx.skills.get(skill.skill_id)
+            return self._noted(tx, self._open(tx, name, session), run)
+
+    def _noted(self, tx: Transaction, found: OpenedSkill, run: Run) -> OpenedSkill:
+        """What is opened, counted for a run, and kept as executed by it where it is a promoted one."""
+        now, skill_id = self.parts.clock.now(), found.skill.skill_id
+        if found.promoted is None:
+            use(tx, found.skill, run, now)
+            return replace(found, skill=tx.skills.get(skill_id))
+        if row_of(tx, found.skill.name) is not None:
+            use(tx, found.skill, run, now)
+        note_use(tx, found.promoted, run, now)
+        return replace(found, skill=as_used(tx, found.promoted))
+
+    def _checked(self, opened_in: Callable[[Collections], OpenedSkill]) -> OpenedSkill:
+        """What is opened, with the row and the file of a mounted one as its record says, before anything is
+        handed out."""
+        with self.parts.store.snapshot() as snapshot:
+            found = opened_in(snapshot)
+            is_mounted = found.promoted is not None and found.promoted.status is RolloutStatus.ACTIVE
+            is_behind = found.promoted is not None and not agrees(snapshot, found.promoted)
+        if is_behind:
+            mend_promoted(self.parts)
+        if is_mounted:
+            self.parts.library.check_file(found.skill)
+        return found
 
     def _session(self, collections: Collections, request: ops.UseSkill, unstored: Unstored) -> Session | None:
         """The session that a skill is opened in; None for those who are bound to none."""
@@ -74,8 +120,9 @@ class UsedSkills:
             )
         return None
 
-    def _open(self, collections: Collections, name: str, session: Session | None) -> Skill:
-        skill = skill_named(collections, name)
+    def _open(self, collections: Collections, name: str, session: Session | None) -> OpenedSkill:
+        found = self._found(collections, name, session)
+        skill = found.skill
         if skill.state is not SkillState.ACTIVE:
             raise NotFound(
                 f"skill {skill.name} is gone",
@@ -97,7 +144,38 @@ class UsedSkills:
                 code="skill.tainted",
                 hint=f"`runlore skill promote {skill.name}` shows it to whoever may let it out",
             )
-        return skill
+        return found
+
+    def _found(self, collections: Collections, name: str, session: Session | None) -> OpenedSkill:
+        """A promoted skill by its record, which alone says who may use it; any other by its row."""
+        session_id = None if session is None else session.session_id
+        promoted = opened(collections, name, session_id=session_id, now=self.parts.clock.now())
+        if promoted is not None:
+            return OpenedSkill(skill=as_used(collections, promoted), promoted=promoted)
+        skill = skill_named(collections, name)
+        if skill.origin is not SkillOrigin.PROMOTED:
+            return OpenedSkill(skill=skill)
+        if name != skill.name:
+            return self._found(collections, skill.name, session)
+        raise NotFound(
+            f"there is no skill {name!r:.80}",
+            code="skill.not-found",
+            hint="`runlore skill list` shows the names",
+        )
+
+
+def session_shelf(
+    collections: Collections, shelf: Shelf, session_id: SessionId, *, now: datetime
+) -> tuple[Skill, ...]:
+    """The skills that a session sees at this moment, by name: all that are usable, and what is in canary for
+    it. Promoted ones as their records say."""
+    rows = {skill.name: skill for skill in collections.skills.active()}
+    promoted = usable_by(collections, shelf.promoted, session_id=session_id, now=now)
+    own = [skill for skill in rows.values() if skill.origin is not SkillOrigin.PROMOTED]
+    theirs = [as_recorded(rows.get(name) or as_skill(each), each) for name, each in promoted.items()]
+    return tuple(
+        sorted((skill for skill in (*own, *theirs) if skill.is_usable), key=lambda skill: skill.name)
+    )
 
 
 def all_skills(collections: Collections, states: frozenset[SkillState]) -> tuple[Skill, ...]:

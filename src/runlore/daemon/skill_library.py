@@ -15,13 +15,15 @@ from runlore.daemon.skills.seen import Seen, load_seen, save_seen
 from runlore.daemon.skills.shelf import Shelf, Shelves, SkillEngine
 from runlore.daemon.skills.skipping import mark_of, skipped_document
 from runlore.daemon.skills.vectors import FILE, SkillVectors, delete_vectors
-from runlore.domain.errors import NotFound, RunloreError, Unavailable
+from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.record import JsonValue
+from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.flow.skills.promoted_use import as_seen
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.operations.library import FittingSkills
-from runlore.ports.skill_files import ReadSkill, SkillFiles
+from runlore.ports.skill_files import FileStanding, ReadSkill, SkillFiles
 from runlore.ports.skill_index import SkillSearch
 from runlore.ports.store import Collections, Store
 
@@ -56,6 +58,7 @@ class SkillLibrary:
     def __init__(self, parts: LibraryParts) -> None:
         self._store = parts.store
         self._files = parts.files
+        self._clock = parts.clock
         self._shelves = Shelves(parts.engine)
         self._refreshing = Refreshing(
             parts.store,
@@ -75,6 +78,8 @@ class SkillLibrary:
         self._seen: Seen | None = None
         self._problems: tuple[FileProblem, ...] = ()
         self._looked_at: float | None = None
+        # The stamp of the rows that the files were last compared with.
+        self._followed: int | None = None
         # One thread at a time compares files with rows; the others go on with what there is.
         self._looking = threading.Lock()
         self._was_asked = False
@@ -169,7 +174,7 @@ class SkillLibrary:
             asked = turn(snapshot)
             shelf = self._shelves.current(snapshot)
         self._was_asked = True
-        return self._as_stored(self._choosing.fitting(asked, shelf))
+        return self._as_stored(self._choosing.fitting(asked, shelf), asked.session_id)
 
     def embed_some(self, *, within_s: float | None = None) -> bool:
         """Make some vectors that are missing; whether there are more to make."""
@@ -239,6 +244,36 @@ class SkillLibrary:
                 hint=HINTS.get(behind[0].difference, _WRITABLE),
             )
 
+    def check_file(self, skill: Skill) -> None:
+        """Have the file of a promoted skill say what its record says, whoever has changed it (ROL-9); Refused
+        (`skill.file-foreign`) where something stands there that is not ours to change. A file that is missing
+        and cannot be written binds nobody to anything."""
+        if self._refreshing.says(skill):
+            return
+        self.project([skill])
+        if not self._refreshing.says(skill, or_nothing=True):
+            raise Refused(
+                f"the folder of skill {skill.name} holds something else than the skill",
+                code="skill.file-foreign",
+                hint="`runlore doctor` tells what; move it away, and the skill is written there again",
+            )
+
+    def check_place(self, name: str) -> None:
+        """Refuse a name whose folder holds what nobody of us has written, before a skill is mounted there."""
+        found = self._files.find(name)
+        if found is not None and (found.read is None or found.standing is FileStanding.FOREIGN):
+            raise Refused(
+                f"the folder {name} in the skill root is somebody else's"
+                + (f": {found.problem}" if found.problem else ""),
+                code="skill.file-foreign",
+                hint="move it away, or promote the procedure under another name",
+            )
+
+    def catch_up(self) -> None:
+        """Have files follow where rows have changed since the last look, if there was one."""
+        if self._followed is not None and self._followed != self.stamp():
+            self.keep_fresh()
+
     def problems(self) -> Sequence[FileProblem]:
         """What was wrong with files at the last look."""
         return self._problems
@@ -278,6 +313,7 @@ class SkillLibrary:
 
     def _refreshed(self, within_s: float | None) -> RefreshReport:
         until = None if within_s is None else time.monotonic() + within_s
+        self._followed = self.stamp()
         now = self._seen_now()
         before = self._seen or load_seen(self._seen_path)
         self._looked_at = time.monotonic()
@@ -340,15 +376,15 @@ class SkillLibrary:
             return None
         return Seen(store=store, rows=rows, files=files) if files else None
 
-    def _as_stored(self, found: FittingSkills) -> FittingSkills:
+    def _as_stored(self, found: FittingSkills, session_id: SessionId | None) -> FittingSkills:
         """The answer with the skills as they are by now; what became unusable meanwhile is left out."""
         items = []
         with self._store.snapshot() as snapshot:
+            now = self._clock.now()
             for item in found.items:
-                with suppress(NotFound):
-                    skill = snapshot.skills.get(item.skill.skill_id)
-                    if skill.is_usable:
-                        items.append(replace(item, skill=skill))
+                skill = as_seen(snapshot, item.skill, session_id=session_id, now=now)
+                if skill is not None:
+                    items.append(replace(item, skill=skill))
         return replace(found, items=tuple(items))
 
 

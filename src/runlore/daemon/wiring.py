@@ -1,8 +1,8 @@
 """Picks the implementations: the only place that knows which store, index, models, clock and ids are used."""
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from runlore.config.models import load_families
 from runlore.config.settings import Settings
@@ -14,22 +14,26 @@ from runlore.daemon.follower import Follower
 from runlore.daemon.jobs import do_on_leaving
 from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.mounting import MountFollower
+from runlore.daemon.own_runs.beginning import Trial
+from runlore.daemon.own_runs.service import AgentService
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.seeding import seed_skills_policy
 from runlore.daemon.skill_library import LibraryParts, SkillLibrary
 from runlore.daemon.skills.vectors import delete_vectors
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.run import ProcessId
+from runlore.domain.run import ProcessId, RunId
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.flow.project.feeds import RecordFeed, RunFeed
 from runlore.models.configured import ConfiguredModels
+from runlore.models.configured_chat import ConfiguredChat
 from runlore.ports.clock import Clock
 from runlore.ports.dense import DenseIndex
 from runlore.ports.ids import Ids
 from runlore.ports.index import Index
-from runlore.ports.operations import Caller, Operations, Role
+from runlore.ports.operations import Caller, NewInput, Operations, Role, RunView
 from runlore.ports.skill_index import SkillSearch
 from runlore.ports.store import Store
+from runlore.ports.workspaces import Workspace, Workspaces, Worktree
 from runlore.skill_files.root import SkillRoot
 from runlore.storage.open import open_run_memories, open_store
 from runlore.storage.sqlite.files import prepare_state_root
@@ -115,6 +119,58 @@ class SkillEngine:
         return loaded or DenseVectors(identity)
 
 
+class Folders:
+    """The working folders of agents, which most commands never need."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def confinement(self) -> str:
+        """What keeps commands inside their folders on this system."""
+        return self._local().confinement
+
+    def open(self, folder: str) -> Workspace:
+        """A folder as it is."""
+        return self._local().open(folder)
+
+    def worktree(self, folder: str, skill_name: str, call_id: str) -> AbstractContextManager[Worktree]:
+        """A copy of a folder, for one child agent."""
+        return self._local().worktree(folder, skill_name, call_id)
+
+    def sweep(self, folder: str, *, is_alive: Callable[[str], bool]) -> tuple[str, ...]:
+        """Remove copies that a process left behind when it died."""
+        return self._local().sweep(folder, is_alive=is_alive)
+
+    def _local(self) -> Workspaces:
+        from runlore.agents.workspace.worktrees import LocalWorkspaces
+
+        agent, state_root = self._settings.agent, self._settings.state_root
+        return LocalWorkspaces(
+            readable=agent.readable, kept_out=[state_root], local_sockets=agent.local_sockets
+        )
+
+
+class OwnAgent:
+    """Runlore's own agent with its tools, which most commands never need."""
+
+    def __init__(self, parts: Parts, caller: Caller) -> None:
+        self._parts = parts
+        self._caller = caller
+
+    def begin(self, request: NewInput) -> RunView:
+        """Open the run of an input, and begin to work it."""
+        from runlore.daemon.agent.starting import Starting
+
+        return Starting(self._parts, self._caller).start(request)
+
+    def begin_trial(self, trial: Trial) -> RunId:
+        """Begin a trial of a promoted skill; the run that executes it."""
+        from runlore.daemon.agent.children import Children
+
+        return Children(parts=self._parts, caller=self._caller).tried(trial)
+
+
 def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None) -> Parts:
     """Open the store and everything around it, and do what a start has to do."""
     # With a database elsewhere too: exports, the saved index and notes lie here, for nobody else to read.
@@ -135,6 +191,7 @@ def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | Non
 def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
     run_memories = open_run_memories(store=store, state_root=settings.state_root)
     root = settings.state_root
+    process_id = ProcessId(ids.new("proc", clock.now()))
     return Parts(
         store=store,
         follower=Follower(store, os.path.join(root, INDEX_NAME), RecallEngine(), RecordFeed()),
@@ -145,7 +202,7 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
         clock=clock,
         ids=ids,
         state_root=root,
-        process_id=ProcessId(ids.new("proc", clock.now())),
+        process_id=process_id,
         families=load_families(),
         private_runs=PrivateRuns(),
         models=ConfiguredModels(default=settings.models.default, providers=settings.models.providers),
@@ -157,6 +214,12 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
             engine=DenseEngine(),
         ),
         library=_library(settings, store, clock, ids),
+        chat=ConfiguredChat(default=settings.models.default, providers=settings.models.providers),
+        workspaces=Folders(settings),
+        agent=AgentService(store, clock, process_id),
+        agent_settings=settings.agent,
+        beginning=OwnAgent,
+        bound=Application,
     )
 
 
@@ -185,6 +248,8 @@ def embedded(
     parts = open_parts(settings)
     try:
         yield Application(parts, caller)
+        # Nobody follows them any more, and what they did is remembered with the rest.
+        parts.agent.close()
         with suppress(Unavailable):
             do_on_leaving(parts)
             parts.meaning.on_leaving()

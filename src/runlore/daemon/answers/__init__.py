@@ -3,6 +3,19 @@
 `x_to_plain` writes an answer, `x_from_plain` reads it on the other side of a connection.
 """
 
+from runlore.daemon.answers.agent import (
+    Detected,
+    RunEnded,
+    approval_from_plain,
+    approval_to_plain,
+    approvals_from_plain,
+    approvals_to_plain,
+    run_ended_from_plain,
+    run_ended_to_plain,
+    run_event_from_plain,
+    run_event_to_plain,
+    text_of_event,
+)
 from runlore.daemon.answers.learning import (
     backfill_from_plain,
     backfill_to_plain,
@@ -89,6 +102,14 @@ from runlore.daemon.answers.review import (
     rollback_from_plain,
     rollback_to_plain,
 )
+from runlore.daemon.answers.rollouts import (
+    promoted_from_plain,
+    promoted_history_from_plain,
+    promoted_history_to_plain,
+    promoted_page_from_plain,
+    promoted_page_to_plain,
+    promoted_to_plain,
+)
 from runlore.daemon.answers.service import (
     backup_from_plain,
     backup_to_plain,
@@ -171,10 +192,16 @@ from runlore.daemon.answers.skills import (
 from runlore.domain.representation import record_to_plain
 
 __all__ = [
+    "Detected",
+    "RunEnded",
     "adoption_from_plain",
     "adoption_to_plain",
     "appended_from_plain",
     "appended_to_plain",
+    "approval_from_plain",
+    "approval_to_plain",
+    "approvals_from_plain",
+    "approvals_to_plain",
     "artifact_from_plain",
     "artifact_to_plain",
     "artifacts_from_plain",
@@ -249,6 +276,12 @@ __all__ = [
     "problem_from_plain",
     "projection_from_plain",
     "projection_to_plain",
+    "promoted_from_plain",
+    "promoted_history_from_plain",
+    "promoted_history_to_plain",
+    "promoted_page_from_plain",
+    "promoted_page_to_plain",
+    "promoted_to_plain",
     "radar_log_from_plain",
     "radar_log_to_plain",
     "rebuilt_to_plain",
@@ -267,6 +300,10 @@ __all__ = [
     "revoked_to_plain",
     "rollback_from_plain",
     "rollback_to_plain",
+    "run_ended_from_plain",
+    "run_ended_to_plain",
+    "run_event_from_plain",
+    "run_event_to_plain",
     "run_from_plain",
     "run_memory_from_plain",
     "run_memory_to_plain",
@@ -303,6 +340,7 @@ __all__ = [
     "stored_suggestions_to_plain",
     "suggestions_from_plain",
     "suggestions_to_plain",
+    "text_of_event",
     "time_to_plain",
     "token_from_plain",
     "token_to_plain",

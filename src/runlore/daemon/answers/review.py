@@ -200,6 +200,7 @@ def forget_to_plain(answer: ops.ForgetAnswer) -> Plain:
         "runs": list(answer.runs),
         "events": answer.events,
         "artifacts": answer.artifacts,
+        "requests": answer.requests,
     }
 
 
@@ -216,6 +217,7 @@ def forget_from_plain(plain: JsonValue) -> ops.ForgetAnswer:
         runs=tuple(RunId(text) for text in texts(fields["runs"])),
         events=as_whole(fields["events"]),
         artifacts=as_whole(fields["artifacts"]),
+        requests=as_whole(fields["requests"]),
     )
 
 

@@ -53,6 +53,10 @@ class Bound:
         """How acts are done: one transaction, one effect for one key."""
         return Acting(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
 
+    def follow_skills(self) -> None:
+        """Have the files of skills follow what an act on a learning has brought about for promoted ones."""
+        self.parts.library.catch_up()
+
     def decide(
         self, name: str, decision: ops.Decision, body: Callable[[Transaction, Act], Sequence[Record]]
     ) -> tuple[Record, ...]:

@@ -23,7 +23,8 @@ from runlore.domain.publication import Terms
 from runlore.domain.record import LEARNING_KINDS, Kind, Record, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.flow.publish.decide import confirm, expect_revision
+from runlore.flow.publish.decide import expect_revision
+from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import propose
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Transaction
@@ -118,7 +119,7 @@ class CandidateActs(Bound):
             if publication.scope not in (None, candidate.scope):
                 require_writable(tx, self.caller, publication.scope)
             return [
-                confirm(
+                confirm_learning(
                     tx,
                     candidate,
                     act,
@@ -135,7 +136,9 @@ class CandidateActs(Bound):
             key=publication.idempotency_key,
             reason=publication.reason,
         )
-        return self.write(call, body)[0]
+        published = self.write(call, body)[0]
+        self.follow_skills()
+        return published
 
     def seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
         """A record as the caller sees it; to others it does not exist."""

@@ -20,7 +20,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.families import descendants, family
 from runlore.flow.publish.decide import expect_revision
-from runlore.flow.publish.forget import forget, to_forget
+from runlore.flow.publish.forget import to_forget
 from runlore.flow.publish.forget_runs import (
     Forgotten,
     tombstones_of_run,
@@ -29,7 +29,12 @@ from runlore.flow.publish.forget_runs import (
     would_forget_session,
 )
 from runlore.flow.publish.forget_sources import scopes_marked
-from runlore.flow.reactions import forget_whole_run, forget_whole_session
+from runlore.flow.reactions import (
+    forget_learning,
+    forget_whole_run,
+    forget_whole_session,
+    would_forget_requests,
+)
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -46,7 +51,8 @@ class ForgetActs(Bound):
             target = self._found(snapshot, decision)
             if dry_run:
                 _expect(target, decision.expected_revision)
-                return self._answer(decision, _shown(snapshot, target), dry_run=True)
+                shown = would_forget_requests(snapshot, target, _shown(snapshot, target))
+                return self._answer(decision, shown, dry_run=True)
         return self._erased(decision, target)
 
     def _erased(self, decision: ops.Decision, target: Target) -> ops.ForgetAnswer:
@@ -82,10 +88,7 @@ class ForgetActs(Bound):
 
     def _forget(self, decision: ops.Decision, target: Target) -> Forgotten:
         if isinstance(target, Record):
-            records = self.decide(
-                "forget", decision, lambda tx, act: forget(tx, self.target(tx, decision), act)
-            )
-            return Forgotten(records=records)
+            return self._forget_record(decision)
 
         def do(tx: Transaction, act: Act) -> tuple[Forgotten, str]:
             shown = _shown(tx, target)
@@ -111,6 +114,17 @@ class ForgetActs(Bound):
                     raise
         return self.acting.perform_named(call, do, lambda tx, _name: _again(tx, target))
 
+    def _forget_record(self, decision: ops.Decision) -> Forgotten:
+        requests = 0
+
+        def do(tx: Transaction, act: Act) -> tuple[Record, ...]:
+            nonlocal requests
+            forgotten = forget_learning(tx, self.target(tx, decision), act)
+            requests = forgotten.requests
+            return forgotten.records
+
+        return Forgotten(records=self.decide("forget", decision, do), requests=requests)
+
     def _found(self, collections: Collections, decision: ops.Decision) -> Target:
         """What an id names: a record first, then a run, then a session."""
         name = storable(decision.record_id)
@@ -133,6 +147,7 @@ class ForgetActs(Bound):
             runs=forgotten.runs,
             events=forgotten.events,
             artifacts=forgotten.artifacts,
+            requests=forgotten.requests,
         )
 
 

@@ -17,7 +17,7 @@ from runlore.domain.journal_entry import checkpoint_entry, entered
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
-from runlore.flow.capture.runs import add_checkpoint, append_events
+from runlore.flow.capture.runs import add_checkpoint, append_events, require_external
 from runlore.flow.capture.turns import session_turn
 from runlore.flow.capture.usage import usage_counters
 from runlore.ports import operations as ops
@@ -42,6 +42,7 @@ class JournalActs(Bound):
             return _NOT_STORED
         with self.parts.store.transaction() as tx:
             run, session = own_run_turn(tx, self.caller, request.run_id)
+            require_external(run)
             if not is_captured(tx, session):
                 return _NOT_STORED
             at = self.parts.clock.now()

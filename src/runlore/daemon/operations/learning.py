@@ -30,7 +30,7 @@ from runlore.flow.pipeline.replacing import supersede
 from runlore.flow.pipeline.vouching import Vouching, looked_for, verify
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.feedback import give_feedback, was_given
-from runlore.flow.publish.revoke import revoke
+from runlore.flow.reactions import revoke_learnings
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 
@@ -73,9 +73,11 @@ class LearningActs(CandidateActs):
         """Take a learning back."""
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
-            return revoke(tx, [self.target(tx, decision)], act)
+            return revoke_learnings(tx, [self.target(tx, decision)], act)
 
-        return self.decide("revoke", decision, body)[0]
+        revoked = self.decide("revoke", decision, body)[0]
+        self.follow_skills()
+        return revoked
 
     @operation
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
@@ -88,13 +90,15 @@ class LearningActs(CandidateActs):
 
         def do(tx: Transaction, act: Act) -> Done[ops.Revoked]:
             tx.lock({record.scope for record in found})
-            revoked = revoke(tx, still_revocable(tx.records, found, request.filters, act.at), act)
+            revoked = revoke_learnings(tx, still_revocable(tx.records, found, request.filters, act.at), act)
             return Done(answer=ops.Revoked(items=revoked, dry_run=False), records=revoked)
 
         call = Call(
             operation="revoke_matching", request=request, key=request.idempotency_key, reason=request.reason
         )
-        return self.acting.perform(call, do, lambda _tx, kept: ops.Revoked(items=kept, dry_run=False))
+        answer = self.acting.perform(call, do, lambda _tx, kept: ops.Revoked(items=kept, dry_run=False))
+        self.follow_skills()
+        return answer
 
     @operation
     def supersede(self, request: ops.Supersession) -> Record:
@@ -127,7 +131,9 @@ class LearningActs(CandidateActs):
         call = Call(
             operation="supersede", request=request, key=request.idempotency_key, reason=request.reason
         )
-        return self.write(call, body)[0]
+        superseding = self.write(call, body)[0]
+        self.follow_skills()
+        return superseding
 
     @operation
     def verify(self, request: ops.VerifyRequest) -> Record:

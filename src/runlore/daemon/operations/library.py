@@ -19,6 +19,7 @@ from runlore.daemon.skill_access import (
     log_place,
     page_of,
     session_capabilities,
+    session_shelf,
 )
 from runlore.daemon.skills.choosing import Turn
 from runlore.domain import limits
@@ -160,6 +161,7 @@ class LibraryActs(Bound):
                 max_lazy_slots=policy.max_lazy_slots if limit is None else limit,
                 is_private=leaves and asks_privately(collections, self.caller, request.session_id),
                 plainly=self.caller.role is Role.AGENT,
+                session_id=request.session_id,
             )
 
         return self.parts.library.match(turn)
@@ -170,8 +172,9 @@ class LibraryActs(Bound):
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             capabilities = self._capabilities(snapshot, session_id)
-            active = snapshot.skills.active()
-        return tuple(skill for skill in active if skill.is_usable and capabilities.allows_skill(skill.name))
+            shelf = self.parts.library.shelf(snapshot)
+            shown = session_shelf(snapshot, shelf, session_id, now=self.parts.clock.now())
+            return tuple(skill for skill in shown if capabilities.allows_skill(skill.name))
 
     @operation
     def use_skill(self, request: ops.UseSkill) -> Skill:

@@ -3,7 +3,7 @@
 Nothing here changes anything: what is missing, unreadable or too old is passed over.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -27,6 +27,7 @@ from runlore.domain.record import Layer
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session, SessionId
+from runlore.domain.skill import SkillOrigin
 from runlore.domain.timestamps import format_time
 from runlore.flow.policies import current_projection, current_run_memory, learning_then, run_memory_then
 from runlore.flow.project.goal import best_for_goal
@@ -49,8 +50,9 @@ from runlore.flow.project.recovered import (
 from runlore.flow.project.run_search import Finder, RunSearch, read_runs
 from runlore.flow.project.search import Reading, index_differs
 from runlore.flow.project.session_search import Asked, Gathered, SessionFound, gathered, merged
-from runlore.flow.project.skill_search import RankedSkill
+from runlore.flow.project.skill_search import RankedSkill, ranked
 from runlore.flow.project.views import views_of
+from runlore.flow.skills.promoted_use import usable_by
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
 
@@ -81,7 +83,7 @@ class ProjectionActs(Bound):
             session = own_session(snapshot, self.caller, session_id)
             binding = bound_then(snapshot, session, request.as_of)
             scopes = reached_scopes(self.caller, session, binding)
-            skills = self._visible_skills(snapshot, binding, request.as_of)
+            skills = self._visible_skills(snapshot, session_id, binding, request.as_of)
             learned, hidden = _eligible(reading.at(request.as_of), query, scopes, now)
             answer = ops.MemoryContext(
                 session_id=session.session_id,
@@ -142,7 +144,7 @@ class ProjectionActs(Bound):
                 scopes = reached_scopes(self.caller, session, binding)
                 asked = Asked(scopes=scopes, query=request.query, limit=request.limit, now=moment)
                 search = RunSearch.opened(runs, _finder(runs.snapshot, request, scopes, moment))
-                skills = self._visible_skills(runs.snapshot, binding, request.as_of)
+                skills = self._visible_skills(runs.snapshot, session.session_id, binding, request.as_of)
                 found = gathered(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
                 return asked, found, self._tracked(runs.snapshot, session.session_id, request.as_of)
 
@@ -172,7 +174,14 @@ class ProjectionActs(Bound):
         entry = input_of(wanted)
         with self.parts.store.snapshot() as snapshot:
             session = own_session(snapshot, self.caller, session_id)
-        given = given_to(self.parts, self.caller, session, wanted, text=text_of(entry.body))
+        given = given_to(
+            self.parts,
+            self.caller,
+            session,
+            wanted,
+            text=text_of(entry.body),
+            asked_in=session.session_id,
+        )
         return given.projection
 
     @operation
@@ -228,14 +237,21 @@ class ProjectionActs(Bound):
         return replace(found, by_meaning=asked.semantic, remark=asked.remark)
 
     def _visible_skills(
-        self, collections: Collections, binding: Binding, moment: datetime | None
+        self, collections: Collections, session_id: SessionId, binding: Binding, moment: datetime | None
     ) -> tuple[RankedSkill, ...]:
         """The skills that a session may use, by name. What there was at a past moment is not kept."""
         if moment is not None:
             return ()
         capabilities = session_capabilities(collections, binding)
         shelf = self.parts.library.shelf(collections)
-        return tuple(each for each in shelf.ranked if capabilities.allows_skill(each.name))
+        canary = tuple(map(ranked, shelf.canary_of(session_id, capabilities).values()))
+        allowed = (*(each for each in shelf.ranked if capabilities.allows_skill(each.name)), *canary)
+        if all(each.skill.origin is not SkillOrigin.PROMOTED for each in allowed):
+            return allowed
+        # Of promoted ones their records are asked, at this moment.
+        usable = usable_by(collections, shelf.promoted, session_id=session_id, now=self.parts.clock.now())
+        seen = (each for each in allowed if _is_seen(each, usable))
+        return tuple(sorted(seen, key=lambda each: each.name))
 
     def _tracked(
         self, collections: Collections, session_id: SessionId, moment: datetime | None
@@ -245,6 +261,10 @@ class ProjectionActs(Bound):
             return tracked_then(collections, session_id, policy=then, moment=moment)
         policy = current_run_memory(collections)
         return tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
+
+
+def _is_seen(each: RankedSkill, usable: Container[str]) -> bool:
+    return each.skill.origin is not SkillOrigin.PROMOTED or each.name in usable
 
 
 def _finder(

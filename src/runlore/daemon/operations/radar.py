@@ -77,6 +77,7 @@ class RadarActs(Bound):
             return [done.finding, done.procedure, done.episode]
 
         records = self.decide("radar_undo", decision, body)
+        self.follow_skills()
         return ops.Adoption(finding=records[0], procedure=records[1], episode=records[2])
 
     @operation

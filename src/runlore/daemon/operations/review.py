@@ -24,8 +24,9 @@ from runlore.domain.audit import Act
 from runlore.domain.curation import compactions, dedups
 from runlore.domain.record import Kind, Layer, Record, State
 from runlore.domain.scope import Scope
-from runlore.flow.publish.decide import confirm, reject
-from runlore.flow.publish.undo import replaced_by, restore, roll_back
+from runlore.flow.publish.decide import reject
+from runlore.flow.publish.undo import replaced_by, restore
+from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
 from runlore.flow.review.inbox import due_items
 from runlore.flow.review.inbox import items as review_items
@@ -80,7 +81,7 @@ class ReviewActs(ForgetActs):
             if supersedes is not None:
                 require_visible(tx.records.get(supersedes), self.caller.scopes)
             return [
-                confirm(
+                confirm_learning(
                     tx,
                     candidate,
                     act,
@@ -90,7 +91,9 @@ class ReviewActs(ForgetActs):
                 )
             ]
 
-        return self.decide("confirm", decision, body)[0]
+        confirmed = self.decide("confirm", decision, body)[0]
+        self.follow_skills()
+        return confirmed
 
     @operation
     def reject(self, decision: ops.Decision) -> Record:
@@ -104,7 +107,9 @@ class ReviewActs(ForgetActs):
         """Tombstone an active record, and bring back what it replaced where asked."""
 
         def do(tx: Transaction, act: Act) -> Done[ops.RollbackAnswer]:
-            done = roll_back(tx, self.target(tx, decision), act, restore_sources=decision.restore_sources)
+            done = roll_back_learning(
+                tx, self.target(tx, decision), act, restore_sources=decision.restore_sources
+            )
             answer = ops.RollbackAnswer(
                 record=done.record,
                 restorable=done.restorable,
@@ -120,7 +125,9 @@ class ReviewActs(ForgetActs):
                 record=records[0], restorable=restorable, restored=records[1:], blocked=blocked
             )
 
-        return self.acting.perform(decision_call("rollback", decision), do, again)
+        answer = self.acting.perform(decision_call("rollback", decision), do, again)
+        self.follow_skills()
+        return answer
 
     @operation
     def restore(self, decision: ops.Decision) -> Record:

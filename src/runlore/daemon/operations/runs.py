@@ -1,55 +1,34 @@
 """Runs: opened, noted, finished. Each is found through its session, which has to be the caller's own."""
 
 from contextlib import suppress
-from dataclasses import replace
 
-from runlore.daemon.access import keeps, may_use, own_session
+from runlore.daemon.access import may_use, own_session
 from runlore.daemon.acts import Call
-from runlore.daemon.contexts import (
-    ForgottenMeanwhile,
-    given_to,
-    input_of,
-    sections_again,
-    sections_now,
-)
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.pages import cut, moment_and_id
-from runlore.daemon.private_runs import PRIVATE_PREFIX
 from runlore.daemon.requests import checked_limit, clean_text
-from runlore.daemon.run_access import LONG_AGO, Unstored, new_run_id, own_artifact, own_run, own_run_turn
+from runlore.daemon.run_access import Unstored, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.run_ends import closing, remembering
+from runlore.daemon.run_opening import RunOpening, run_view
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_text
-from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.errors import Invalid
 from runlore.domain.injected import stripped
-from runlore.domain.journal import Entry, text_of
 from runlore.domain.record import Record
 from runlore.domain.redaction import redacted
-from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
-from runlore.domain.session import Session, SessionId
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId
+from runlore.domain.session import SessionId
 from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
 from runlore.flow.capture.ending import RunEnding, checked_ending, is_ended_so
-from runlore.flow.capture.remember import Remembering, counted, expired_runs, prune
-from runlore.flow.capture.runs import (
-    add_artifact,
-    open_run,
-    require_open_run,
-    require_open_session,
-    require_same_run,
-)
-from runlore.flow.capture.turns import session_turn
-from runlore.flow.policies import current_run_memory
-from runlore.flow.project.given import Given
+from runlore.flow.capture.remember import Remembering
+from runlore.flow.capture.runs import add_artifact, require_external, require_open_run
 from runlore.flow.reactions import Closed, Closing
 from runlore.flow.record.scratch import add_scratch, scratch_of, scratch_text
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
-
-# How often what a run is given is gathered again because some of it was forgotten meanwhile.
-_GATHERINGS_MAX = 8
 
 
 class RunActs(Bound):
@@ -73,24 +52,8 @@ class RunActs(Bound):
     @operation
     def open_run(self, request: ops.NewRun) -> ops.RunView:
         """Open a run that another agent works, and give it its context where asked."""
-        entry = input_of(request)
-        session_id = SessionId(askable(request.session_id, "session"))
-        with self.parts.store.snapshot() as snapshot:
-            session = own_session(snapshot, self.caller, session_id)
-            captured = keeps(snapshot, session)
-        wanted = _run_of(request, session, self.caller.actor)
-        for _ in range(_GATHERINGS_MAX):
-            given = None
-            if request.context:
-                given = given_to(self.parts, self.caller, session, request, text=text_of(entry.body))
-            with suppress(ForgottenMeanwhile):
-                if captured:
-                    with suppress(CaptureOff):
-                        return self._open(request, wanted, entry, given)
-                return self._open_unstored(session, wanted, entry, given)
-        raise Unavailable(
-            "what the run was to be given kept being forgotten", code="store.busy", hint="try again"
-        )
+        call = Call(operation="open_run", request=request, key=request.idempotency_key)
+        return RunOpening(parts=self.parts, caller=self.caller).open(request, call).view
 
     @operation
     def get_run(self, run_id: RunId) -> ops.RunView:
@@ -100,7 +63,7 @@ class RunActs(Bound):
             if unstored is not None:
                 return _unstored_view(unstored)
             run, _ = own_run(snapshot, self.caller, run_id)
-            return _view(snapshot, run)
+            return run_view(snapshot, run)
 
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
@@ -165,6 +128,7 @@ class RunActs(Bound):
 
         def do(tx: Transaction, act: Act) -> tuple[Artifact, str]:
             run, session = own_run_turn(tx, self.caller, request.run_id)
+            require_external(run)
             require_captured(tx, session)
             artifact = Artifact(
                 artifact_id=request.artifact_id or ArtifactId(self.parts.ids.new("art", act.at)),
@@ -215,12 +179,13 @@ class RunActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             unstored = self.unstored.find(snapshot, request.run_id)
         if unstored is not None:
+            is_ended_so(unstored, ending)
             return _unstored_view(self.unstored.ended(unstored, ending.status, self.parts.clock.now()))
         closed = self._finish(request, ending)
         if closed.run.memory is MemoryState.PENDING:
             self.remembering.settle(closed.run.run_id, closed.job)
         with self.parts.store.snapshot() as snapshot:
-            return _view(snapshot, snapshot.runs.get(closed.run.run_id))
+            return run_view(snapshot, snapshot.runs.get(closed.run.run_id))
 
     def _finish(self, request: ops.RunEnd, ending: RunEnding) -> Closed:
         def do(tx: Transaction, act: Act) -> tuple[Closed, str]:
@@ -237,94 +202,10 @@ class RunActs(Bound):
         call = Call(operation="finish_run", request=request, key=request.idempotency_key)
         return self.acting.perform_named(call, do, again)
 
-    def _open(self, request: ops.NewRun, wanted: Run, entry: Entry, given: Given | None) -> ops.RunView:
-        stale: tuple[RunId, ...] = ()
-
-        def do(tx: Transaction, act: Act) -> tuple[ops.RunView, str]:
-            nonlocal stale
-            session = session_turn(tx, wanted.session_id)
-            require_captured(tx, session)
-            run_id = request.run_id or RunId(self.parts.ids.new("run", act.at))
-            self.unstored.require_free(run_id, session.session_id)
-            present = self._present(tx, run_id, wanted, entry)
-            if present is not None:
-                return self._again(tx, present, given), run_id
-            sections = sections_now(tx, given)
-            fresh = replace(wanted, run_id=run_id, opened_at=act.at, active_at=act.at)
-            run = open_run(tx, session, fresh, entry)
-            stale = _take_effect(tx, run, given)
-            return ops.RunView(run=run, request=text_of(entry.body), sections=sections), run_id
-
-        def again(tx: Transaction, run_id: str) -> ops.RunView:
-            return self._again(tx, tx.runs.get(RunId(run_id)), given)
-
-        call = Call(operation="open_run", request=request, key=request.idempotency_key)
-        view = self.acting.perform_named(call, do, again)
-        self.parts.private_runs.drop(view.run.run_id)
-        self.remembering.drop(stale)
-        return view
-
-    def _present(self, collections: Collections, run_id: RunId, wanted: Run, entry: Entry) -> Run | None:
-        """The run that is stored already, where it is what is asked for once more."""
-        present = collections.runs.find(run_id)
-        if present is None:
-            return None
-        same = collections.journal.inputs([run_id]).get(run_id) == text_of(entry.body)
-        return require_same_run(present, wanted, same_input=same)
-
-    def _again(self, collections: Collections, run: Run, given: Given | None) -> ops.RunView:
-        """The run as it is, with the sections that it was given; where there were none, those of now."""
-        sections = None if given is None else sections_again(collections, run.run_id)
-        if sections is None:
-            sections = sections_now(collections, given)
-        return replace(_view(collections, run), sections=sections)
-
-    def _open_unstored(self, session: Session, wanted: Run, entry: Entry, given: Given | None) -> ops.RunView:
-        require_open_session(session)
-        with self.parts.store.snapshot() as snapshot:
-            present = self._present(snapshot, wanted.run_id, wanted, entry)
-            if present is not None:
-                return self._again(snapshot, present, given)
-            sections = sections_now(snapshot, given)
-        now = self.parts.clock.now()
-        run_id = wanted.run_id or RunId(self.parts.ids.new(PRIVATE_PREFIX, now))
-        run = self.unstored.opened(replace(wanted, run_id=run_id, opened_at=now, active_at=now))
-        return replace(_unstored_view(run), sections=sections)
-
     def _may_see(self, collections: Collections, run: Run) -> bool:
         if self.caller.scopes is None and self.caller.role is not Role.AGENT:
             return True
         return may_use(self.caller, collections.sessions.get(run.session_id))
-
-
-def _take_effect(tx: Transaction, run: Run, given: Given | None) -> tuple[RunId, ...]:
-    """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
-    expired = expired_runs(tx, run.session_id, current_run_memory(tx), run.opened_at)
-    pruned = prune(tx, expired if given is None else (*expired, *given.unreadable))
-    counters = counted(pruned_ttl_total=len(set(expired).intersection(pruned)))
-    if given is not None:
-        tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
-        counters.update(given.counters)
-    if counters:
-        tx.counters.add(counters)
-    return pruned
-
-
-def _run_of(request: ops.NewRun, session: Session, actor: str) -> Run:
-    """The run that a request asks for; the time, the number and a missing id come with the act."""
-    agent = clean_text("the agent", request.agent or "", limits.ID_CHARS_MAX)
-    model = clean_text("the model", request.model or "", limits.MODEL_CHARS_MAX)
-    return Run(
-        run_id=RunId("") if request.run_id is None else new_run_id(request.run_id),
-        session_id=session.session_id,
-        status=RunStatus.RUNNING,
-        agent=agent or session.agent,
-        model=model or None,
-        input_number=0,
-        created_by=actor,
-        opened_at=LONG_AGO,
-        active_at=LONG_AGO,
-    )
 
 
 def _artifact_texts(request: ops.NewArtifact) -> tuple[str, str]:
@@ -341,10 +222,6 @@ def _artifact_texts(request: ops.NewArtifact) -> tuple[str, str]:
             hint="keep the part that matters, or several artifacts",
         )
     return name, redacted(stripped(text)).text
-
-
-def _view(collections: Collections, run: Run) -> ops.RunView:
-    return ops.RunView(run=run, request=collections.journal.inputs([run.run_id]).get(run.run_id, ""))
 
 
 def _unstored_view(run: Run) -> ops.RunView:

@@ -6,6 +6,7 @@ from runlore.daemon.access import own_session, require_bindable
 from runlore.daemon.acts import Call
 from runlore.daemon.folders import WorkingFolder, working_folder
 from runlore.daemon.lookups import askable, has_others_records
+from runlore.daemon.named_models import resolved_model
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.journals import JournalActs
 from runlore.daemon.operations.runs import RunActs
@@ -52,8 +53,9 @@ class SessionActs(RunActs, JournalActs):
     def create_session(self, request: ops.NewSession) -> Session:
         """Make a session; the one that is there for the same id and the same request."""
         folder = self._folder(request.working_folder)
-        wanted = _session_of(request, folder, self.caller.actor)
+        wanted = session_of(request, folder, self.caller.actor)
         require_bindable(self.caller, wanted)
+        self._require_workable(request.models, folder)
 
         def do(tx: Transaction, act: Act) -> tuple[Session, str]:
             session_id = request.session_id or SessionId(self.parts.ids.new("ses", act.at))
@@ -67,7 +69,10 @@ class SessionActs(RunActs, JournalActs):
             return made, session_id
 
         call = Call(operation="create_session", request=request, key=request.idempotency_key)
-        return self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get(SessionId(name)))
+        made = self.acting.perform_named(call, do, lambda tx, name: tx.sessions.get(SessionId(name)))
+        if made.private and folder is not None:
+            self.parts.private_runs.keep_folder(made.session_id, folder.path)
+        return made
 
     @operation
     def change_session(self, change: ops.SessionChange) -> Session:
@@ -91,6 +96,8 @@ class SessionActs(RunActs, JournalActs):
 
         call = Call(operation="change_session", request=change, key=change.idempotency_key)
         session, closed = self.acting.perform_named(call, do, again)
+        if change.ended:
+            self._stop_own_runs(session_id)
         for each in closed:
             self.remembering.settle(each.run.run_id, each.job)
         return session
@@ -180,6 +187,15 @@ class SessionActs(RunActs, JournalActs):
             )
         return working_folder(path)
 
+    def _require_workable(self, models: tuple[str, ...], folder: WorkingFolder | None) -> None:
+        """Refuse what would refuse the first input, before anything is written."""
+        for model in models:
+            resolved_model(self.parts, model)
+        if models:
+            self.parts.agent.require_room()
+        if models and folder is not None:
+            self.parts.workspaces.open(folder.path)
+
     def _require_unfreed(self, before: Session, after: Session) -> None:
         """An agent does not lift what restricts it."""
         if (
@@ -222,20 +238,28 @@ class SessionActs(RunActs, JournalActs):
             )
 
     def _end_runs(self, tx: Transaction, session: Session, act: Act) -> tuple[Closed, ...]:
-        """Interrupt what other agents have not finished; what Runlore itself works ends by its own work."""
+        """Interrupt what is not finished; a run that this process works is stopped, and ends by itself."""
         runs = [run for run in tx.runs.of_session(session.session_id) if run.status in OPEN]
         return tuple(
             self.closing.close(tx, run, interruption(SESSION_ENDED), act)
             for run in runs
-            if run.executor is None
+            if not self.parts.agent.is_working(run.run_id)
         )
+
+    def _stop_own_runs(self, session_id: SessionId) -> None:
+        """Stop what this process works in a session, stored or not."""
+        with self.parts.store.snapshot() as snapshot:
+            for run_id in self.parts.agent.working():
+                run = self.parts.private_runs.find(run_id) or snapshot.runs.find(run_id)
+                if run is not None and run.session_id == session_id:
+                    self.parts.agent.stop(run_id, SESSION_ENDED)
 
 
 def _session_id(session_id: SessionId) -> SessionId:
     return SessionId(askable(session_id, "session"))
 
 
-def _session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str) -> Session:
+def session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str) -> Session:
     """What a request asks for, its fields checked; the time and a missing id come with the act."""
     if request.session_id is not None:
         Scope(ScopeKind.SESSION, request.session_id)

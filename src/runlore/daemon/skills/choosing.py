@@ -8,6 +8,7 @@ from runlore.daemon.skills.shelf import Shelf, Shelves
 from runlore.daemon.skills.vectors import NotReady, SkillVectors
 from runlore.domain.capability import Capabilities
 from runlore.domain.fusion import FusedHit, Similarities, WordHit, fused
+from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_matching import SkillMatch, chosen
 from runlore.ports.operations.library import FittingSkill, FittingSkills
@@ -23,7 +24,8 @@ _MORE = 8
 @dataclass(frozen=True, kw_only=True)
 class Turn:
     """What is asked for, what the session may use, and how many skills there is room for. Of a private one
-    nothing leaves this machine; one is told `plainly` what concerns nobody but who runs Runlore."""
+    nothing leaves this machine; one is told `plainly` what concerns nobody but who runs Runlore. Without a
+    session nothing is seen of what is in canary."""
 
     query: str
     capabilities: Capabilities
@@ -31,6 +33,7 @@ class Turn:
     max_lazy_slots: int
     is_private: bool = False
     plainly: bool = False
+    session_id: SessionId | None = None
 
 
 class Choosing:
@@ -47,12 +50,15 @@ class Choosing:
             (), [skill for skill in shelf.auto_loading if skill.skill_id in allowed], turn
         ).auto_loaded
         competing = shelf.competing(turn.capabilities, frozenset(skill.skill_id for skill in always))
-        lazy = competing.skills
+        canary = shelf.canary_of(turn.session_id, turn.capabilities)
+        lazy = {**competing.skills, **canary} if canary else competing.skills
         is_semantic, remark = False, ""
         matches: tuple[SkillMatch, ...] = ()
         if lazy and turn.max_lazy_slots > 0:
             matches = _allowed_matches(self._shelves.index(shelf), turn, lazy)
-            similar, remark = self._similar(turn, shelf, competing.keys, matches)
+            # What is in canary has no vector, and competes by its words.
+            known = [match for match in matches if match.skill_id not in canary] if canary else matches
+            similar, remark = self._similar(turn, shelf, competing.keys, known)
             is_semantic = similar is not None
             best = _both(matches, similar, turn.max_lazy_slots, lazy)
         else:

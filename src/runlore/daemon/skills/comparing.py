@@ -1,11 +1,12 @@
 """Where the files of skills and their rows say different things, and what that is."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
 from runlore.domain.skill import Skill, SkillOrigin
+from runlore.flow.skills.catalogue import skill_id_of
 from runlore.flow.skills.library import text_of
 from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill, StoredAs
 
@@ -20,6 +21,7 @@ class Difference(StrEnum):
     EDITED = "edited"
     FOREIGN = "foreign"
     CONTESTED = "contested"
+    TAKEN = "taken"
     REFUSED = "refused"
     UNLISTED = "unlisted"
 
@@ -29,13 +31,14 @@ FILE_FOLLOWS = frozenset({Difference.MISSING, Difference.STALE, Difference.LEFT_
 # Somebody has written a file, and the row follows it.
 ROW_FOLLOWS = frozenset({Difference.EDITED, Difference.FOREIGN})
 # Nothing is done: a person has to look.
-LEFT_ALONE = frozenset({Difference.CONTESTED, Difference.REFUSED})
+LEFT_ALONE = frozenset({Difference.CONTESTED, Difference.TAKEN, Difference.REFUSED})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Differing:
     """A skill whose file and row differ. `read` is what the file says, where it can be read; `written` are
-    the digests of what it was before somebody wrote it, and `store` is that of the row."""
+    the digests of what it was before somebody wrote it, and `store` is that of the row. What `overrides` is
+    made right whoever has changed it."""
 
     name: str
     difference: Difference
@@ -44,6 +47,7 @@ class Differing:
     problem: str = ""
     written: tuple[str, ...] = ()
     store: str = ""
+    overrides: bool = False
 
     @property
     def told(self) -> str:
@@ -54,11 +58,13 @@ class Differing:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """What a store has: the active skills by name, and any of an id, whatever its state."""
+    """What a store has: the active skills by name, any of an id, whatever its state, and the names that
+    promoted skills have, mounted or not."""
 
     store: str
     active: Mapping[str, Skill]
     known: Callable[[str], Skill | None]
+    promoted: Container[str] = frozenset()
 
     def is_beyond(self, stored: StoredAs) -> bool:
         """Whether a skill has moved on from where a file's text was stored. It has not where the store is an
@@ -71,6 +77,9 @@ def stored_as(skill: Skill, store: str) -> StoredAs:
     """Where the text of a skill's file is stored: what Runlore has learned it can put together again."""
     if skill.origin is SkillOrigin.LEARNED:
         return StoredAs(store=store)
+    if skill.origin is SkillOrigin.PROMOTED:
+        # Whose file it is has to be known when it is gone; what it says its record says.
+        return StoredAs(store=store, skill_id=skill.skill_id)
     return StoredAs(store=store, skill_id=skill.skill_id, revision=skill.revision)
 
 
@@ -88,6 +97,7 @@ def differences(found: Sequence[FoundSkill], rows: Rows) -> Iterator[Differing]:
                 problem=each.problem,
                 written=each.written,
                 store=rows.store,
+                overrides=_is_promoted(each),
             )
     there = {each.folder for each in found}
     for name in sorted(rows.active.keys() - there):
@@ -97,6 +107,9 @@ def differences(found: Sequence[FoundSkill], rows: Rows) -> Iterator[Differing]:
 def _difference(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference | None:
     if found.read is None:
         return Difference.REFUSED
+    # What another store has promoted is no hand-written skill of this one.
+    if found.folder in rows.promoted or (row is None and _is_promoted(found)):
+        return _of_promoted(found, row, rows)
     standing = _standing(found, row, rows)
     if row is None:
         return _WITHOUT_A_ROW[standing]
@@ -106,11 +119,30 @@ def _difference(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference 
         return None if is_noted else Difference.UNTAKEN
     if standing is FileStanding.OURS:
         return Difference.STALE
-    if standing is FileStanding.FOREIGN:
-        # It is another skill than the one that has this name.
-        return Difference.CONTESTED
     is_written_elsewhere = row.origin is SkillOrigin.WRITTEN and digest_of(text) not in found.written
-    return Difference.CONTESTED if is_written_elsewhere else Difference.EDITED
+    # Where it is foreign it is another skill than the one that has this name.
+    is_contested = standing is FileStanding.FOREIGN or is_written_elsewhere
+    return Difference.CONTESTED if is_contested else Difference.EDITED
+
+
+def _of_promoted(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference | None:
+    """What is different about the file of a name that a promoted skill has: nothing there is ever taken in.
+
+    What was written for the skill is made right, whoever has changed it; anything else is somebody else's.
+    """
+    assert found.read is not None, "what cannot be read is refused before"
+    if row is not None and found.read.text == text_of(row):
+        is_noted = found.standing is FileStanding.OURS and found.stored == stored_as(row, rows.store)
+        return None if is_noted else Difference.UNTAKEN
+    if not _is_promoted(found) or found.folder not in rows.promoted:
+        return Difference.TAKEN
+    return Difference.LEFT_OVER if row is None else Difference.STALE
+
+
+def _is_promoted(found: FoundSkill) -> bool:
+    """Whether a file was written here for the promoted skill of its name."""
+    is_listed = found.standing is not FileStanding.FOREIGN
+    return is_listed and found.stored is not None and found.stored.skill_id == skill_id_of(found.folder)
 
 
 def _standing(found: FoundSkill, row: Skill | None, rows: Rows) -> FileStanding:
@@ -147,6 +179,7 @@ _TOLD = {
     Difference.EDITED: "the file of skill {name} was edited, and has not been read in yet",
     Difference.FOREIGN: "the file of skill {name} was put there, and has not been read in yet",
     Difference.CONTESTED: "the file of skill {name} and the stored skill were both written by somebody",
+    Difference.TAKEN: "the file of skill {name} is somebody's, and the name is a promoted skill's",
     Difference.REFUSED: "the file of skill {name} is refused",
     Difference.UNLISTED: "{name} is not what is skipped by now",
 }

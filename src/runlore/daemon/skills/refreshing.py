@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runlore.daemon.skills.comparing import (
     FILE_FOLLOWS,
@@ -32,7 +32,7 @@ from runlore.flow.skills.turn import suggestions_turn
 from runlore.flow.skills.whose_words import suspects_among
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
-from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, SkillFiles
+from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill, SkillFile, SkillFiles
 from runlore.ports.store import Collections, Store
 
 # A folder that cannot be written fails for every skill alike: so many are tried.
@@ -173,6 +173,14 @@ class Refreshing:
         self._done([each for each in differing if each.difference not in ROW_FOLLOWS], doing, None)
         return tuple(doing.problems)
 
+    def says(self, skill: Skill, *, or_nothing: bool = False) -> bool:
+        """Whether the file of a skill says what the skill does, `or_nothing` where there may be none."""
+        found = self._files.find(skill.name)
+        if found is None:
+            return or_nothing
+        is_listed = found.standing is FileStanding.OURS
+        return is_listed and found.read is not None and found.read.text == text_of(skill)
+
     def _done(self, differing: Sequence[Differing], doing: _Doing, until: float | None) -> bool:
         """Do something about each of them; whether that came to the end."""
 
@@ -180,7 +188,7 @@ class Refreshing:
             is_late = until is not None and time.monotonic() >= until
             return is_late or doing.failures >= _FAILURES_MAX
 
-        following: list[str] = []
+        following: list[Differing] = []
         # What people wrote comes first: a name that they took is theirs.
         for each in sorted(differing, key=lambda each: each.difference not in ROW_FOLLOWS):
             if is_over():
@@ -189,7 +197,7 @@ class Refreshing:
             if each.difference in LEFT_ALONE:
                 doing.leave(each, lasts=True)
             elif each.difference in FILE_FOLLOWS:
-                following.append(each.name)
+                following.append(each)
             else:
                 self._take(each, doing)
         self._note(doing)
@@ -245,8 +253,10 @@ class Refreshing:
             saving = Saving(ids=self._ids, act=act)
             return take_in(tx, read, saving, known=known, written=differing.written, suspects=doing.suspects)
 
-    def _follow(self, names: Sequence[str], doing: _Doing) -> None:
+    def _follow(self, differing: Sequence[Differing], doing: _Doing) -> None:
         """Have the files of names say what their rows say at this moment."""
+        names = [each.name for each in differing]
+        overridden = {each.name for each in differing if each.overrides}
         with self._writing:
             try:
                 with self._store.snapshot() as snapshot:
@@ -255,7 +265,8 @@ class Refreshing:
             except RunloreError as error:
                 doing.fail(names[0], error)
                 return
-            failed = self._files.put_all([_file(name, row, store) for name, row in rows.items()])
+            files = [_file(name, row, store) for name, row in rows.items()]
+            failed = self._files.put_all([replace(f, overrides=f.name in overridden) for f in files])
         for name, row in rows.items():
             if name in failed:
                 doing.fail(name, failed[name])
@@ -278,7 +289,12 @@ def _compared(
     return tuple(
         differences(
             found,
-            Rows(store=_store_of(collections), active={row.name: row for row in rows}, known=known),
+            Rows(
+                store=_store_of(collections),
+                active={row.name: row for row in rows},
+                known=known,
+                promoted=collections.promotions.names(),
+            ),
         )
     )
 
@@ -300,5 +316,6 @@ def _revision(skill: Skill | None) -> tuple[str, int] | None:
 HINTS = {
     Difference.CONTESTED: "`runlore skill view NAME` shows the stored one; give the folder another name, or"
     " remove it",
+    Difference.TAKEN: "give the folder another name, or remove it: what is promoted has its own file",
     Difference.REFUSED: "mend the file, or move its folder away",
 }

@@ -8,8 +8,13 @@ from typing import NamedTuple, Protocol
 
 from runlore.daemon.sending import digest_of
 from runlore.domain.capability import Capabilities
+from runlore.domain.rolling_out import in_canary
+from runlore.domain.rollout import PromotedSkill, RolloutStatus
+from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillDocument, SkillId
 from runlore.flow.project.skill_search import RankedSkill, ranked
+from runlore.flow.skills.catalogue import as_skill
+from runlore.flow.skills.promoted_use import shown
 from runlore.ports.dense import DenseIndex
 from runlore.ports.skill_index import SkillSearch
 from runlore.ports.store import Collections
@@ -50,10 +55,15 @@ class Competing(NamedTuple):
 
 @dataclass(frozen=True)
 class Shelf:
-    """The active skills at one stamp. Their usage may be older than what the store says."""
+    """The active skills at one stamp. Their usage may be older than what the store says.
 
-    stamp: int
+    `promoted` are the records of those that anybody may see. What is in canary among them is found by its
+    words like others, and shown to its own sessions alone.
+    """
+
+    stamp: tuple[int, int]
     active: tuple[Skill, ...]
+    promoted: tuple[PromotedSkill, ...] = ()
 
     @cached_property
     def usable(self) -> Mapping[SkillId, Skill]:
@@ -64,6 +74,19 @@ class Shelf:
     def auto_loading(self) -> tuple[Skill, ...]:
         """Those of them that ask to be there always."""
         return tuple(skill for skill in self.usable.values() if skill.document.auto_load)
+
+    @cached_property
+    def canary(self) -> tuple[PromotedSkill, ...]:
+        """Those in canary."""
+        return tuple(each for each in self.promoted if each.status is RolloutStatus.CANARY)
+
+    def canary_of(self, session_id: SessionId | None, capabilities: Capabilities) -> Mapping[SkillId, Skill]:
+        """Those in canary that a session sees, and may use."""
+        if session_id is None or not self.canary:
+            return {}
+        seen = (each for each in self.canary if in_canary(each, session_id))
+        skills = (as_skill(each) for each in seen if capabilities.allows_skill(each.name))
+        return {skill.skill_id: skill for skill in skills}
 
     def allowed(self, capabilities: Capabilities) -> Mapping[SkillId, Skill]:
         """Those of them that a session may use: told once for all sessions that may use the same."""
@@ -125,16 +148,16 @@ class Shelves:
         self._engine = engine
         self._lock = threading.Lock()
         self._shelf: Shelf | None = None
-        self._index: tuple[int, SkillSearch] | None = None
+        self._index: tuple[tuple[int, int], SkillSearch] | None = None
 
     def current(self, collections: Collections) -> Shelf:
         """The skills as a snapshot has them."""
-        stamp = collections.skills.stamp()
+        stamp = (collections.skills.stamp(), collections.promotions.stamp())
         with self._lock:
             kept = self._shelf
         if kept is not None and kept.stamp == stamp:
             return kept
-        made = Shelf(stamp, collections.skills.active())
+        made = Shelf(stamp, collections.skills.active(), shown(collections))
         with self._lock:
             if self._shelf is None or self._shelf.stamp < stamp:
                 self._shelf = made
@@ -146,7 +169,8 @@ class Shelves:
             kept = self._index
         if kept is not None and kept[0] == shelf.stamp:
             return kept[1]
-        skills = ((skill.skill_id, skill.document) for skill in shelf.usable.values())
+        found = (*shelf.usable.values(), *map(as_skill, shelf.canary))
+        skills = ((skill.skill_id, skill.document) for skill in found)
         made = self._engine.index(skills, None if kept is None else kept[1])
         with self._lock:
             if self._index is None or self._index[0] < shelf.stamp:

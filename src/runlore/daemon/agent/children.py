@@ -1,0 +1,351 @@
+"""Child agents: one works by a promoted skill, in a session and a copy of the working folder of its own.
+
+A child never asks a person and starts nobody. Whatever it does, it ends within its limits, its copy is
+removed, and what it changed there is kept as a diff.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from runlore.agents.profiles.profiles import load_profile
+from runlore.agents.tools.given import Fork, Given
+from runlore.agents.tools.toolbox import toolbox
+from runlore.daemon.acts import Call
+from runlore.daemon.agent.child_results import outcome_of
+from runlore.daemon.agent.gating import ApprovalGate
+from runlore.daemon.agent.leftovers import Copy, CopyNotes, is_there
+from runlore.daemon.agent.opening import (
+    Begun,
+    Kind,
+    OpenedRun,
+    capabilities_of,
+    open_own_run,
+    own_caller,
+)
+from runlore.daemon.agent.working import Assignment, Working, begun_or_ended, ended_anyway
+from runlore.daemon.own_runs.beginning import Trial
+from runlore.daemon.own_runs.service import Handle, Place
+from runlore.daemon.parts import Parts
+from runlore.daemon.run_opening import Founding
+from runlore.domain import limits
+from runlore.domain.access import Caller
+from runlore.domain.agent_profile import AgentLimits, AgentProfile
+from runlore.domain.audit import Act
+from runlore.domain.child_task import ChildModels, child_input, child_models, child_profile
+from runlore.domain.conversation import ToolCall
+from runlore.domain.errors import Conflict
+from runlore.domain.rollout import ExecutionKind, PromotedSkill
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import Session, SessionId
+from runlore.domain.skill import Skill
+from runlore.domain.whose_words import ANOTHER_AGENT, TASK
+from runlore.flow.capture.sessions import make_session
+from runlore.flow.pipeline.forking import Errand, runnable, send
+from runlore.ports import operations as ops
+from runlore.ports.runner import Tool, ToolOutcome
+from runlore.ports.stopping import Stop
+from runlore.ports.store import Transaction
+from runlore.ports.workspaces import UNCONFINED, Workspace, Worktree
+
+DIFF = "diff.patch"
+TIME_OVER = "the time of the run that called it was over"
+_BEAT_S = 0.05
+_WORDS_OF = {ExecutionKind.USE: ANOTHER_AGENT, ExecutionKind.TRIAL: TASK}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """What a child is sent for. `session` is the one that the skill is used in or tried for, and the child's
+    own is made like it; without one it is made like `own`. Where there is no folder it has neither files nor
+    commands. `call` carries the key of a trial."""
+
+    skill: PromotedSkill
+    arguments: str
+    kind: ExecutionKind
+    call: Call
+    folder: str
+    session: Session | None = None
+    own: Session | None = None
+    call_id: str = ""
+    calling_run_id: RunId | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """A child's run; `handle` where this process works it now."""
+
+    view: ops.RunView
+    handle: Handle | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Children:
+    """Sends child agents for one caller."""
+
+    parts: Parts
+    caller: Caller
+
+    def fork(self, calling: OpenedRun, bounds: AgentLimits) -> Fork:
+        """What works by promoted skills for a run: a child does, and its result is the call's answer."""
+
+        def forked(skill: Skill, arguments: str, call: ToolCall, stop: Stop) -> ToolOutcome:
+            promoted = self.runnable(skill.name, ExecutionKind.USE, calling.session)
+            launched = self.launch(
+                Sent(
+                    skill=promoted,
+                    arguments=arguments,
+                    kind=ExecutionKind.USE,
+                    call=Call(operation="use_skill", request=None, key=None),
+                    folder=folder_of(self.parts, calling.session),
+                    session=calling.session,
+                    call_id=call.call_id,
+                    calling_run_id=calling.run.run_id,
+                )
+            )
+            self._wait(launched, calling.run.run_id, stop)
+            return outcome_of(self.parts, launched.view, chars_max=bounds.output_chars_max)
+
+        return forked
+
+    def runnable(self, name: str, kind: ExecutionKind, session: Session | None) -> PromotedSkill:
+        """A skill as it is now, where it may be run for a session; see `flow.pipeline.forking`."""
+        session_id = None if session is None else session.session_id
+        with self.parts.store.snapshot() as snapshot:
+            return runnable(snapshot, name, kind, session_id=session_id, now=self.parts.clock.now())
+
+    def tried(self, trial: Trial) -> RunId:
+        """Begin a trial; the run that executes it."""
+        sent = Sent(
+            skill=self.runnable(trial.name, ExecutionKind.TRIAL, trial.session),
+            arguments=trial.arguments,
+            kind=ExecutionKind.TRIAL,
+            call=trial.call,
+            folder=trial.folder,
+            session=trial.session,
+            own=trial.own,
+        )
+        return self.launch(sent).view.run.run_id
+
+    def launch(self, sent: Sent) -> Launched:
+        """Begin a child's run, in a thread of its own; ModelFailure, and whatever is wrong with the skill or
+        the folder, before anything is written. The run that is there already for the same key."""
+        child = self._child(sent)
+        run_id = RunId(self.parts.ids.new("run", self.parts.clock.now()))
+        if sent.kind is ExecutionKind.TRIAL:
+            self.parts.agent.require_room()
+        with ExitStack() as held:
+            tree = self._copy(held, sent, run_id)
+            if tree is not None and (remark := tree.remark):
+                child = replace(child, text=f"{child.text}\n\n{remark} Say so where it matters.")
+            with self._room(sent, run_id) as place, begun_or_ended(self.parts, place):
+                workspace = None if tree is None else tree.workspace
+                opened = self._opened(sent, child, run_id, workspace=workspace, place=place)
+                launched = self._begun(opened, child, tree, held)
+        return launched
+
+    @contextmanager
+    def _room(self, sent: Sent, run_id: RunId) -> Iterator[Place]:
+        """Room for the child's run. One that a run has called takes that one's place: its caller does nothing
+        but wait."""
+        session_id = _session_id(run_id)
+        if sent.kind is not ExecutionKind.TRIAL:
+            yield Place(session_id)
+            return
+        with self.parts.agent.place(session_id) as place:
+            yield place
+
+    def _begun(self, opened: OpenedRun, child: "_Child", tree: Worktree | None, held: ExitStack) -> Launched:
+        """Work a run that was opened just now, and let go of its copy when it has ended."""
+        run_id = opened.run.run_id
+        if not opened.is_new:
+            return Launched(view=opened.view, handle=self.parts.agent.find(run_id))
+        kept = held.pop_all()
+
+        def work(handle: Handle) -> None:
+            with kept:
+                self._work(opened, child, tree, handle)
+
+        return Launched(view=opened.view, handle=self.parts.agent.start(opened.run, work))
+
+    def _child(self, sent: Sent) -> "_Child":
+        definition = sent.skill.definition
+        settings = self.parts.agent_settings
+        profile = child_profile(load_profile(definition.runtime.agent_profile), definition)
+        models = child_models(definition.runtime)
+        return _Child(
+            profile=profile,
+            models=ChildModels(
+                model=self.parts.chat.resolve(models.model or settings.model),
+                fallback_model=models.fallback_model or settings.fallback_model,
+            ),
+            limits=settings.limits(profile.limits),
+            text=child_input(definition, sent.arguments),
+        )
+
+    def _copy(self, held: ExitStack, sent: Sent, run_id: RunId) -> Worktree | None:
+        """A copy of the folder, noted and removed by whoever closes `held`; None where there is none. Ids of
+        calls are not all different, so that a second one gets the run's own."""
+        if not sent.folder:
+            return None
+        try:
+            return self._copied(held, sent, run_id, sent.call_id or run_id)
+        except Conflict:
+            return self._copied(held, sent, run_id, run_id)
+
+    def _copied(self, held: ExitStack, sent: Sent, run_id: RunId, call_id: str) -> Worktree:
+        copy, workspaces = Copy(folder=sent.folder, call_id=call_id), self.parts.workspaces
+        tree: Worktree | None = None
+
+        def is_left() -> bool:
+            # What stood there before, and was not made here, is not ours to sweep.
+            return tree is not None and is_there(workspaces, copy)
+
+        with ExitStack() as trying:
+            trying.enter_context(CopyNotes(self.parts.state_root).noted(copy, run_id, is_left=is_left))
+            tree = trying.enter_context(workspaces.worktree(sent.folder, sent.skill.name, call_id))
+            held.enter_context(trying.pop_all())
+        return tree
+
+    def _opened(
+        self, sent: Sent, child: "_Child", run_id: RunId, *, workspace: Workspace | None, place: Place
+    ) -> OpenedRun:
+        founding = self._founding(sent, run_id)
+        tools = self._tools(child, founding.session, run_id, workspace=workspace)
+        kind = Kind(
+            profile=child.profile,
+            model=child.models.model,
+            tools=tuple(tool.spec for tool in tools),
+            words_of=_WORDS_OF[sent.kind],
+            folder="" if workspace is None else workspace.folder,
+        )
+        session_id = founding.session.session_id
+        return open_own_run(
+            self.parts,
+            self.caller,
+            ops.NewInput(session_id=session_id, text=child.text, run_id=run_id, learn=False),
+            kind=kind,
+            claim=place.take,
+            begun=Begun(founding=founding, call=sent.call),
+        )
+
+    def _founding(self, sent: Sent, run_id: RunId) -> Founding:
+        """The session that the child works in, made with the word that its run executes the skill: its
+        parent's child, or one of its own."""
+        session_id = _session_id(run_id)
+        parent_id = None if sent.session is None else sent.session.session_id
+
+        def write(tx: Transaction, act: Act, is_stored: bool) -> None:
+            errand = Errand(
+                skill=sent.skill,
+                kind=sent.kind,
+                run_id=run_id,
+                session_id=session_id,
+                for_session=parent_id,
+                calling_run_id=sent.calling_run_id,
+            )
+            send(tx, errand, act, is_stored=is_stored)
+            if sent.own is not None and tx.sessions.find(session_id) is None:
+                title = sent.own.title if is_stored else ""
+                own = replace(sent.own, session_id=session_id, title=title)
+                make_session(tx, replace(own, created_at=act.at, active_at=act.at))
+
+        like = sent.own
+        if parent_id is not None:
+            with self.parts.store.snapshot() as snapshot:
+                like = snapshot.sessions.get(parent_id)
+        assert like is not None, "a child works for a session, or in one of its own"
+        # Nothing was said in it yet.
+        session = replace(like, session_id=session_id, checkpoint_number=None, created_by=self.caller.actor)
+        return Founding(session=session, asked_in=parent_id, write=write)
+
+    def _tools(
+        self,
+        child: "_Child",
+        session: Session,
+        run_id: RunId,
+        *,
+        workspace: Workspace | None,
+        handle: Handle | None = None,
+    ) -> tuple[Tool, ...]:
+        given = Given(
+            operations=self.parts.operations(own_caller(self.caller, session)),
+            run_id=run_id,
+            session_id=session.session_id,
+            limits=child.limits,
+            fork=_no_fork,
+            workspace=workspace,
+            on_output=None if handle is None else handle.live.output,
+        )
+        return toolbox(child.profile, capabilities_of(self.parts, session), given)
+
+    def _work(self, opened: OpenedRun, child: "_Child", tree: Worktree | None, handle: Handle) -> None:
+        workspace = None if tree is None else tree.workspace
+        gate = ApprovalGate(
+            parts=self.parts,
+            opened=opened,
+            rules=self.parts.agent_settings.approval,
+            limits=child.limits,
+            live=handle.live,
+            asks=child.profile.asks,
+            confined=workspace is None or workspace.confinement != UNCONFINED,
+        )
+        with ended_anyway(self.parts, opened):
+            tools = self._tools(child, opened.session, opened.run.run_id, workspace=workspace, handle=handle)
+        assignment = Assignment(
+            opened=opened,
+            tools=tools,
+            gate=gate,
+            limits=child.limits,
+            model=child.models.model,
+            fallback_model=child.models.fallback_model,
+            learn=False,
+            if_stopped=handle.stopping.ending,
+            leaves=lambda: _left_in(tree),
+        )
+        Working(self.parts).work(assignment, stop=handle.stopping, live=handle.live)
+
+    def _wait(self, launched: Launched, calling: RunId, stop: Stop) -> None:
+        """Wait for the child, and stop it with its caller, for the same reason."""
+        child = launched.handle
+        while child is not None and not child.live.wait(_BEAT_S):
+            if not stop.is_set() or child.stopping.is_set():
+                continue
+            caller = self.parts.agent.find(calling)
+            ending = None if caller is None or not caller.stopping.is_set() else caller.stopping.ending()
+            if ending is not None and ending.status is RunStatus.CANCELLED:
+                child.stopping.cancel()
+            else:
+                child.stopping.interrupt(TIME_OVER if ending is None else ending.reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Child:
+    """What a child is made of."""
+
+    profile: AgentProfile
+    models: ChildModels
+    limits: AgentLimits
+    text: str
+
+
+def _left_in(tree: Worktree | None) -> Mapping[str, str]:
+    """What was changed in a copy, if anything was."""
+    if tree is None:
+        return {}
+    diff = tree.diff(chars_max=limits.CHILD_DIFF_CHARS_MAX)
+    return {DIFF: diff} if diff.strip() else {}
+
+
+def _session_id(run_id: RunId) -> SessionId:
+    """The session of a child's run: the same whenever it is asked for, so that nothing is begun twice."""
+    return SessionId(f"ses_{run_id.removeprefix('run_')}")
+
+
+def folder_of(parts: Parts, session: Session) -> str:
+    """Where a session's agent works; nothing where it works nowhere."""
+    return session.working_folder or parts.private_runs.folder_of(session.session_id) or ""
+
+
+def _no_fork(_skill: Skill, _arguments: str, _call: ToolCall, _stop: Stop) -> ToolOutcome:
+    return ToolOutcome(output="a child agent starts nobody", is_error=True)

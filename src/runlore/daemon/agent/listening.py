@@ -1,0 +1,164 @@
+"""What an agent does, as its run's journal keeps it: every message, call and answer, in order, durable before
+the next thing happens. And the requests that really went to the provider, the first and the last.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from runlore.agents.transcripts.parsing import shortened
+from runlore.daemon.agent.opening import AGENT, OpenedRun
+from runlore.daemon.agent.sent_requests import SentRequests
+from runlore.daemon.answers.sessions import journal_event_to_plain
+from runlore.daemon.own_runs.live import Live
+from runlore.daemon.parts import Parts
+from runlore.domain import limits
+from runlore.domain.conversation import AssistantSaid, ToolAnswered, ToolCall
+from runlore.domain.errors import Invalid
+from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
+from runlore.domain.journal_entry import entered
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.run import Run
+from runlore.domain.storable_json import storable_json
+from runlore.flow.capture.approvals import WAITING, go_on, lapse
+from runlore.flow.capture.consent import is_captured
+from runlore.flow.capture.runs import add_artifact, append_events
+from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.usage import usage_counters
+from runlore.flow.sent_requests import may_keep
+from runlore.ports.model import Usage
+from runlore.ports.store import Transaction
+
+# What stands for an argument or an output that no journal takes.
+_LEFT_OUT = "[left out: it is too large]"
+_TOLD_CHARS = 100_000
+
+
+class Journalling:
+    """The listener of one run (`ports.runner.Listener`)."""
+
+    def __init__(self, parts: Parts, opened: OpenedRun, live: Live) -> None:
+        self._parts = parts
+        self._opened = opened
+        self._live = live
+        self.requests = SentRequests(parts, opened.run)
+
+    def text(self, piece: str) -> None:
+        """The model's words as they come."""
+        self._live.text(piece)
+
+    def requested(self, body: str, _model: str) -> None:
+        """A request as it really went to the provider."""
+        self.requests.note(body)
+
+    def remarked(self, remark: str) -> None:
+        """Something a person should know."""
+        self._live.remark(remark)
+
+    def said(self, said: AssistantSaid, model: str, usage: Usage) -> None:
+        """A whole message, its calls, and what it took."""
+        entries = [_entered(event) for event in (*map(_call, said.calls), _usage(model, usage))]
+        if said.text.strip():
+            message = _entered({"type": EventType.ASSISTANT_MESSAGE.value, "text": said.text})
+            entries.insert(0, continuing(message) if said.continues else message)
+        self._append(entries)
+
+    def answered(self, answer: ToolAnswered) -> None:
+        """What a call came to."""
+        told: dict[str, JsonValue] = {
+            "type": EventType.TOOL_RESULT.value,
+            "call_id": answer.call_id,
+            "output": answer.output,
+            "exit_code": answer.exit_code,
+            "is_error": answer.is_error,
+            "source": answer.source or None,
+        }
+        self._append([_entered(told)])
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        at = self._parts.clock.now()
+        if not self._opened.stored:
+            self._tell(entries, at)
+            return
+        number: int | None = None
+        first = self.requests.first_to_keep(at)
+        with self._parts.store.transaction() as tx:
+            run, session = run_turn(tx, self._opened.run.run_id)
+            if is_captured(tx, session):
+                if run.status in WAITING:
+                    # What it waited for could not be closed then: it goes on all the same.
+                    run = self._gone_on(tx, run, at)
+                number = self._written(tx, run, entries, at)
+                if first is not None and may_keep(tx, run, first):
+                    add_artifact(tx, run, first)
+        if number is None:
+            self._tell(entries, at)
+            return
+        if first is not None:
+            self.requests.first_is_kept()
+        self._live.grew(number)
+
+    def _gone_on(self, tx: Transaction, run: Run, at: datetime) -> Run:
+        lapse(tx, run.run_id, at=at, actor=AGENT)
+        return go_on(tx, run, at)
+
+    def _written(self, tx: Transaction, run: Run, entries: Sequence[Entry], at: datetime) -> int:
+        """Write the events; the number of the last."""
+        numbers = append_events(tx, run, entries, first_number=None, at=at)
+        learned = usage_counters(tx, run, entries, first=numbers.first, families=self._parts.families)
+        if learned:
+            tx.counters.add(learned)
+        return numbers.last
+
+    def _tell(self, entries: Sequence[Entry], at: datetime) -> None:
+        """Tell whoever follows, where nothing is stored."""
+        run = self._opened.run
+        for entry in entries:
+            event = JournalEvent(
+                session_id=run.session_id,
+                number=0,
+                run_id=run.run_id,
+                type=entry.type,
+                at=at,
+                body=entry.body,
+            )
+            self._live.happened(journal_event_to_plain(event), numbered=not self._opened.stored)
+
+
+def _call(call: ToolCall) -> JsonObject:
+    return {
+        "type": EventType.TOOL_CALL.value,
+        "call_id": call.call_id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
+
+
+def _usage(model: str, usage: Usage) -> JsonObject:
+    told: dict[str, JsonValue] = {
+        "type": EventType.USAGE.value,
+        "model": model[: limits.MODEL_CHARS_MAX],
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+    if usage.cost_micro_usd is not None:
+        told["cost_micro_usd"] = usage.cost_micro_usd
+    return told
+
+
+def _entered(event: JsonObject) -> Entry:
+    """An event as the journal takes it; what is too large for it is shortened, and never left out."""
+    plain = {name: storable_json(value) for name, value in event.items()}
+    try:
+        return entered(plain)
+    except (Invalid, RecursionError):
+        return entered({name: _small(name, value) for name, value in plain.items()})
+
+
+def _small(name: str, value: JsonValue) -> JsonValue:
+    if name == "arguments":
+        return {"note": _LEFT_OUT}
+    if name in ("call_id", "name"):
+        return str(value).strip()[: limits.ID_CHARS_MAX] or "unknown"
+    if name == "source" and isinstance(value, str):
+        return value[: limits.PATH_CHARS_MAX]
+    return shortened(value, _TOLD_CHARS) if isinstance(value, str) else value

@@ -1,0 +1,36 @@
+"""One daemon for each state root: the folder made ready, and the file that it keeps locked."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from runlore.daemon.sockets import running
+from runlore.storage.sqlite.files import prepare_state_root
+
+LOCK_FILE = "daemon.lock"
+_PID_BYTES_MAX = 20
+
+
+def made_private(state_root: str) -> None:
+    """Make a state root ready before anything is put into it: only an empty folder, or ours, can be."""
+    prepare_state_root(state_root)
+
+
+@contextmanager
+def alone(state_root: str) -> Iterator[None]:
+    """One daemon for each state root, whichever database it uses. The kernel lets go when it dies."""
+    prepare_state_root(state_root)
+    path = os.path.join(state_root, LOCK_FILE)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(file, _PID_BYTES_MAX, 0).decode(errors="replace").strip()
+            raise running(f"process {pid or '(unknown)'} serves {state_root}") from None
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(file)

@@ -1,0 +1,210 @@
+"""Runlore's own agent: inputs started, followed and cancelled, and what their runs wait for."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from runlore.daemon.access import may_use, own_session
+from runlore.daemon.acts import Call
+from runlore.daemon.agent.following import Following
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.pages import cut, moment_and_id
+from runlore.daemon.requests import checked_limit
+from runlore.daemon.run_access import Unstored, own_run, own_run_turn, run_id_of
+from runlore.daemon.run_ends import closing, remembering
+from runlore.daemon.run_opening import run_view
+from runlore.domain import limits
+from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+from runlore.domain.audit import Act
+from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.redaction import redacted
+from runlore.domain.run import Run, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.storable import made_storable
+from runlore.flow.capture.approvals import decided
+from runlore.flow.capture.ending import RunEnding
+from runlore.flow.reactions import Closed
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections, Transaction
+
+# How long an answer waits for a run that was told to stop.
+_STOPPED_S = 5.0
+_BEAT_S_MIN = 0.05
+
+
+class AgentActs(Bound):
+    """Inputs that Runlore works through itself."""
+
+    @operation
+    def start_input(self, request: ops.NewInput) -> ops.RunView:
+        """Begin a run in this process; with `wait`, its answer is that of its end."""
+        started = self.parts.beginning(self.parts, self.caller).begin(request)
+        if request.wait:
+            live = self.parts.agent.hub.find(started.run.run_id)
+            if live is not None:
+                live.wait()
+            return self._run_view(started.run.run_id)
+        return started
+
+    @operation
+    def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
+        """What happened and happens in a run. Whether the caller may see it is found out here, at once."""
+        run_id = run_id_of(request.run_id)
+        if isinstance(request.after, bool) or not 0 <= request.after < 2**62:
+            raise Invalid(
+                "after is not the number of an event",
+                code="journal.first-number",
+                hint="give the number of the last event that you have, or leave it out",
+            )
+        self._run_view(run_id)
+        following = Following(
+            parts=self.parts,
+            caller=self.caller,
+            run_id=run_id,
+            after=request.after,
+            beat_s=None if request.beat_s is None else max(_BEAT_S_MIN, request.beat_s),
+        )
+        return following.events()
+
+    @operation
+    def cancel_run(self, run_id: RunId) -> ops.RunView:
+        """Stop a run that Runlore works; one that has ended is as it is."""
+        run_id = run_id_of(run_id)
+        run = self._run_view(run_id).run
+        if run.is_terminal:
+            return self._run_view(run_id)
+        if run.executor is None:
+            raise Conflict(
+                f"run {run_id!r} is worked by another agent, which Runlore cannot stop",
+                code="run.external",
+                hint="stop that agent; its run is ended with finish",
+            )
+        if self.parts.agent.cancel(run_id):
+            live = self.parts.agent.hub.find(run_id)
+            if live is not None:
+                live.wait(_STOPPED_S)
+        else:
+            self._cancel_elsewhere(run)
+        return self._run_view(run_id)
+
+    @operation
+    def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
+        """What runs wait for, the oldest first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        place = moment_and_id(request.cursor)
+        run_id = None if request.run_id is None else run_id_of(request.run_id)
+        states = request.states or frozenset({ApprovalState.WAITING})
+        session_id = None
+        with self.parts.store.snapshot() as snapshot:
+            if request.session_id is not None:
+                session_id = SessionId(askable(request.session_id, "session"))
+                own_session(snapshot, self.caller, session_id)
+            found = snapshot.approvals.page(
+                limit=limit + 1,
+                after=None if place is None else (place[0], ApprovalId(place[1])),
+                states=states,
+                run_id=run_id,
+                session_id=session_id,
+            )
+            unstored = [
+                each
+                for each in self.parts.agent.waiting.all()
+                if (place is None or (each.created_at, each.approval_id) > place)
+                and each.state in states
+                and run_id in (None, each.run_id)
+                and session_id in (None, each.session_id)
+            ]
+            merged = sorted([*found, *unstored], key=lambda each: (each.created_at, each.approval_id))
+            items, cursor = cut(tuple(merged[: limit + 1]), limit, _place)
+            items = tuple(each for each in items if self._may_decide(snapshot, each))
+        return ops.ApprovalPage(items=items, next_cursor=cursor)
+
+    @operation
+    def get_approval(self, approval_id: ApprovalId) -> Approval:
+        """One request."""
+        approval_id = ApprovalId(askable(approval_id, "approval"))
+        unstored = self.parts.agent.waiting.find(approval_id)
+        with self.parts.store.snapshot() as snapshot:
+            approval = unstored or snapshot.approvals.get(approval_id)
+            if not self._may_decide(snapshot, approval):
+                raise _nothing(approval_id)
+            return approval
+
+    @operation
+    def decide_approval(self, decision: ops.ApprovalDecision) -> Approval:
+        """Say yes or no, or answer; the same once more changes nothing."""
+        approval_id = self.get_approval(decision.approval_id).approval_id
+        answer = None if decision.answer is None else _answer(decision.answer)
+
+        def say(approval: Approval, act: Act) -> Approval:
+            return decided(approval, approve=decision.approve, answer=answer, act=act)
+
+        if self.parts.agent.waiting.find(approval_id) is not None:
+            act = Act(actor=self.caller.actor, at=self.parts.clock.now())
+            after = self.parts.agent.waiting.change(approval_id, lambda approval: say(approval, act))
+            return after or self.get_approval(approval_id)
+
+        def do(tx: Transaction, act: Act) -> tuple[Approval, str]:
+            own_run_turn(tx, self.caller, tx.approvals.get(approval_id).run_id)
+            present = tx.approvals.get(approval_id)
+            after = say(present, act)
+            if after is not present:
+                tx.approvals.update(after, expected_revision=present.revision)
+            return after, approval_id
+
+        def again(tx: Transaction, name: str) -> Approval:
+            return tx.approvals.get(ApprovalId(name))
+
+        call = Call(operation="decide_approval", request=decision, key=decision.idempotency_key)
+        said = self.acting.perform_named(call, do, again)
+        self.parts.agent.waiting.wake(said)
+        return said
+
+    def _run_view(self, run_id: RunId) -> ops.RunView:
+        with self.parts.store.snapshot() as snapshot:
+            unstored = Unstored(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
+            if unstored is not None:
+                return ops.RunView(run=unstored, request="", stored=False)
+            run, _ = own_run(snapshot, self.caller, run_id)
+            return run_view(snapshot, run)
+
+    def _cancel_elsewhere(self, run: Run) -> None:
+        """End a run of another process: that one finds it ended, and does nothing more for it."""
+
+        def do(tx: Transaction, act: Act) -> tuple[Closed | None, str]:
+            present, _ = own_run_turn(tx, self.caller, run.run_id)
+            if present.is_terminal:
+                return None, run.run_id
+            ending = RunEnding(status=RunStatus.CANCELLED)
+            return closing(self.parts).close(tx, present, ending, act), run.run_id
+
+        call = Call(operation="cancel_run", request=run.run_id, key=None)
+        closed = self.acting.perform_named(call, do, lambda _tx, _name: None)
+        if closed is not None and closed.job is not None:
+            remembering(self.parts).settle(closed.run.run_id, closed.job)
+
+    def _may_decide(self, collections: Collections, approval: Approval) -> bool:
+        session = collections.sessions.find(approval.session_id)
+        return session is not None and may_use(self.caller, session)
+
+
+def _place(approval: Approval) -> tuple[datetime, str]:
+    return (approval.created_at, approval.approval_id)
+
+
+def _answer(answer: str) -> str:
+    if len(answer) > limits.AGENT_ANSWER_CHARS_MAX:
+        raise Invalid(
+            f"the answer has {len(answer):,} characters, more than {limits.AGENT_ANSWER_CHARS_MAX:,}",
+            code="approval.answer",
+            hint="say it shorter, or name a file of the working folder",
+        )
+    return redacted(made_storable(answer).strip()).text
+
+
+def _nothing(approval_id: ApprovalId) -> NotFound:
+    return NotFound(
+        f"there is no approval {approval_id!r}",
+        code="approval.not-found",
+        hint="`runlore approvals list` shows what runs wait for",
+    )

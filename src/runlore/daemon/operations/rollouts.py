@@ -1,0 +1,221 @@
+"""Promoted procedures: from a published learning to a skill, step by step (ROL-1 to ROL-10).
+
+Each act is one transaction over the record, its snapshot and the row of the catalogue; the file follows
+afterwards. All but reading is the operator's. Trials are `trying`.
+"""
+
+import logging
+from collections.abc import Callable
+
+from runlore.daemon.acts import Call
+from runlore.daemon.lookups import askable, locked
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.pages import name_cursor, name_of, number_cursor, number_of
+from runlore.daemon.requests import checked_limit
+from runlore.domain import limits
+from runlore.domain.audit import Act
+from runlore.domain.errors import Invalid
+from runlore.domain.record import RecordId
+from runlore.domain.rolling_out import Result
+from runlore.domain.rollout import Definition, PromotedSkill, RolloutStatus, Runtime, SkillContext
+from runlore.domain.run import RunId
+from runlore.domain.scope import WORKSPACE
+from runlore.flow.skills import rollouts
+from runlore.flow.skills.catalogue import row_of
+from runlore.flow.skills.turn import suggestions_turn
+from runlore.ports import operations as ops
+from runlore.ports.store import Transaction
+
+_log = logging.getLogger(__name__)
+
+
+class RolloutActs(Bound):
+    """What can be done with promoted procedures."""
+
+    @operation
+    def promote_learning(self, request: ops.PromoteLearning) -> PromotedSkill:
+        """Make a procedure a skill in `draft`, or give a promoted one other words."""
+        name = request.skill_name
+        # A name that somebody has given a file of theirs is theirs before.
+        self.parts.library.refresh()
+
+        def do(tx: Transaction, act: Act) -> PromotedSkill:
+            source = locked(tx, request.record_id)
+            suggestions_turn(tx)
+            known = tx.promotions.find(name)
+            rollouts.expect_revision(known, name, request.expected_revision)
+            return rollouts.promote(
+                tx,
+                _definition(request, known),
+                source,
+                act,
+                accept_untrusted=request.accept_untrusted,
+            )
+
+        call = Call(operation="promote_learning", request=request, key=request.idempotency_key)
+        return self._rolled(call, do)
+
+    @operation
+    def list_promoted(self, request: ops.PromotedRequest) -> ops.PromotedPage:
+        """Promoted skills by name."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        source = None if request.source_record_id is None else _source(request.source_record_id)
+        with self.parts.store.snapshot() as snapshot:
+            found = snapshot.promotions.page(
+                limit=limit + 1,
+                after=name_of(request.cursor),
+                statuses=request.statuses or None,
+                source_record_id=source,
+            )
+        items = found[:limit]
+        return ops.PromotedPage(
+            items=items, next_cursor=name_cursor(items[-1].name) if len(found) > limit else None
+        )
+
+    @operation
+    def get_promoted(self, skill_name: str) -> PromotedSkill:
+        """One promoted skill."""
+        with self.parts.store.snapshot() as snapshot:
+            return rollouts.promoted_named(snapshot, askable(skill_name, "promoted"))
+
+    @operation
+    def promoted_history(self, request: ops.PromotedHistoryRequest) -> ops.PromotedHistory:
+        """How it stood after each change, oldest first."""
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        after = number_of(request.cursor)
+        with self.parts.store.snapshot() as snapshot:
+            name = rollouts.promoted_named(snapshot, askable(request.skill_name, "promoted")).name
+            found = snapshot.promotions.history(name, after=after, limit=limit + 1)
+        items = tuple(ops.PromotedSnapshot(number=number, skill=skill) for number, skill in found[:limit])
+        return ops.PromotedHistory(
+            items=items, next_cursor=number_cursor(items[-1].number) if len(found) > limit else None
+        )
+
+    @operation
+    def record_result(self, request: ops.RolloutResult) -> PromotedSkill:
+        """Record how a run of the skill went."""
+        result = Result(
+            kind=request.kind,
+            run_id=RunId(askable(request.run_id, "run")),
+            marker=request.expected_output_contains,
+            fingerprint=request.definition_fingerprint,
+        )
+
+        def do(tx: Transaction, act: Act) -> PromotedSkill:
+            return rollouts.record(tx, self._ours(tx, request.skill_name), result, act)
+
+        call = Call(operation="record_result", request=request, key=request.idempotency_key)
+        return self._rolled(call, do)
+
+    @operation
+    def advance_promoted(self, request: ops.AdvanceRequest) -> PromotedSkill:
+        """Move it on, where its evidence allows."""
+        if request.to is RolloutStatus.ACTIVE:
+            self._check_place(request.skill_name)
+
+        def do(tx: Transaction, act: Act) -> PromotedSkill:
+            skill = self._ours(tx, request.skill_name)
+            rollouts.expect_revision(skill, skill.name, request.expected_revision)
+            return rollouts.advance(
+                tx, skill, request.to, act, sessions=request.sessions, share=request.share
+            )
+
+        call = Call(operation="advance_promoted", request=request, key=request.idempotency_key)
+        return self._rolled(call, do)
+
+    @operation
+    def revoke_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
+        """Take it out of use."""
+
+        def do(tx: Transaction, act: Act) -> PromotedSkill:
+            return rollouts.revoke(tx, self._ours(tx, request.skill_name), act)
+
+        return self._rolled(_ending("revoke_promoted", request), do)
+
+    @operation
+    def rollback_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
+        """Put the newest snapshot that was active back."""
+        self._check_place(request.skill_name)
+
+        def do(tx: Transaction, act: Act) -> PromotedSkill:
+            return rollouts.roll_back(tx, self._ours(tx, request.skill_name), act)
+
+        return self._rolled(_ending("rollback_promoted", request), do)
+
+    def _ours(self, tx: Transaction, skill_name: str) -> PromotedSkill:
+        """A promoted skill, read once the scope that all their learnings are of, and the skills, are ours."""
+        tx.lock({WORKSPACE})
+        suggestions_turn(tx)
+        return rollouts.promoted_named(tx, askable(skill_name, "promoted"))
+
+    def _check_place(self, skill_name: str) -> None:
+        """Whether a skill can be mounted: nothing else stands where its file will. Asked before anything is
+        written, and a person's new file is theirs before."""
+        name = askable(skill_name, "promoted")
+        self.parts.library.refresh()
+        with self.parts.store.snapshot() as snapshot:
+            rollouts.promoted_named(snapshot, name)
+        self.parts.library.check_place(name)
+
+    def _rolled(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
+        """An act on one: the record in one transaction, then its file."""
+
+        def acted(tx: Transaction, act: Act) -> tuple[PromotedSkill, str]:
+            skill = do(tx, act)
+            return skill, skill.name
+
+        skill = self.acting.perform_named(call, acted, rollouts.promoted_named)
+        with self.parts.store.snapshot() as snapshot:
+            row = row_of(snapshot, skill.name)
+        if row is not None:
+            for remark in self.parts.library.project([row]):
+                _log.warning("the file of a promoted skill is behind its record: %s", remark)
+        return skill
+
+
+def _ending(operation_name: str, request: ops.RevokePromoted) -> Call:
+    return Call(operation=operation_name, request=request, key=request.idempotency_key, reason=request.reason)
+
+
+def _source(record_id: RecordId) -> RecordId:
+    return RecordId(askable(record_id, "record"))
+
+
+def _definition(request: ops.PromoteLearning, known: PromotedSkill | None) -> Definition:
+    """What is asked for; where it says nothing, what stands there, or the default."""
+    base = Definition(name=request.skill_name, description="", instructions="")
+    kept = base if known is None else known.definition
+    runtime = kept.runtime
+    return Definition(
+        name=request.skill_name,
+        description=_or(request.description, kept.description),
+        instructions=request.instructions,
+        when_to_use=_or(request.when_to_use, kept.when_to_use),
+        version=_or(request.version, kept.version),
+        runtime=Runtime(
+            context=runtime.context if request.context is None else _context(request.context),
+            agent_profile=_or(request.agent_profile, runtime.agent_profile),
+            allowed_tools=runtime.allowed_tools if request.allowed_tools is None else request.allowed_tools,
+            blocked_tools=runtime.blocked_tools if request.blocked_tools is None else request.blocked_tools,
+            provider=_or(request.provider, runtime.provider),
+            model=_or(request.model, runtime.model),
+            fallback_model=_or(request.fallback_model, runtime.fallback_model),
+        ),
+    )
+
+
+def _or(told: str | None, kept: str) -> str:
+    return kept if told is None else told
+
+
+def _context(told: str) -> SkillContext:
+    if not told.strip():
+        return SkillContext.FORK
+    try:
+        return SkillContext(told.strip())
+    except ValueError as error:
+        raise Invalid(
+            "there is no such context",
+            code="promoted.context",
+            hint=f"say {SkillContext.FORK}, or leave it out",
+        ) from error

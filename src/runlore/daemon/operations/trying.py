@@ -1,0 +1,112 @@
+"""Trials: a promoted skill run once in a child agent, so that it can be seen whether it works (ROL-3)."""
+
+from dataclasses import dataclass, replace
+
+from runlore.daemon.access import keeps, own_session, require_bindable
+from runlore.daemon.acts import Call
+from runlore.daemon.folders import working_folder
+from runlore.daemon.lookups import askable
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.operations.sessions import session_of
+from runlore.daemon.own_runs.beginning import Trial
+from runlore.daemon.skill_access import session_capabilities
+from runlore.domain.contracts import check_text
+from runlore.domain.errors import Denied, Invalid, Refused
+from runlore.domain.run import RunId
+from runlore.domain.session import Session, SessionId
+from runlore.flow.capture.consent import CAPTURE_PAUSED
+from runlore.flow.skills.rollouts import promoted_named
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections
+
+
+class TryActs(Bound):
+    """Promoted skills, run by an operator."""
+
+    @operation
+    def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
+        """Run a promoted skill once; the run that executes it."""
+        arguments = check_text("the input", request.input)
+        # Whether its end is waited for makes it no other call.
+        same = replace(request, wait=False)
+        call = Call(operation="try_promoted", request=same, key=request.idempotency_key)
+        run_id = self._begun(call)
+        if run_id is None:
+            name = askable(request.skill_name, "promoted")
+            place = self._place(request, name)
+            trial = Trial(
+                name=name,
+                arguments=arguments,
+                call=call,
+                folder=place.folder,
+                session=place.session,
+                own=place.own,
+            )
+            run_id = self.parts.beginning(self.parts, self.caller).begin_trial(trial)
+        live = self.parts.agent.hub.find(run_id)
+        if request.wait and live is not None:
+            live.wait()
+        return self.parts.operations(self.caller).get_run(run_id)
+
+    def _begun(self, call: Call) -> RunId | None:
+        """The run that was begun before under this key, whatever has become of the skill since."""
+        before = self.acting.named_before(call)
+        return None if before is None else RunId(before)
+
+    def _place(self, request: ops.TrialRequest, name: str) -> "_Place":
+        """Where it is tried: for a session, in a working folder, or without files and commands. Invalid
+        (`promoted.place`) where both are named, Refused (`promoted.unstored`) where nothing would be kept of
+        it."""
+        is_named = request.session_id is not None
+        if is_named and request.working_folder is not None:
+            raise Invalid(
+                "a trial is for a session, or in a working folder, not both",
+                code="promoted.place",
+                hint="name the session, whose working folder it takes, or the folder alone",
+            )
+        with self.parts.store.snapshot() as snapshot:
+            promoted_named(snapshot, name)
+            session = self._session(snapshot, request, name) if is_named else None
+            switch = snapshot.counters.switch(CAPTURE_PAUSED)
+        if session is not None:
+            of_session = session.working_folder or self.parts.private_runs.folder_of(session.session_id)
+            return _Place(folder=of_session or "", session=session)
+        if switch is not None and switch.on:
+            raise _unstored("capture is off")
+        folder = None if request.working_folder is None else working_folder(request.working_folder)
+        if folder is not None and not folder.capture:
+            raise _unstored("capture is off there")
+        own = session_of(ops.NewSession(title=f"skill {name}"), folder, self.caller.actor)
+        require_bindable(self.caller, own)
+        return _Place(folder="" if folder is None else folder.path, own=own)
+
+    def _session(self, collections: Collections, request: ops.TrialRequest, name: str) -> Session:
+        session_id = SessionId(askable(request.session_id or "", "session"))
+        session = own_session(collections, self.caller, session_id)
+        if not keeps(collections, session):
+            raise _unstored(f"nothing of session {session_id!r} is stored")
+        if not session_capabilities(collections, session.binding).allows_skill(name):
+            raise Denied(
+                f"session {session_id} may not use skill {name}",
+                code="skill.denied",
+                hint="its capability scope, or that of its persona, leaves the skill out",
+            )
+        return session
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where a skill is tried: for a session, or in one of its own; without a folder it has neither files nor
+    commands."""
+
+    folder: str = ""
+    session: Session | None = None
+    own: Session | None = None
+
+
+def _unstored(why: str) -> Refused:
+    return Refused(
+        f"a trial that is not kept proves nothing: {why}",
+        code="promoted.unstored",
+        hint="try it in a session, or a folder, of which something is stored",
+    )

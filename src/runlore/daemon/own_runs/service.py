@@ -1,0 +1,325 @@
+"""The runs that this process works: a bounded number of threads, each stopped when asked to, and the lease
+that tells other processes that this one lives.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+from runlore.daemon.own_runs.exchanges import Unkept
+from runlore.daemon.own_runs.live import Hub, Live
+from runlore.daemon.own_runs.waiting import Waiting
+from runlore.domain import limits
+from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.run import ProcessId, Run, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.flow.capture.ending import RunEnding, interruption
+from runlore.flow.capture.one_at_a_time import session_busy
+from runlore.ports.clock import Clock
+from runlore.ports.store import Store
+
+STOPPED = "the process that worked it was stopped"
+_LEASE = timedelta(seconds=limits.PROCESS_LEASE_S)
+_JOIN_S = 10.0
+# How soon it is seen that somebody has ended a run of ours elsewhere.
+_LOOK_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+class Stopping(threading.Event):
+    """What a run is stopped by: somebody cancels it, or its process ends. The first word counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first = threading.Lock()
+        self._ending = RunEnding(status=RunStatus.CANCELLED)
+
+    def ending(self) -> RunEnding:
+        """How a run ends that was stopped by this."""
+        return self._ending
+
+    def cancel(self) -> None:
+        """Somebody does not want it any more."""
+        self._stop(RunEnding(status=RunStatus.CANCELLED))
+
+    def interrupt(self, reason: str) -> None:
+        """It cannot go on here."""
+        self._stop(interruption(reason))
+
+    def _stop(self, ending: RunEnding) -> None:
+        with self._first:
+            if not self.is_set():
+                self._ending = ending
+                self.set()
+
+
+class Handle:
+    """One run that this process works: what stops it, and what can be heard of it. One that another run has
+    called `has_place` not: its caller does nothing but wait."""
+
+    def __init__(self, run_id: RunId, session_id: SessionId, live: Live) -> None:
+        self.run_id = run_id
+        self.session_id = session_id
+        self.live = live
+        self.stopping = Stopping()
+        self.has_place = False
+
+
+class Place:
+    """Room for one more run of a session. It is taken once that run is about to be opened: whoever asks again
+    for one that is there needs none."""
+
+    def __init__(self, session_id: SessionId, take: "Callable[[Place], None]" = lambda _: None) -> None:
+        self.session_id = session_id
+        self.run_id: RunId | None = None
+        self._take = take
+
+    def take(self, run_id: RunId) -> None:
+        """Take it for a run; Unavailable (`agent.busy`) or Conflict (`agent.session-busy`) where there is
+        none. Whoever tries again has it already."""
+        if self.run_id is None:
+            self._take(self)
+        self.run_id = run_id
+
+
+class AgentService:
+    """The threads of one process. `close` ends all of its runs as interrupted."""
+
+    def __init__(self, store: Store, clock: Clock, process_id: ProcessId) -> None:
+        self.hub = Hub()
+        self.waiting = Waiting()
+        self.unkept = Unkept()
+        self._store = store
+        self._clock = clock
+        self._process_id = process_id
+        self._lock = threading.Lock()
+        # By the sessions in which a run is about to be opened.
+        self._opening: dict[SessionId, Place] = {}
+        self._handles: dict[RunId, Handle] = {}
+        self._threads: dict[RunId, threading.Thread] = {}
+        self._owed: dict[RunId, Callable[[], None]] = {}
+        self._closing = threading.Event()
+        self._beating: threading.Thread | None = None
+        self._is_listed = False
+
+    @contextmanager
+    def place(self, session_id: SessionId) -> Iterator[Place]:
+        """Room for one more run while it is opened and started. This process is known to live from here on,
+        so that nobody takes its run for abandoned."""
+        if self._closing.is_set():
+            raise _stopping()
+        place = Place(session_id, self._take)
+        self.keep_alive()
+        try:
+            yield place
+        finally:
+            with self._lock:
+                # The next one may be there already, where this one is over.
+                if self._opening.get(session_id) is place:
+                    del self._opening[session_id]
+
+    def require_room(self) -> None:
+        """Refuse what could not be begun now: Unavailable (`agent.busy`, `agent.stopping`)."""
+        with self._lock:
+            self._require_room()
+
+    def _take(self, place: Place) -> None:
+        session_id = place.session_id
+        with self._lock:
+            for handle in self._handles.values():
+                if handle.session_id == session_id:
+                    raise session_busy(session_id, handle.run_id)
+            if session_id in self._opening:
+                raise session_busy(session_id, None)
+            self._require_room()
+            self._opening[session_id] = place
+
+    def _require_room(self) -> None:
+        if self._closing.is_set():
+            raise _stopping()
+        taken = len(self._opening) + sum(handle.has_place for handle in self._handles.values())
+        if taken >= limits.AGENT_RUNS_AT_ONCE_MAX:
+            raise Unavailable(
+                f"{limits.AGENT_RUNS_AT_ONCE_MAX} runs are being worked already",
+                code="agent.busy",
+                hint="wait until one has ended, or cancel one",
+            )
+
+    def start(self, run: Run, work: Callable[[Handle], None]) -> Handle:
+        """Work a run in a thread of its own. Where there can be none it is done here, stopped already."""
+        run_id = run.run_id
+        handle = Handle(run_id, run.session_id, self.hub.begin(run_id))
+
+        def worked() -> None:
+            try:
+                work(handle)
+            except Exception:
+                # The outer loop of a run: whatever it was, the run has been ended as far as it can be.
+                _log.exception("the work on run %s failed", run_id)
+            finally:
+                self._done(handle)
+
+        thread = threading.Thread(target=worked, name=f"runlore-agent-{run_id}", daemon=True)
+        self.waiting.begin(run_id)
+        with self._lock:
+            handle.has_place = self._opening.pop(run.session_id, None) is not None
+            self._handles[run_id] = handle
+            self._threads[run_id] = thread
+            if self._closing.is_set():
+                handle.stopping.interrupt(STOPPED)
+        try:
+            thread.start()
+        except RuntimeError:
+            handle.stopping.interrupt("this process can start no more threads")
+            worked()
+        return handle
+
+    def find(self, run_id: RunId) -> Handle | None:
+        """A run that this process works now."""
+        with self._lock:
+            return self._handles.get(run_id)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether this process works any run now."""
+        with self._lock:
+            return bool(self._handles)
+
+    def is_working(self, run_id: RunId) -> bool:
+        """Whether this process works a run now."""
+        return self.find(run_id) is not None
+
+    def cancel(self, run_id: RunId) -> bool:
+        """Stop a run of this process, within a moment; whether it is one."""
+        handle = self.find(run_id)
+        if handle is not None:
+            handle.stopping.cancel()
+        return handle is not None
+
+    def working(self) -> tuple[RunId, ...]:
+        """The runs that this process works now."""
+        with self._lock:
+            return tuple(self._handles)
+
+    def stop(self, run_id: RunId, reason: str) -> None:
+        """Have a run of this process end as interrupted, within a moment."""
+        handle = self.find(run_id)
+        if handle is not None:
+            handle.stopping.interrupt(reason)
+
+    def interrupt(self) -> None:
+        """Begin nothing any more, and stop what is being worked, without waiting for it."""
+        self._closing.set()
+        with self._lock:
+            handles = list(self._handles.values())
+        for handle in handles:
+            handle.stopping.interrupt(STOPPED)
+
+    def close(self) -> None:
+        """Stop everything, wait a moment for it to end, and take this process off the list; once."""
+        self.interrupt()
+        with self._lock:
+            threads = [thread for thread in self._threads.values() if thread.is_alive()]
+        until = time.monotonic() + _JOIN_S
+        for thread in (*threads, *filter(None, [self._beating])):
+            thread.join(max(0.0, until - time.monotonic()))
+        self.settle()
+        if self._is_listed and not self._owed and not any(thread.is_alive() for thread in threads):
+            with suppress(RunloreError):
+                with self._store.transaction() as tx:
+                    tx.processes.delete(self._process_id)
+                self._is_listed = False
+
+    def keep_alive(self) -> None:
+        """Say that this process lives, where that was not said lately, and go on saying so."""
+        now = self._clock.now()
+        with self._store.snapshot() as snapshot:
+            until = snapshot.processes.leases().get(self._process_id)
+        if until is None or until - now < _LEASE / 2:
+            with self._store.transaction() as tx:
+                tx.processes.heartbeat(
+                    self._process_id, lease_until=now + _LEASE, description=f"runlore, pid {os.getpid()}"
+                )
+            self._is_listed = True
+        with self._lock:
+            if self._beating is None and not self._closing.is_set():
+                beating = threading.Thread(target=self._beats, name="runlore-agents", daemon=True)
+                beating.start()
+                # Only now: where no thread could be started, the next run tries again.
+                self._beating = beating
+
+    def look(self) -> None:
+        """Stop the runs that somebody has ended elsewhere: another process has cancelled them, or they were
+        forgotten."""
+        with self._lock:
+            handles = dict(self._handles)
+        if not handles:
+            return
+        with self._store.snapshot() as snapshot:
+            present = snapshot.runs.get_many(list(handles))
+        for run_id, run in present.items():
+            if run.is_terminal:
+                handles[run_id].stopping.cancel()
+
+    def rest(self, seconds: float) -> None:
+        """Let so many seconds pass, or fewer where this process is stopping."""
+        self._closing.wait(seconds)
+
+    def idle(self, seconds: float) -> None:
+        """Let so many seconds pass; Unavailable (`agent.stopping`) where this process stops meanwhile."""
+        if self._closing.wait(seconds):
+            raise _stopping()
+
+    def owe(self, run_id: RunId, end: Callable[[], None]) -> None:
+        """Have a run ended as soon as the store can be written again."""
+        with self._lock:
+            self._owed[run_id] = end
+
+    def settle(self) -> None:
+        """End the runs that are owed their end; what cannot be written yet is tried again."""
+        with self._lock:
+            owed = dict(self._owed)
+        for run_id, end in owed.items():
+            if self._guarded(end):
+                with self._lock:
+                    self._owed.pop(run_id, None)
+
+    def _beats(self) -> None:
+        beaten_at = time.monotonic()
+        while not self._closing.wait(_LOOK_S):
+            self._guarded(self.look)
+            if time.monotonic() - beaten_at >= limits.PROCESS_HEARTBEAT_S - _LOOK_S:
+                beaten_at = time.monotonic()
+                self._guarded(self.keep_alive)
+                self._guarded(self.settle)
+
+    def _guarded(self, step: Callable[[], None]) -> bool:
+        """Take a step; whether it could be taken."""
+        try:
+            step()
+            return True
+        except RunloreError as error:
+            _log.warning("a step of the runs has to wait: %s", error.sentence)
+        except Exception:
+            # The outer loop of a thread: whatever one step meets, the next one comes all the same.
+            _log.exception("a step of the runs failed; the next one tries again")
+        return False
+
+    def _done(self, handle: Handle) -> None:
+        with self._lock:
+            self._handles.pop(handle.run_id, None)
+            self._threads.pop(handle.run_id, None)
+        self.waiting.drop(handle.run_id)
+        handle.live.end()
+
+
+def _stopping() -> Unavailable:
+    return Unavailable(
+        "this process is stopping, and begins nothing any more",
+        code="agent.stopping",
+        hint="start it again",
+    )

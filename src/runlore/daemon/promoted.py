@@ -1,0 +1,27 @@
+"""Promoted skills looked over: at every start, and when the doctor asks (ROL-9).
+
+The records are the authority. The catalogue is put right by them; what is missing in a record is told, never
+guessed, and such a skill is not mounted.
+"""
+
+from runlore.daemon.parts import Parts
+from runlore.domain.audit import Act
+from runlore.flow.reactions import DAEMON
+from runlore.flow.skills.promoted_use import Finding, findings, mend
+from runlore.flow.skills.turn import suggestions_turn
+
+
+def promoted_findings(parts: Parts) -> tuple[Finding, ...]:
+    """What is wrong with promoted skills; nothing where there are none, which is told without a look."""
+    with parts.store.snapshot() as snapshot:
+        return tuple(findings(snapshot, parts.clock.now()))
+
+
+def mend_promoted(parts: Parts) -> tuple[Finding, ...]:
+    """Put right what can be; what was found, that included."""
+    found = promoted_findings(parts)
+    if any(each.is_mended for each in found):
+        with parts.store.transaction() as tx:
+            suggestions_turn(tx)
+            mend(tx, Act(actor=DAEMON, at=parts.clock.now(), reason="its record says so"))
+    return found
