@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 # Set-up and checks share .venv and its caches.
 .NOTPARALLEL:
-.PHONY: help up tour test check lint format bench soak docs requirements setup-run setup-dev setup-test clean
+.PHONY: help up tour test check lint format bench soak docs requirements setup-run setup-dev setup-test setup-soak clean
 
 PYTHON ?=
 export PYTHON
@@ -36,7 +36,7 @@ check: setup-dev lint ## the quick checks, before every commit
 lint: setup-dev
 	$(in_venv) ruff format --check .
 	$(in_venv) ruff check .
-	$(in_venv) mypy
+	$(in_venv) mypy --num-workers auto
 	.venv/bin/lint-imports --no-logo
 
 format: setup-dev ## format the code and mend what ruff can mend
@@ -46,7 +46,7 @@ format: setup-dev ## format the code and mend what ruff can mend
 bench: setup-test ## measure; `make bench ONLY=name` for one of them
 	$(in_venv) bench $(ONLY)
 
-soak: setup-test ## the long rings of tests, and every property with many more examples
+soak: setup-soak ## the long rings of tests, and every property with many more examples
 	$(pytest) -m soak --hypothesis-profile soak
 
 docs: setup-dev ## write the generated pages of docs/ again
@@ -65,6 +65,9 @@ setup-dev:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-soak:
+	@scripts/setup.sh soak
 
 clean: ## remove everything that make made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

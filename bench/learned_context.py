@@ -70,7 +70,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="runlore-bench-", dir=Path.cwd()) as folder:
             parts = open_parts(Settings(state_root=str(Path(folder) / "home")))
             try:
-                _fill(parts, size)
+                fill(parts, size)
                 _report(parts, size)
             finally:
                 parts.close()
@@ -181,7 +181,7 @@ def _context(application: Application, session_id: SessionId, query: str | None)
     return answer
 
 
-def _fill(parts: Parts, size: int) -> None:
+def fill(parts: Parts, size: int) -> None:
     """Whole histories, as an import writes them, and two sessions: one sees all, the other one nothing."""
     histories = _histories(size)
     while piece := list(islice(histories, AT_ONCE)):

@@ -9,6 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import typer.main
@@ -30,9 +31,14 @@ from runlore.config.settings import (
     URL_VARIABLE,
 )
 from runlore.domain import errors
+from runlore.domain.approval import APPROVAL
 from runlore.domain.contracts import contract_fields
 from runlore.domain.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
+from runlore.domain.rollout import ROLLOUT
+from runlore.domain.run import RUN
+from runlore.domain.skill import SKILL
+from runlore.domain.suggestion import SUGGESTION
 from scripts.api_page import api_page
 from scripts.detectors_page import detectors_page
 from scripts.matching_page import matching_page
@@ -50,6 +56,7 @@ ELSEWHERE = {
     "models.default": (f"`{MODEL_VARIABLE}`", "-"),
     "server.tcp": ("-", "`runlore up --no-tcp`"),
 }
+MACHINES = (RECORD, RUN, SUGGESTION, SKILL, ROLLOUT, APPROVAL)
 # An obstacle is what a confirmation or a restoration raises as a conflict.
 RAISED_AS = {"Obstacle": "Conflict", "ModelFailure": "Unavailable", "EmbeddingFailure": "Unavailable"}
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
@@ -203,19 +210,23 @@ def _definition(schema: dict[str, object], reference: dict[str, object]) -> dict
     return found
 
 
+@cache
 def error_codes() -> dict[str, set[str]]:
     """The codes that the sources name, with the classes that carry them."""
-    found = {machine.code: {"Conflict"} for machine in (RECORD,)}
+    found = {machine.code: {"Conflict"} for machine in MACHINES}
     for path in sorted((ROOT / "src").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        source = path.read_text(encoding="utf-8")
+        if 'code="' not in source:
+            continue
+        tree = ast.parse(source)
         makers = {
-            node.name: ast.unparse(node.returns)
+            node.name: node.returns
             for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef) and node.returns
         }
         for call, code in _coded_calls(tree):
             name = ast.unparse(call.func).rpartition(".")[2]
-            kind = makers.get(name, name)
+            kind = ast.unparse(makers[name]) if name in makers else name
             found.setdefault(code, set()).add(RAISED_AS.get(kind, kind))
     return found
 

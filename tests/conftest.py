@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresMissing, PostgresServer
 
-# The benchmarks' data folder is the one thing a caller may hand to the long rings.
-KEPT_VARIABLES = {"RUNLORE_DATA"}
+# What a caller may hand to the long rings: the benchmarks' data folder, a model's file, and other models.
+KEPT_VARIABLES = {"RUNLORE_DATA", "RUNLORE_GGUF", "RUNLORE_SOAK_MODEL_OPENAI", "RUNLORE_SOAK_MODEL_ANTHROPIC"}
+# And keys of providers, which are kept for them under names that nothing of ours reads.
+REAL_KEYS = {name: f"REAL_{name}" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")}
 # Whatever of these a contributor or a CI has set would change what a command prints or connects to.
 CLEARED_PREFIXES = ("RUNLORE_", "XDG_", "PG", "OPENAI_", "ANTHROPIC_")
 CLEARED_VARIABLES = (
@@ -33,7 +36,7 @@ CLEARED_VARIABLES = (
 # noisy, so a slow example is no failure. Many more of them are for the long ring.
 settings.register_profile(
     "default",
-    max_examples=40,
+    max_examples=32,
     deadline=None,
     derandomize=True,
     print_blob=True,
@@ -51,12 +54,17 @@ MEMORY_BYTES_MIN = 4 << 30
 _numbers = itertools.count()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Forget what the caller's environment says about us, our databases and our output.
 
     And let what the tests write stay in memory where there is room for it: they wait for a disk a third of
     their time otherwise. Those that are about the disk ask for it, with `disk_path`.
     """
+    # Whoever starts the tests in the background may leave every program of theirs deaf to Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("markexpr") == "soak":
+        os.environ.update({kept: os.environ[name] for name, kept in REAL_KEYS.items() if name in os.environ})
     for name in list(os.environ):
         is_ours = name.startswith(CLEARED_PREFIXES) or name in CLEARED_VARIABLES
         if is_ours and name not in KEPT_VARIABLES:
@@ -68,6 +76,11 @@ def pytest_configure() -> None:
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
     if _is_roomy(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: for a quarter of their time tests wait for something else."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:

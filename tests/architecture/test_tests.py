@@ -64,8 +64,10 @@ def test_the_tests_keep_the_rule(rule: Rule) -> None:
     assert not found, f"{inspect.getdoc(rule)}\n" + "\n".join(found)
 
 
-def test_only_files_that_exist_are_listed_as_proving_nothing() -> None:
-    assert [path for path in testing_rules.WITHOUT_REQUIREMENT if not (ROOT / path).exists()] == []
+def test_only_files_that_exist_are_listed() -> None:
+    listed = testing_rules.WITHOUT_REQUIREMENT | testing_rules.MAY_BE_EXCUSED
+
+    assert [path for path in listed if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize(("rule", "text"), BREACHES)
@@ -76,6 +78,16 @@ def test_a_rule_finds_what_breaks_it(rule: Rule, text: str) -> None:
 @pytest.mark.parametrize(("rule", "text"), LEGAL)
 def test_a_rule_lets_pass_what_keeps_it(rule: Rule, text: str) -> None:
     assert not list(rule(SourceFile.parse("tests/flow/test_planted.py", text)))
+
+
+@pytest.mark.parametrize(
+    ("marks", "is_found"), [("pytest.mark.soak", False), ("pytest.mark.req('AGT-6')", True)]
+)
+def test_what_may_be_excused_is_in_the_long_rings(marks: str, is_found: bool) -> None:
+    (path,) = testing_rules.MAY_BE_EXCUSED
+    text = f"pytestmark = [{marks}]\ndef test_it():\n    pytest." + "skip('no key')"
+
+    assert bool(list(testing_rules.no_test_is_excused(SourceFile.parse(path, text)))) is is_found
 
 
 def test_every_rule_is_shown_to_find_something() -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -24,9 +25,20 @@ def check(method: str, path: str, *, status: int, media: str, body: bytes) -> No
     content = told[str(status)].get("content", {})
     media = media.partition(";")[0]
     assert not content or media in content, f"{method} {route.path} does not tell of {status} as {media}"
-    if "schema" in content.get(media, {}):
+    if media == "text/event-stream":
+        for event in _events(body.decode()):
+            validator(json.dumps(content[media]["schema"])).validate(event)
+    elif "schema" in content.get(media, {}):
         told_body = json.loads(body) if media.endswith("json") else body.decode()
         validator(json.dumps(content[media]["schema"])).validate(told_body)
+
+
+def _events(stream: str) -> Iterator[dict[str, str]]:
+    """The events of a stream, each with its fields."""
+    for block in stream.split("\n\n"):
+        fields = [line.partition(": ") for line in block.splitlines() if not line.startswith(":")]
+        if any(name == "data" for name, _, _ in fields):
+            yield {name: value for name, _, value in fields}
 
 
 @functools.cache

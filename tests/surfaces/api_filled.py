@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runlore.daemon import answers
+from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, State
+from runlore.domain.rollout import RolloutStatus
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.scope import WORKSPACE, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
@@ -69,6 +71,11 @@ class Filled:
             api.post("/v1/skills", {"text": skill_md(), "source": "a friend"}, status=201)["name"]
         )
         api.call("DELETE", path_of("v1", "skills", self.imported))
+        self.procedure = self.publish(self.say("Tag the commit, then push the tag", kind="procedure"))
+        body = {"skill_name": "tag-it", "instructions": "Tag the commit."}
+        promoted = api.post(path_of("v1", "learnings", self.procedure, "promote-skill"), body)
+        self.promoted = str(promoted["skill_name"])
+        self.approval = self.asked()
         # What these have queued is done before a test looks at what a call changes.
         api.post("/v1/jobs/work", {"limit": 500})
 
@@ -98,6 +105,22 @@ class Filled:
         self.api.post(path_of("v1", "runs", run_id, "events"), events, status=201)
         self.api.post(path_of("v1", "runs", run_id, "finish"), {"status": "completed"})
         return run_id
+
+    def asked(self) -> str:
+        """The id of what a run waits for."""
+        parts = self.api.service.parts
+        approval = Approval(
+            approval_id=ApprovalId("ask/1"),
+            run_id=RunId(self.open_run),
+            session_id=SessionId(self.session),
+            kind=ApprovalKind.CALL,
+            tool="shell",
+            arguments={"command": "ls"},
+            created_at=parts.clock.now(),
+        )
+        with parts.store.transaction() as tx:
+            tx.approvals.insert(approval)
+        return approval.approval_id
 
     def at(self, *more: str) -> str:
         """A path below the session."""
@@ -136,7 +159,9 @@ def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield from learning_readings(filled)
     yield from session_readings(filled)
     yield from run_readings(filled)
+    yield from agent_readings(filled)
     yield from skill_readings(filled)
+    yield from rollout_readings(filled)
     yield from service_readings(filled)
 
 
@@ -220,6 +245,40 @@ def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     yield filled.of_open("artifacts"), {}, answers.artifacts_to_plain(inside.list_artifacts(other))
     artifact = inside.get_artifact(ArtifactId(filled.artifact))
     yield path_of("v1", "artifacts", filled.artifact), {}, answers.artifact_to_plain(artifact)
+
+
+def agent_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of what runs wait for."""
+    inside, session = filled.api.operations, SessionId(filled.session)
+    waiting = inside.list_approvals(ops.ApprovalsRequest())
+    assert [each.approval_id for each in waiting.items] == [filled.approval]
+    yield "/v1/approvals", {}, answers.approvals_to_plain(waiting)
+    narrowed = ops.ApprovalsRequest(
+        run_id=RunId(filled.open_run), session_id=session, states=frozenset(ApprovalState), limit=1
+    )
+    query: Json = {"run_id": filled.open_run, "session_id": session, "state": sorted(ApprovalState)}
+    yield "/v1/approvals", {**query, "limit": 1}, answers.approvals_to_plain(inside.list_approvals(narrowed))
+    approval = inside.get_approval(ApprovalId(filled.approval))
+    yield path_of("v1", "approvals", filled.approval), {}, answers.approval_to_plain(approval)
+
+
+def rollout_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
+    """Those of promoted skills."""
+    inside, path = filled.api.operations, path_of("v1", "learning-skills", filled.promoted)
+    page = inside.list_promoted(ops.PromotedRequest())
+    yield "/v1/learning-skills", {}, answers.promoted_page_to_plain(page)
+    narrowed = ops.PromotedRequest(
+        statuses=frozenset({RolloutStatus.DRAFT}), source_record_id=RecordId(filled.procedure), limit=1
+    )
+    query: Json = {"status": "draft", "source_record_id": filled.procedure, "limit": 1}
+    found = inside.list_promoted(narrowed)
+    assert [skill.name for skill in found.items] == [filled.promoted]
+    yield "/v1/learning-skills", query, answers.promoted_page_to_plain(found)
+    yield path, {}, answers.promoted_to_plain(inside.get_promoted(filled.promoted))
+    history = inside.promoted_history(ops.PromotedHistoryRequest(skill_name=filled.promoted))
+    yield f"{path}/history", {}, answers.promoted_history_to_plain(history)
+    first = inside.promoted_history(ops.PromotedHistoryRequest(skill_name=filled.promoted, limit=1))
+    yield f"{path}/history", {"limit": 1}, answers.promoted_history_to_plain(first)
 
 
 def skill_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:

@@ -1,16 +1,24 @@
-"""The installed command at a terminal: what it shows, answered where it asks."""
+"""The command at a terminal: what it shows, answered where it asks; the installed one, or in this process."""
 
 import os
 import pty
 import select
 import signal
 import subprocess
+import sys
+import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from runlore.cli.main import run
 from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
 
 CTRL_C, CTRL_D = "\x03", "\x04"
+# What is typed once something is shown that nobody typed.
+LATER = "later:"
+ECHOED_BYTES_MAX = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +29,20 @@ class Seen:
     code: int
 
 
-def at_terminal(runlore: Runlore, *words: str, answers: tuple[str, ...] = (), asked: str = "]: ") -> Seen:
-    """Run a command at a terminal, and give an answer each time that it asks; the screen without colours."""
+def at_terminal(
+    runlore: Runlore,
+    *words: str,
+    answers: tuple[str, ...] = (),
+    asked: str = "]: ",
+    then: str = "",
+    term: str = "dumb",
+) -> Seen:
+    """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
+
+    `then` is pressed as soon as something is shown behind the last answer; `term` is the kind of terminal.
+    """
     ours, theirs = pty.openpty()
-    environment = {**os.environ, **runlore.environment, "TERM": "dumb", "COLUMNS": "200", "NO_COLOR": "1"}
+    environment = {**os.environ, **runlore.environment, "TERM": term, "COLUMNS": "200", "NO_COLOR": "1"}
     process = subprocess.Popen(
         [PROGRAM, *words],
         env=environment,
@@ -35,7 +53,8 @@ def at_terminal(runlore: Runlore, *words: str, answers: tuple[str, ...] = (), as
     )
     os.close(theirs)
     try:
-        text = _read(ours, process, list(answers), asked)
+        keys = [*answers, *([f"{LATER}{then}"] if then else [])]
+        text = _read(ours, keys, asked, lambda: process.send_signal(signal.SIGINT))
         return Seen(text=text.replace("\r\n", "\n"), code=process.wait(TIMEOUT_S))
     finally:
         os.close(ours)
@@ -43,12 +62,55 @@ def at_terminal(runlore: Runlore, *words: str, answers: tuple[str, ...] = (), as
         process.wait()
 
 
-def _read(terminal: int, process: "subprocess.Popen[bytes]", answers: list[str], asked: str) -> str:
+def here(
+    runlore: Runlore,
+    *words: str,
+    answers: tuple[str, ...] = (),
+    asked: str = "]: ",
+    then: str = "",
+    typed: str = "",
+) -> Seen:
+    """The same in this process, which has loaded everything already. `typed` is before anything is asked."""
+    ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
+    keys = [*answers, *([f"{LATER}{then}"] if then else [])]
+    shown: list[str] = []
+    main = threading.main_thread().ident
+    assert main is not None
+    typing = threading.Thread(
+        target=lambda: shown.append(
+            _read(ours, keys, asked, lambda: signal.pthread_kill(main, signal.SIGINT))
+        )
+    )
+    kept, streams = dict(os.environ), (sys.stdin, sys.stdout, sys.stderr)
+    os.environ.update({**runlore.environment, "TERM": "dumb", "COLUMNS": "200", "NO_COLOR": "1"})
+    typing.start()
+    try:
+        with ExitStack() as opened:
+            sys.stdin, sys.stdout, sys.stderr = (
+                opened.enter_context(open(os.dup(theirs), mode, encoding="utf-8")) for mode in ("r", "w", "w")
+            )
+            code = run(list(words))
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        os.environ.clear()
+        os.environ.update(kept)
+        os.close(theirs)
+        typing.join(TIMEOUT_S)
+        os.close(ours)
+    return Seen(text=shown[0].replace("\r\n", "\n"), code=code)
+
+
+def _read(terminal: int, answers: list[str], asked: str, interrupt: Callable[[], None]) -> str:
     """Everything until the command lets go of the terminal."""
     seen, answered_at, until = b"", 0, time.monotonic() + TIMEOUT_S
+    last = ""
     while time.monotonic() < until:
         ready, _, _ = select.select([terminal], [], [], 1.0)
         if not ready:
+            if last == CTRL_C and len(seen) == answered_at:
+                # A signal right before somebody waits for keys is noticed with the next key or signal.
+                interrupt()
             continue
         try:
             part = os.read(terminal, 65_536)
@@ -57,15 +119,17 @@ def _read(terminal: int, process: "subprocess.Popen[bytes]", answers: list[str],
         if not part:
             break
         seen += part
-        if answers and seen.endswith(asked.encode()) and len(seen) > answered_at:
-            answered_at = len(seen)
-            _type(terminal, process, answers.pop(0))
+        if answers and answers[0].startswith(LATER) and len(seen) > answered_at + ECHOED_BYTES_MAX:
+            _type(terminal, interrupt, answers.pop(0).removeprefix(LATER))
+        elif answers and seen.endswith(asked.encode()) and len(seen) > answered_at:
+            answered_at, last = len(seen), answers.pop(0)
+            _type(terminal, interrupt, last)
     return seen.decode(errors="replace")
 
 
-def _type(terminal: int, process: "subprocess.Popen[bytes]", keys: str) -> None:
+def _type(terminal: int, interrupt: Callable[[], None], keys: str) -> None:
     """What is typed; the terminal of a test is nobody's own, so the signal of Ctrl-C is sent for it."""
     if keys == CTRL_C:
-        process.send_signal(signal.SIGINT)
+        interrupt()
     else:
         os.write(terminal, keys.encode())

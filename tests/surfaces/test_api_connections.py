@@ -1,24 +1,28 @@
-"""Connections without a token: they are few, they are closed when they dawdle, and others are served."""
+"""Connections that dawdle, asking or listening: they are few, they are closed, and others are served."""
 
 import resource
+import select
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from runlore.api.connections import Bounds
 from runlore.config.settings import Settings
-from runlore.daemon.server import Health
+from runlore.daemon.server import GRACE_S, Health
 from runlore.ports.store import Transaction
 from tests.surfaces.api_client import TIMEOUT_S, Api, serving
 
 pytestmark = pytest.mark.req("OPS-5")
 
 MOST = 4
-BOUNDS = Bounds(head_s=0.2, body_pause_s=0.2, connections_max=MOST)
+BOUNDS = Bounds(head_s=0.2, body_pause_s=0.2, taken_s=0.2, stopping_s=0.1, connections_max=MOST)
 PATIENT = Bounds(head_s=600.0, body_pause_s=600.0, connections_max=MOST)
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -70,6 +74,23 @@ def test_a_body_that_stops_coming_is_answered_and_closed(hurried: Api) -> None:
 
     assert b" 408 " in told
     assert b"request.too-slow" in told
+
+
+@pytest.mark.req("AGT-5")
+def test_a_follower_that_takes_nothing_is_let_go(hurried: Api) -> None:
+    with following(hurried) as peer:
+        assert is_left(peer)
+
+
+@pytest.mark.req("AGT-5")
+def test_a_daemon_that_stops_waits_for_nobody_who_takes_nothing(tmp_path: Path) -> None:
+    settings = Settings(state_root=str(tmp_path / "runlore"))
+    with ExitStack() as ends:
+        with serving(settings, bounds=replace(BOUNDS, taken_s=600.0)) as api:
+            peer = ends.enter_context(following(api))
+            stopping_at = time.monotonic()
+        assert time.monotonic() - stopping_at < GRACE_S / 2
+        assert is_left(peer)
 
 
 def test_more_connections_than_there_is_room_for_are_turned_away_and_the_socket_works_on(
@@ -159,6 +180,29 @@ def connected(api: Api, *, over_tcp: bool = True) -> socket.socket:
     assert isinstance(connection.sock, socket.socket)
     connection.sock.settimeout(TIMEOUT_S)
     return connection.sock
+
+
+def following(api: Api) -> socket.socket:
+    """Who follows a run, an event of which is more than a connection holds, and takes the beginning of it."""
+    api.post("/v1/sessions", {"session_id": "long"}, status=201)
+    api.post("/v1/sessions/long/runs", {"run_id": "long", "request": "Tell me all"}, status=201)
+    said = {"type": "assistant_message", "text": "word " * 150_000}
+    api.post("/v1/runs/long/events", {"events": [said]}, status=201)
+    # On TCP the system would hide from the other side that it was left, until it takes the rest.
+    peer = connected(api, over_tcp=False)
+    head = "GET /v1/runs/long/events HTTP/1.1\r\nHost: localhost\r\n"
+    peer.sendall(f"{head}Authorization: Bearer {api.secret}\r\n\r\n".encode())
+    left = 100_000
+    while left:
+        left -= len(peer.recv(left))
+    return peer
+
+
+def is_left(peer: socket.socket) -> bool:
+    """Whether the other side lets go of a connection that has not taken everything."""
+    poll = select.poll()
+    poll.register(peer, select.POLLRDHUP)
+    return bool(poll.poll(TIMEOUT_S * 1_000))
 
 
 def ask_for_health(peer: socket.socket) -> None:

@@ -77,6 +77,12 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "session_search": ("GET", "/v1/sessions/own/memory-search", None),
     "preview_input": ("POST", "/v1/sessions/own/inputs/preview", {"text": "x"}),
     "receipt": ("GET", "/v1/runs/own/receipt", None),
+    "start_input": ("POST", "/v1/sessions/own/inputs", {"text": "x", "model": "none:such"}),
+    "follow_run": ("GET", "/v1/runs/over/events", None),
+    "cancel_run": ("POST", "/v1/runs/over/cancel", None),
+    "list_approvals": ("GET", "/v1/approvals?session_id=own", None),
+    "get_approval": ("GET", "/v1/approvals/none", None),
+    "decide_approval": ("POST", "/v1/approvals/none", {"approve": True}),
     "import_runs": ("POST", "/v1/transcripts/runs", {"source": "none", "runs": []}),
     "transcript_positions": ("POST", "/v1/transcripts/positions", {"sources": ["none"]}),
     "suggest": ("POST", "/v1/skill-suggestions/detect", None),
@@ -99,6 +105,23 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "list_curations": ("GET", "/v1/skill-curations", None),
     "reset_skips": ("POST", "/v1/skill-suggestions/reset", None),
     "skill_log": ("GET", "/v1/skill-log", None),
+    "promote_learning": (
+        "POST",
+        "/v1/learnings/none/promote-skill",
+        {"skill_name": "x", "instructions": "Do it"},
+    ),
+    "list_promoted": ("GET", "/v1/learning-skills", None),
+    "get_promoted": ("GET", "/v1/learning-skills/none", None),
+    "promoted_history": ("GET", "/v1/learning-skills/none/history", None),
+    "try_promoted": ("POST", "/v1/learning-skills/none/trial", {"input": "x", "session_id": "own"}),
+    "record_result": (
+        "POST",
+        "/v1/learning-skills/none/rollout-result",
+        {"kind": "canary", "run_id": "own", "expected_output_contains": "done"},
+    ),
+    "advance_promoted": ("POST", "/v1/learning-skills/none/advance", {"to": "draft"}),
+    "revoke_promoted": ("POST", "/v1/learning-skills/none/revoke", None),
+    "rollback_promoted": ("POST", "/v1/learning-skills/none/rollback", None),
     "get_policy": ("GET", "/v1/policies/retention", None),
     "put_policy": ("PUT", "/v1/policies/retention", {"policy": {}}),
     "policy_history": ("GET", "/v1/policies/retention/history", None),
@@ -128,6 +151,8 @@ class Shared:
         self.limited = api.token("limited", Role.OPERATOR, "project:atlas", "session:own")
         self.as_role(Role.AGENT, "POST", "/v1/sessions", {"session_id": "own"})
         self.as_role(Role.AGENT, "POST", "/v1/sessions/own/runs", {"run_id": "own", "request": "Do it"})
+        self.as_role(Role.AGENT, "POST", "/v1/sessions/own/runs", {"run_id": "over", "request": "Do it"})
+        self.as_role(Role.AGENT, "POST", "/v1/runs/over/finish", {"status": "completed"})
         artifact = {"name": "n", "text": "t", "artifact_id": "own"}
         self.as_role(Role.AGENT, "POST", "/v1/runs/own/artifacts", artifact)
 

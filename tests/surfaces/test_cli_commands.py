@@ -46,11 +46,13 @@ VALUE_MODULES = {
         for name in ("access", "excerpt", "job", "journal", "policy", "projection", "run", "session")
     ),
     *(f"runlore.domain.{name}" for name in ("skill", "skill_curation", "suggestion", "taint", "transcript")),
+    *(f"runlore.domain.{name}" for name in ("approval", "rollout")),
 }
 # The few words of a rule that are shown as they are: one function says them, to every surface.
 READ_FROM = {
     "runlore.domain.radar": {"Finding", "finding_from_plain"},
     "runlore.domain.visibility": {"hidden_because"},
+    "runlore.domain.rolling_out": {"NextStep", "counting", "next_step"},
     "runlore.domain.detectors.match": {"Heuristic"},
     "runlore.domain.detectors.mined": {"Outcome", "Step"},
     "runlore.domain.suggesting.plain": {"suggestion_to_plain"},
@@ -58,7 +60,8 @@ READ_FROM = {
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),
     # A daemon is started, found and ended here.
-    *("runlore.api.serve", "runlore.daemon.server", "runlore.daemon.sockets", "runlore.daemon.tokens"),
+    *("runlore.api.serve", "runlore.daemon.alone", "runlore.daemon.server", "runlore.daemon.sockets"),
+    "runlore.daemon.tokens",
     *("runlore.daemon.logs", "runlore.daemon.presence"),
     # Transcripts are read on the machine that the command runs on.
     "runlore.daemon.clock",
@@ -71,7 +74,8 @@ BELOW = {
 RULES = {
     *("TRANSITIONS", "RECORD", "Lifecycle", "Move", "transition", "opening", "made", "moved", "replay"),
     *("RUN", "RunMove", "JOB", "JobMove", "checked_policy", "retry_at", "visible_scopes", "bound"),
-    *("SUGGESTION", "SuggestionMove", "SKILL", "SkillMove"),
+    *("SUGGESTION", "SuggestionMove", "SKILL", "SkillMove", "ROLLOUT", "RolloutMove", "ADVANCES"),
+    *("APPROVAL", "ApprovalMove"),
 }
 
 RECORD_FIELDS = [
@@ -151,7 +155,8 @@ def test_the_command_line_decides_nothing_by_what_a_record_is(file: SourceFile) 
     enumerations = (
         *("Kind.", "Layer.", "State.", "StateReason.", "Sensitivity.", "Proposal.", "PublishTier."),
         *("RunStatus.", "MemoryState.", "JobState.", "Role.", "PolicyName.", "SuggestionState."),
-        *("SkillState.", "SkillOrigin.", "Quality.", "CurationKind."),
+        *("SkillState.", "SkillOrigin.", "Quality.", "CurationKind.", "RolloutStatus.", "RolloutKind."),
+        *("ApprovalState.", "ApprovalKind."),
     )
     for node in ast.walk(file.tree):
         if isinstance(node, ast.Compare):
@@ -166,7 +171,7 @@ def test_every_command_that_a_message_names_is_one() -> None:
         for named in re.findall(r"`runlore ([a-z][^`{]*)", file.text):
             words = named.split()
             beginnings = {" ".join(words[:length]) for length in range(1, len(words) + 1)}
-            assert beginnings & set(COMMANDS) or named in groups, f"{file.path}: runlore {named}"
+            assert beginnings & set(COMMANDS) or " ".join(words) in groups, f"{file.path}: runlore {named}"
 
 
 @pytest.mark.req("SUR-7")

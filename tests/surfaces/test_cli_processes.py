@@ -14,7 +14,10 @@ import pytest
 from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
 
 # What a command may load only when it needs it, and which commands need none of it.
-HEAVY = ("numpy", "psycopg", "apsw", "pydantic", "pydantic_ai", "openai", "anthropic", "rich", "click")
+HEAVY = (
+    *("numpy", "psycopg", "apsw", "pydantic", "pydantic_ai", "openai", "anthropic", "rich", "click"),
+    *("runlore.agents", "runlore.daemon.agent.working"),
+)
 LOADED = """
 import sys
 from runlore.cli.main import run

@@ -11,6 +11,7 @@ import pytest
 
 from runlore.client.addresses import transport_to
 from runlore.client.remote import RemoteOperations
+from runlore.config.settings import Settings
 from runlore.daemon import answers
 from runlore.domain.access import Role
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused
@@ -29,7 +30,9 @@ from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports import operations as ops
 from tests.builders import preference
+from tests.surfaces.agent_runs import agent_api
 from tests.surfaces.api_client import Api
+from tests.surfaces.client_agent import agent, agent_mistakes, rollouts
 from tests.surfaces.client_both import Both, caught
 from tests.surfaces.client_learning import learning, learning_mistakes
 from tests.surfaces.client_skills import skill_mistakes, skills
@@ -52,9 +55,17 @@ def as_protocol(remote: RemoteOperations) -> ops.Operations:
     return remote
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def api(request: pytest.FixtureRequest, clean_home: Path) -> Iterator[Api]:
+    """A served Runlore whose model does what it is told, once with each database."""
+    url = request.getfixturevalue("postgres_database") if request.param == "postgres" else None
+    with agent_api(Settings(state_root=str(clean_home / "runlore"), database_url=url)) as (made, _):
+        yield made
+
+
 @pytest.fixture
 def both(api: Api) -> Iterator[Both]:
-    """A served Runlore, called over TCP."""
+    """It, called over TCP."""
     transport = transport_to(f"http://127.0.0.1:{api.port}", token=api.secret)
     with closing(transport):
         yield Both(as_protocol(RemoteOperations(transport)), api.operations)
@@ -67,6 +78,8 @@ def test_every_operation_gives_over_http_what_it_gives_inside(both: Both, tmp_pa
     projections(both, session_id, run_id)
     learning(both, session_id, run_id)
     skills(both)
+    agent(both, tmp_path)
+    rollouts(both, tmp_path)
     service(both, tmp_path)
     named = {name for name, _ in inspect.getmembers(ops.Operations, inspect.isfunction) if name[0] != "_"}
     # Restoring needs an empty store, and that of a daemon never is: the next test.
@@ -283,6 +296,7 @@ def test_errors_are_the_same_on_both_sides(both: Both) -> None:
             ("journal", ops.JournalRequest()),
             *learning_mistakes(proposed.record_id),
             *skill_mistakes(),
+            *agent_mistakes(),
         )
     }
     assert set(kinds) >= {NotFound, Invalid, Refused, Conflict}

@@ -2,53 +2,74 @@
 
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runlore.cli.main import run as run_command
+from runlore.daemon.sockets import SOCKET_NAME
 from tests.console_blocks import Ids, Mismatch, Step, blocks, normalised, steps
+from tests.model_server import model_server
+from tests.surfaces.page_model import PAGE_ADDRESS, page_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+PAGES_THAT_RUN = pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if steps(page.read_text("utf-8"))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 COMMAND_TIMEOUT_S = 120
 SHELLS = {"", "sh", "bash", "shell", "zsh"}
-# Most of their many commands run in this process, as those of most tests do: starting them takes the time.
-LONG_PAGES = [ROOT / "docs" / name for name in ("guide.md", "skills.md")]
-NEEDS_A_SHELL = frozenset("|<>;&$`*?~(){}#\n")
+# A command of ours, with what is piped into it and out of it, and the file that its errors go to.
+OURS = re.compile(
+    r"(?:(?P<before>[^|\n]+) \| )?"
+    r"runlore (?P<ours>(?!up\b)[^|\n]+?)(?: 2> (?P<errors>\w+))?"
+    r"(?: \| (?P<after>[^|\n]+))?"
+)
+# Words that a shell leaves as they are; and what it would do something about, elsewhere.
+PLAIN_WORDS = re.compile(r"""'[^']*'|"[^"$`\\\n]*"|(?<= )~(?=/)""")
+NEEDS_A_SHELL = frozenset("<>;&$`*?~(){}#")
 
 RECORD = "rec_01jcq8z7n4t3v9k2m5x6p0r1ab"
 OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
 
 
 @pytest.mark.req("SUR-7")
-@EVERY_PAGE
+@PAGES_THAT_RUN
 def test_the_commands_of_a_page_do_what_it_says(page: Path, short_home: Path) -> None:
-    follow(page, short_home, run_here if page in LONG_PAGES else run)
+    follow(page, short_home, run_here)
 
 
 @pytest.mark.soak
 @pytest.mark.req("SUR-7")
-@pytest.mark.parametrize("page", LONG_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_of_a_long_page_does_so_in_a_process_of_its_own(page: Path, short_home: Path) -> None:
+@PAGES_THAT_RUN
+def test_every_command_of_a_page_does_so_in_a_process_of_its_own(page: Path, short_home: Path) -> None:
     follow(page, short_home, run)
 
 
 def follow(page: Path, home: Path, running: Callable[[Step, Ids, Path], None]) -> None:
-    """Do all that a page shows, in its order."""
-    ids = Ids()
-    for step in steps(page.read_text("utf-8")):
-        try:
-            running(step, ids, home)
-        except Mismatch as mismatch:
-            pytest.fail(f"{page.relative_to(ROOT)}:{step.line}: $ {step.command}\n{mismatch}", pytrace=False)
+    """Do all that a page shows, in its order; with a model where it sets one up."""
+    shown, ids = steps(page.read_text("utf-8")), Ids()
+    with ExitStack() as stack:
+        if any(PAGE_ADDRESS in step.command for step in shown):
+            address = stack.enter_context(model_server(page_model)).base_url()
+            shown = [replace(step, command=step.command.replace(PAGE_ADDRESS, address)) for step in shown]
+        for step in shown:
+            try:
+                running(step, ids, home)
+            except Mismatch as mismatch:
+                told = f"{page.relative_to(ROOT)}:{step.line}: $ {step.command}\n{mismatch}"
+                pytest.fail(told, pytrace=False)
 
 
 @pytest.fixture
@@ -57,7 +78,8 @@ def short_home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="rl-", dir="/tmp") as folder:
         home = Path(folder)
         yield home
-        run(Step(line=0, command="runlore down", output=""), Ids(), home)
+        if any(home.rglob(SOCKET_NAME)):
+            run(Step(line=0, command="runlore down", output=""), Ids(), home)
 
 
 def test_the_readme_shows_commands_that_are_run() -> None:
@@ -140,35 +162,50 @@ def test_a_step_that_exits_otherwise_or_prints_otherwise_is_a_mismatch(tmp_path:
 
 
 def run_here(step: Step, ids: Ids, home: Path) -> None:
-    """Run one step in this process, if it is a command of ours that takes no shell and starts no daemon."""
-    command = ids.in_command(step.command).replace("\\\n", " ")
-    program, *arguments = shlex.split(command)
-    if program != "runlore" or "up" in arguments or NEEDS_A_SHELL.intersection(command):
+    """Run one step in this process, which has loaded everything already, if it is a command of ours that
+    starts no daemon and needs no shell, but for what it reads from or writes to."""
+    found = OURS.fullmatch(ids.in_command(step.command).replace("\\\n", " "))
+    if found is None or NEEDS_A_SHELL.intersection(PLAIN_WORDS.sub("", found["ours"])):
         run(step, ids, home)
         return
-    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    before, folder = dict(os.environ), Path.cwd()
+    words = shlex.split(found["ours"])
+    arguments = [f"{home}{word[1:]}" if word.startswith("~/") else word for word in words]
+    given = _shell(found["before"], home).stdout if found["before"] else ""
+    said, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    before, folder, stdin = dict(os.environ), Path.cwd(), sys.stdin
     os.environ.clear()
     os.environ.update(_environment(home))
     os.chdir(home)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
     try:
-        with redirect_stdout(said), redirect_stderr(said):
+        with redirect_stdout(said), redirect_stderr(errors if found["errors"] else said):
             code = run_command(arguments)
     finally:
+        sys.stdin = stdin
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(before)
-    said.seek(0)
-    _compare(step, ids, code, said.read())
+    if found["errors"]:
+        (home / found["errors"]).write_text(_all(errors), "utf-8")
+    if found["after"]:
+        done = _shell(found["after"], home, _all(said))
+        _compare(step, ids, done.returncode, done.stdout)
+    else:
+        _compare(step, ids, code, _all(said))
 
 
 def run(step: Step, ids: Ids, home: Path) -> None:
     """Run one step in the page's scratch home, with the installed `runlore` first on PATH."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", ids.in_command(step.command)],
+    done = _shell(ids.in_command(step.command), home)
+    _compare(step, ids, done.returncode, done.stdout)
+
+
+def _shell(command: str, home: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-c", command],
         cwd=home,
         env=_environment(home),
-        stdin=subprocess.DEVNULL,
+        input=given,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -176,7 +213,11 @@ def run(step: Step, ids: Ids, home: Path) -> None:
         timeout=COMMAND_TIMEOUT_S,
         check=False,
     )
-    _compare(step, ids, done.returncode, done.stdout)
+
+
+def _all(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def _environment(home: Path) -> dict[str, str]:

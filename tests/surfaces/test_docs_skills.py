@@ -12,7 +12,7 @@ from runlore.api.calls import ApiRoute
 from runlore.domain.record import JsonValue
 from runlore.domain.skill import SKILL
 from runlore.domain.skills_policy import SkillsPolicy, skills_policy_to_plain
-from tests.surfaces.at_terminal import at_terminal
+from tests.surfaces.at_terminal import here
 from tests.surfaces.command_line import Runlore
 
 PAGE = (Path(__file__).parents[2] / "docs" / "skills.md").read_text("utf-8")
@@ -37,7 +37,7 @@ def test_the_question_is_shown_as_the_page_shows_it(embedded: Runlore, tmp_path:
     embedded.json("learn", str(tmp_path))
     [block] = re.findall(r"```text\n(Skill suggestion: .*?)```", PAGE, re.DOTALL)
 
-    seen = at_terminal(embedded, "skill", "save", answers=("n\n",))
+    seen = here(embedded, "skill", "save", answers=("n\n",))
 
     shown = "(?s:.*)".join(map(re.escape, block.rstrip().split("   ...\n")))
     assert re.search(shown, seen.text), seen.text

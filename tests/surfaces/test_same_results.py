@@ -1,33 +1,23 @@
 """The same commands give the same documents and exit codes embedded, through the socket, and by URL."""
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
 import pytest
 
 from runlore.cli.reach import chosen, reached
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
-from tests.surfaces.command_line import Json, Outcome, Runlore
+from tests.surfaces.command_line import Runlore
 from tests.surfaces.skill_files_of import skill_md
 from tests.surfaces.skill_runs import to_import, told_run
+from tests.surfaces.told_story import Story, differences, document
 
 pytestmark = [pytest.mark.req("SUR-1"), pytest.mark.req("SUR-2"), pytest.mark.req("SUR-7")]
 
 WAYS = ("embedded", "socket", "url")
-# What two runs of the same story differ in: the ids and times that Runlore gives, and what is made of them.
-_ID = re.compile(r"\b[a-z]{2,8}_[0-9a-hjkmnp-tv-z]{26}\b")
-_VARYING = (
-    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b"), "TIME"),
-    (re.compile(r"\b\d{8}T\d{6,12}Z?(-\d+)?\b"), "STAMP"),
-    (re.compile(r'"(next_cursor|digest|sources_digest|secret)": "[^"]+"'), r'"\1": "..."'),
-    (re.compile(r'"bytes": \d+'), '"bytes": 0'),
-)
 
 
 class Place(Runlore):
@@ -43,51 +33,13 @@ class Place(Runlore):
         return {**super().environment, **self.more}
 
 
-@dataclass
-class Story:
-    """Commands, and what each of them printed, with ids and times replaced by their order."""
-
-    place: Place
-    told: list[tuple[tuple[str, ...], int, str, str]] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
-
-    def run(self, *words: str) -> Outcome:
-        """One command with `--json`."""
-        outcome = self.place.run(*words, "--json")
-        shown = tuple(self.plain(word) for word in words)
-        self.told.append((shown, outcome.code, self.plain(outcome.out), self.plain(outcome.err)))
-        return outcome
-
-    def done(self, *words: str) -> Json:
-        """One command that succeeds."""
-        outcome = self.run(*words)
-        assert outcome.code == 0, outcome
-        self.told.pop()
-        self.told.append((words[:2], 0, self.plain(outcome.out), outcome.err))
-        return _document(outcome.out)
-
-    def plain(self, text: str) -> str:
-        """The text without what is never the same twice."""
-        text = text.replace(str(self.place.home), "HOME")
-        text = _ID.sub(lambda found: self.names.setdefault(found[0], f"id{len(self.names) + 1}"), text)
-        for pattern, word in _VARYING:
-            text = pattern.sub(word, text)
-        return text
-
-
-def _document(text: str) -> Json:
-    document = orjson.loads(text)
-    assert isinstance(document, dict)
-    return document
-
-
 @contextmanager
 def places(way: str, home: Path, database_url: str | None) -> Iterator[Place]:
     """A state root that a daemon has served, and how it is reached now."""
     place = Place(home, database_url)
     assert place.installed("up", "--detach", "--port", "0", "--json").code == 0
     try:
-        daemon = _document((home / "daemon.json").read_text())
+        daemon = document((home / "daemon.json").read_text())
         if way == "embedded":
             assert place.installed("down").code == 0
         elif way == "url":
@@ -100,7 +52,7 @@ def places(way: str, home: Path, database_url: str | None) -> Iterator[Place]:
             assert Runlore(home, database_url).installed("down").code == 0
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
 def test_a_story_is_told_in_the_same_words_in_all_three_ways(
     engine: str, clean_home: Path, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -122,8 +74,7 @@ def test_a_story_is_told_in_the_same_words_in_all_three_ways(
             told[way] = story.told
     assert len(told["embedded"]) > 60
     for way in ("socket", "url"):
-        pairs = zip(told["embedded"], told[way], strict=True)
-        assert [(here, there) for here, there in pairs if here != there] == [], way
+        assert differences(told["embedded"], told[way]) == [], way
 
 
 def records(story: Story) -> None:
@@ -320,7 +271,7 @@ def library(story: Story, first: str, other: str) -> None:
         story.run("skill", *words)
 
 
-def settle(place: Place) -> None:
+def settle(place: Runlore) -> None:
     """Let what was queued be done, by a daemon or by this call, so that it does not matter who is first."""
     for _ in range(200):
         queued = [
@@ -333,7 +284,7 @@ def settle(place: Place) -> None:
     raise AssertionError("the jobs are never done")
 
 
-def give(place: Place) -> None:
+def give(place: Runlore) -> None:
     """A run that is given what was learned."""
     settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
     with reached(settings) as operations:
@@ -347,7 +298,7 @@ def give(place: Place) -> None:
         )
 
 
-def report(place: Place) -> None:
+def report(place: Runlore) -> None:
     """A run, as an agent reports it, over whichever way there is."""
     settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
     with reached(settings) as operations:

@@ -26,7 +26,12 @@ def document(
         headers["ETag"] = entity_tag(revision)
     if location is not None:
         headers["Location"] = location
-    return Response(orjson.dumps(plain, default=_plain), status, headers, JSON)
+    return Response(encoded(plain), status, headers, JSON)
+
+
+def encoded(plain: JsonValue) -> bytes:
+    """Plain values as JSON."""
+    return orjson.dumps(plain, default=_plain)
 
 
 def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None) -> Response:

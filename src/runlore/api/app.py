@@ -15,22 +15,28 @@ from runlore.api.calls import ApiRoute
 from runlore.api.metrics import Metrics
 from runlore.api.openapi import openapi_of
 from runlore.api.routes import (
+    agent,
     learning,
     library,
     memory,
     probes,
     radar,
     review,
+    rollouts,
     runs,
     service,
     sessions,
     skills,
 )
 from runlore.api.security import BODY_PAUSE_S, Gate
+from runlore.api.streaming import Streams
 from runlore.api.watching import Watch
 from runlore.daemon.server import Service
 
-AREAS = (memory, review, radar, learning, sessions, runs, skills, library, service, probes)
+AREAS = (
+    *(memory, review, radar, learning, sessions, runs, agent),
+    *(skills, library, rollouts, service, probes),
+)
 _ABOUT = (
     "Reviewed memory for AI agents. Every call beyond `/healthz` and `/readyz` needs a bearer token; errors"
     " are problem documents (RFC 9457) with a stable `code`; lists page with `limit` and `cursor`."
@@ -62,6 +68,7 @@ def guarded(
     """The whole API of a daemon, over one of its two ways."""
     app = create_app()
     app.state.metrics = metrics
+    app.state.streams = Streams()
     return Watch(Gate(app, service, over_unix, body_pause_s), metrics)
 
 

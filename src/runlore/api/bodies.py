@@ -192,6 +192,11 @@ class SessionBody(Body):
     agent: str | None = Field(default=None, description="The program that works in it.")
     private: bool = Field(default=False, description="Store nothing of it beyond its existence.")
     working_folder: str | None = Field(default=None, description="Where its agent works.")
+    models: list[str] = Field(
+        default=[],
+        description="Models that Runlore's own agent is to work with in it, an empty name for the configured"
+        " one; no session is made where one of them cannot be asked.",
+    )
 
 
 class SessionChangeBody(Body):

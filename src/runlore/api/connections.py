@@ -1,7 +1,8 @@
-"""Connections that nobody has shown a token on yet: how many there may be, and how long they may take.
+"""Connections: how many there may be, and how long they may take to ask, and to take what they are told.
 
-Whoever reaches the port can open connections and send next to nothing. Such connections are closed, and there
-are never so many that nothing else could be opened: the unix socket works on whatever happens on TCP.
+Whoever reaches the port can open connections and send next to nothing, or take nothing of an answer. Such
+connections are closed, and there are never so many that nothing else could be opened: the unix socket works
+on whatever happens on TCP.
 """
 
 import asyncio
@@ -20,10 +21,13 @@ _FILES_WANTED = 16_384
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How long a request's head and a pause in its body may take, and how many connections TCP may have."""
+    """How long a request's head and a pause in its body may take, how long an answer may wait until some of
+    it is taken, at any time and while the daemon stops, and how many connections TCP may have."""
 
     head_s: float = 10.0
     body_pause_s: float = BODY_PAUSE_S
+    taken_s: float = 60.0
+    stopping_s: float = 1.0
     connections_max: int = _CONNECTIONS_MAX
 
 
@@ -74,37 +78,74 @@ class _Inside(socket.socket):
             door.left()
 
 
-def impatient(head_s: float) -> type[H11Protocol]:
-    """The web server's protocol, which closes a connection whose next head does not arrive in time."""
+def impatient(bounds: Bounds) -> type[H11Protocol]:
+    """The web server's protocol, which closes a connection whose next head does not arrive in time, and one
+    that takes nothing of what waits for it."""
+    return type("Impatient", (_Impatient,), {"bounds": bounds})
 
-    class Impatient(H11Protocol):
-        """One connection: the time runs from its beginning, then from the first byte of each head."""
 
-        _head_due: asyncio.TimerHandle | None = None
+class _Impatient(H11Protocol):
+    """One connection: the time runs from its beginning, then from the first byte of each head."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._watch_head()
+    bounds = Bounds()
+    _head_due: asyncio.TimerHandle | None = None
+    _taking_due: asyncio.TimerHandle | None = None
+    _is_stopping = False
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch_head()
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch_head()
 
-        def connection_lost(self, exc: Exception | None) -> None:
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_head()
+        self._forget_taking()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if not self._is_stopping:
+            self._watch_taking(self.bounds.taken_s)
+
+    def resume_writing(self) -> None:
+        if not self._is_stopping:
+            self._forget_taking()
+        super().resume_writing()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._is_stopping = True
+        self._watch_taking(self.bounds.stopping_s)
+
+    def _watch_head(self) -> None:
+        # It is None before the first head, whatever its type says.
+        if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]
             self._forget_head()
-            super().connection_lost(exc)
+        elif self._head_due is None and not self.transport.is_closing():
+            # Not a polite end, which would wait for the other side once more.
+            self._head_due = self.loop.call_later(self.bounds.head_s, self.transport.abort)
 
-        def _watch_head(self) -> None:
-            # It is None before the first head, whatever its type says.
-            if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]
-                self._forget_head()
-            elif self._head_due is None and not self.transport.is_closing():
-                # Not a polite end, which would wait for the other side once more.
-                self._head_due = self.loop.call_later(head_s, self.transport.abort)
+    def _forget_head(self) -> None:
+        if self._head_due is not None:
+            self._head_due.cancel()
+            self._head_due = None
 
-        def _forget_head(self) -> None:
-            if self._head_due is not None:
-                self._head_due.cancel()
-                self._head_due = None
+    def _watch_taking(self, within_s: float) -> None:
+        self._forget_taking()
+        left = self.transport.get_write_buffer_size()
+        self._taking_due = self.loop.call_later(within_s, self._look_at_taking, within_s, left)
 
-    return Impatient
+    def _look_at_taking(self, within_s: float, before: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if 0 < before <= left:
+            self.transport.abort()
+        else:
+            self._watch_taking(within_s)
+
+    def _forget_taking(self) -> None:
+        if self._taking_due is not None:
+            self._taking_due.cancel()
+            self._taking_due = None

@@ -38,7 +38,10 @@ PARTICULAR = {
 }
 # What is raised for a revision that is no longer the one that the caller has seen.
 STALE = frozenset(
-    {"record.revision", "policy.revision", "session.revision", "persona.revision", "run.revision"}
+    {
+        *("record.revision", "policy.revision", "session.revision", "persona.revision", "run.revision"),
+        "promoted.moved",
+    }
 )
 RETRY_AFTER_S = 1
 

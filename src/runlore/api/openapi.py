@@ -5,16 +5,29 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from runlore.api.documents import learning, library, projection, records, review, service, sessions, skills
+from runlore.api.documents import (
+    agent,
+    learning,
+    library,
+    projection,
+    records,
+    review,
+    rollouts,
+    service,
+    sessions,
+    skills,
+)
 
 DOCUMENTS = {
     **records.DOCUMENTS,
     **review.DOCUMENTS,
     **learning.DOCUMENTS,
     **sessions.DOCUMENTS,
+    **agent.DOCUMENTS,
     **projection.DOCUMENTS,
     **skills.DOCUMENTS,
     **library.DOCUMENTS,
+    **rollouts.DOCUMENTS,
     **service.DOCUMENTS,
 }
 

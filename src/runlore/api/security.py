@@ -65,6 +65,8 @@ class Gate:
         scope["runlore.caller"] = caller
         scope["runlore.service"] = self.service
         scope["runlore.over_unix"] = self.over_unix
+        # A stream outlives the moment that its token was looked at.
+        scope["runlore.recheck"] = lambda: self.service.tokens.caller(_secret_of(headers))
         await self.app(scope, _bounded(receive, limit_bytes, self.pause_s), send)
 
     def _check_host(self, headers: Headers) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -17,8 +18,9 @@ from runlore import __version__
 from runlore.api.app import guarded
 from runlore.api.connections import Bounds, Door, bounds_of_process, impatient
 from runlore.api.metrics import Metrics
+from runlore.daemon.alone import alone
 from runlore.daemon.logs import PrivateLog, follow_policy, set_up_logs
-from runlore.daemon.server import GRACE_S, Plan, Service, alone, opened
+from runlore.daemon.server import GRACE_S, Plan, Service, opened
 from runlore.daemon.sockets import (
     DaemonFile,
     bind_tcp,
@@ -33,6 +35,9 @@ from runlore.domain.timestamps import format_time
 
 _POLICY_S = 30.0
 _TICK_S = 0.005
+# How long runs may take to end, and those who follow them to hear of it, before connections are ended.
+_RUNS_END_S = 3.0
+_HEARD_S = 0.2
 _HEADER_BYTES_MAX = 128 * 1024
 _log = structlog.get_logger("runlore.daemon")
 
@@ -42,7 +47,7 @@ def serve(
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit code, which is 1 when the store has stopped writing."""
     with ExitStack() as ends:
-        ends.enter_context(alone(plan))
+        ends.enter_context(alone(plan.state_root))
         log = set_up_logs(log_file)
         service = ends.enter_context(opened(plan))
         follow_policy(log, service.parts.store)
@@ -98,11 +103,23 @@ async def serve_on(
     service.health.ready()
     started()
     await asyncio.wait([stopping, *serving], return_when=asyncio.FIRST_COMPLETED)
+    await _end_runs(service)
     service.health.stop()
     stopping.cancel()
     for server in servers:
         server.should_exit = True
     await asyncio.gather(*serving)
+
+
+async def _end_runs(service: Service) -> None:
+    """Stop the runs that are worked here before anybody is waited for: whoever follows one hears its end."""
+    agent = service.parts.agent
+    agent.interrupt()
+    until = time.monotonic() + _RUNS_END_S
+    while agent.is_busy and time.monotonic() < until:
+        await asyncio.sleep(_TICK_S)
+        if not agent.is_busy:
+            await asyncio.sleep(_HEARD_S)
 
 
 async def _until_told(
@@ -131,7 +148,7 @@ def _server(service: Service, metrics: Metrics, listener: socket.socket, bounds:
     over_unix = listener.family == socket.AF_UNIX
     config = uvicorn.Config(
         guarded(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s),
-        http=impatient(bounds.head_s),
+        http=impatient(bounds),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -30,12 +30,15 @@ class Watch:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 500
+        began, status, streamed_s = time.perf_counter(), 500, None
 
         async def noting(message: Message) -> None:
-            nonlocal status
+            nonlocal status, streamed_s
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if _is_stream(message):
+                    # It lasts as long as somebody listens, which says nothing about us.
+                    streamed_s = time.perf_counter() - began
             await send(message)
 
         # A method that nobody knows must not become a label: a stranger could make up any number of them.
@@ -51,7 +54,7 @@ class Watch:
             try:
                 await self.app(scope, receive, noting)
             finally:
-                seconds = time.perf_counter() - began
+                seconds = time.perf_counter() - began if streamed_s is None else streamed_s
                 route = getattr(scope.get("route"), "path", UNROUTED)
                 self.metrics.observe(method, route, status=status, seconds=seconds)
                 span.update_name(f"{method} {route}")
@@ -62,4 +65,11 @@ class Watch:
             _log.warning("call failed", method=method, route=route, status=status, seconds=round(seconds, 4))
 
 
+def _is_stream(message: Message) -> bool:
+    return any(
+        name == b"content-type" and value.startswith(_EVENT_STREAM) for name, value in message["headers"]
+    )
+
+
+_EVENT_STREAM = b"text/event-stream"
 _TRACE_HEADERS = frozenset({b"traceparent", b"tracestate", b"baggage"})

@@ -14,6 +14,7 @@ import orjson
 import typer
 
 from runlore.cli.reach import chosen, reached
+from runlore.cli.terminal import let_go
 from runlore.cli.usage import HelpfulCommand
 from runlore.config.settings import Settings
 from runlore.domain.errors import Unavailable
@@ -65,9 +66,9 @@ class Call:
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader went away, as `head` does.
-            _drop_output()
+            let_go(sys.stdout)
         except OSError as error:
-            _drop_output()
+            let_go(sys.stdout)
             raise Unavailable(
                 f"the answer cannot be written: {error.strerror}",
                 code="answer.write",
@@ -98,11 +99,6 @@ def command(
         return body
 
     return register
-
-
-def _drop_output() -> None:
-    """What is left in the buffer has nowhere to go; without this it would be tried again at the exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _PLACES = {"home": HomeOption, "url": UrlOption, "token_file": TokenFileOption}

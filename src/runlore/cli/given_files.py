@@ -1,4 +1,4 @@
-"""Files that an option names: read whole up to a limit, `-` from standard input."""
+"""Files and folders that an option names; files are read whole up to a limit, `-` from standard input."""
 
 import errno
 import os
@@ -37,6 +37,11 @@ def bytes_of(
     if len(content) > most:
         raise refused(f"{path} is larger than {mib_max} MiB", too_large)
     return content
+
+
+def folder_of(path: str) -> str:
+    """The whole path of a folder of this machine."""
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def text_of(path: str, *, mib_max: int, too_large: str, refused: Refused, follow_links: bool = True) -> str:

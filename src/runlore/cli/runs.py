@@ -6,7 +6,12 @@ from typing import Annotated
 import typer
 
 from runlore.cli import options, session_tables, tables
+from runlore.cli.agent_asking import Asking
+from runlore.cli.agent_screen import Screen
 from runlore.cli.calls import Call, command
+from runlore.cli.run import looked_at
+from runlore.cli.skill_prompt import is_terminal
+from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.run import ArtifactId, RunId, RunStatus
@@ -51,6 +56,36 @@ def journal(call: Call, run_id: options.RunArgument, page: options.JournalOption
     with call.operations() as operations:
         found = operations.journal(request)
     call.answer(answers.journal_to_plain(found), lambda: session_tables.show_journal(found))
+
+
+@command(run, "follow")
+def follow(
+    call: Call,
+    run_id: options.RunArgument,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")
+    ] = False,
+) -> None:
+    """Show a run as it happens, until it has ended.
+
+    Calls that need a word are asked about at a terminal; elsewhere they wait for whoever gives it. Ctrl-C
+    leaves the run as it is.
+    """
+    screen = Screen(hidden=call.as_json)
+    asking = Asking(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
+    with call.operations() as operations:
+        ended = looked_at(operations, RunId(run_id), screen, asking)
+        call.answer(answers.run_ended_to_plain(ended), lambda: screen.ended(ended))
+
+
+@command(run, "cancel")
+def cancel(call: Call, run_id: options.RunArgument) -> None:
+    """Stop a run that Runlore works."""
+    with call.operations() as operations:
+        found = operations.cancel_run(RunId(run_id))
+    call.answer(
+        answers.run_to_plain(found), lambda: say(f"Run {found.run.run_id} is {found.run.status.value}")
+    )
 
 
 @command(run, "scratch")

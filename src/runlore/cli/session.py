@@ -7,6 +7,7 @@ import typer
 
 from runlore.cli import options, projection_tables, session_tables
 from runlore.cli.calls import Call, command
+from runlore.cli.given_files import folder_of
 from runlore.cli.persona import persona
 from runlore.cli.runs import RunFilter, run
 from runlore.cli.usage import group
@@ -78,6 +79,8 @@ def create(
     idempotency_key: options.KeyOption = None,
 ) -> None:
     """Make a session."""
+    if working_folder is not None and call.settings().url is None:
+        working_folder = folder_of(working_folder)
     request = ops.NewSession(
         session_id=options.session_id(session_id),
         title=binding.title or "",

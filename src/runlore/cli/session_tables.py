@@ -3,7 +3,7 @@
 import orjson
 
 from runlore.cli.cells import counted, show_cursor, show_fields, time_text
-from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.terminal import Cell, Column, say, show_table, write_spoken
 from runlore.daemon import answers
 from runlore.domain.excerpt import excerpt
 from runlore.domain.journal import EventType, JournalEvent, text_of
@@ -123,8 +123,8 @@ def _size(artifact: Artifact) -> int:
 
 
 def show_artifact(artifact: Artifact) -> None:
-    """One artifact: its text, and nothing else."""
-    say(artifact.text.removesuffix("\n"), keep_newlines=True)
+    """One artifact: its text, and nothing else. A diff can be applied as it comes."""
+    write_spoken(artifact.text)
 
 
 def show_journal(page: ops.JournalPage) -> None:

@@ -1,7 +1,7 @@
 """`runlore skill`: skills as they are kept, and what sessions suggest.
 
-The commands themselves are written in `skill_library`, `skill_importing`, `skill_saving`, `skill_curating`
-and `skill_mounting`; `skill suggestions`, the review queue, is here.
+The commands themselves are written in `skill_library`, `skill_importing`, `skill_saving`, `skill_curating`,
+`skill_mounting` and `rollout`; `skill suggestions`, the review queue, is here.
 """
 
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from runlore.cli import (
     skill_tables,
 )
 from runlore.cli.calls import Call, command
+from runlore.cli.rollout import rollout
 from runlore.cli.skill_changes import mounts_following
 from runlore.cli.usage import group
 from runlore.daemon import answers
@@ -46,6 +47,7 @@ command(skill, "mount")(skill_mounting.mount)
 command(skill, "unmount")(skill_mounting.unmount)
 command(skill, "log")(skill_library.log)
 skill.add_typer(suggestions, name="suggestions")
+skill.add_typer(rollout, name="rollout")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The suggestion's name, or its id.")]
 
 

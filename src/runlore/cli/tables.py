@@ -222,7 +222,11 @@ def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
         say("There is nothing left to erase.", "dim", on_stderr=on_stderr)
     along = [
         counted(number, what)
-        for number, what in ((answer.events, "journal event"), (answer.artifacts, "artifact"))
+        for number, what in (
+            (answer.events, "journal event"),
+            (answer.artifacts, "artifact"),
+            (answer.requests, "kept request"),
+        )
         if number
     ]
     if along:

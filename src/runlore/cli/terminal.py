@@ -4,14 +4,16 @@ Everything that is written for people passes through here, so that no text of a 
 reorder a line, be read as markup or break a table. Rich is loaded when the first line is written.
 """
 
+import errno
 import itertools
+import os
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from runlore.domain.safe_text import escaped
 
@@ -30,6 +32,8 @@ _INDENT_COLUMNS = 4
 # More marks than this on one letter would be drawn over the lines above and below.
 _MARKS_MAX = 4
 _MARKS = frozenset({"Mn", "Me"})
+# What neither hides nor moves anything where an agent speaks.
+_SPOKEN = ("\r\n", "\t", "\\")
 
 # What stands in a cell, and its style where it has one.
 Cell: TypeAlias = str | tuple[str, str]
@@ -54,6 +58,18 @@ def say(text: str, style: str = "", *, keep_newlines: bool = False, on_stderr: b
     """One line for a person. A terminal may wrap it; nothing is put into it, so it can be copied."""
     console = _console(on_stderr=on_stderr)
     console.print(_text((text, style), keep_newlines=keep_newlines), soft_wrap=True)
+
+
+def say_spoken(text: str, style: str = "", *, on_stderr: bool = False) -> None:
+    """What an agent or a command has said, as `spoken` writes it."""
+    from rich.text import Text
+
+    _console(on_stderr=on_stderr).print(Text(spoken(text), style=style), soft_wrap=True)
+
+
+def write_spoken(text: str) -> None:
+    """All of it on standard output, as `spoken` writes it, with an end of line at its end."""
+    sys.stdout.write(spoken(text).removesuffix("\n") + "\n")
 
 
 @contextmanager
@@ -98,6 +114,21 @@ def visible(text: str, *, keep_newlines: bool = False) -> str:
     return shown if shown.isascii() else "".join(_unpiled(shown))
 
 
+def spoken(text: str) -> str:
+    """What an agent or a command says: as `visible`, but its lines, tabs and backslashes stay what they are,
+    so that code in it can be used. What looks like a code may have been written as one."""
+    for mark in _SPOKEN:
+        if mark in text:
+            return mark.join(map(spoken, text.split(mark)))
+    return visible(text, keep_newlines=True)
+
+
+def let_go(stream: TextIO) -> None:
+    """What is left in the buffer has nowhere to go; without this it would be tried again at the exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _unpiled(text: str) -> Iterator[str]:
     """The text with no more marks on a letter than writing needs; a mark at the start has no letter."""
     start = True
@@ -118,9 +149,16 @@ def _console(*, on_stderr: bool = False) -> "Console":
     stream = sys.stderr if on_stderr else sys.stdout
     size = shutil.get_terminal_size((80 if stream.isatty() else PIPED_COLUMNS, 24))
     # With the height left out, rich takes every dumb terminal for 80 columns wide.
-    return Console(
+    console = Console(
         file=stream, width=size.columns, height=size.lines, highlight=False, markup=False, emoji=False
     )
+    console.on_broken_pipe = _raised  # type: ignore[method-assign]
+    return console
+
+
+def _raised() -> None:
+    """A reader that went away is the caller's to see; rich would leave, and close standard output."""
+    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def _text(cell: Cell, *, keep_newlines: bool = False) -> "Text":

@@ -52,12 +52,28 @@ class Upload:
 def read_answer(connection: socket.socket, *, bytes_max: int = ANSWER_BYTES_MAX) -> Answer:
     """The answer to what was just asked. A connection that ends before it is an OSError."""
     with connection.makefile("rb") as stream:
-        while True:
-            version, status = _status_line(_line(stream))
-            headers = _headers(stream)
-            if not 100 <= status < 200:
-                break
-        body, delimited = _body(stream, status, headers, bytes_max=bytes_max)
+        return read_rest(stream, *read_head(stream), bytes_max=bytes_max)
+
+
+def read_head(stream: BufferedReader) -> tuple[bytes, int, dict[str, str]]:
+    """The version, the status and the headers of an answer."""
+    while True:
+        version, status = _status_line(_line(stream))
+        headers = _headers(stream)
+        if not 100 <= status < 200:
+            return version, status, headers
+
+
+def read_rest(
+    stream: BufferedReader,
+    version: bytes,
+    status: int,
+    headers: Mapping[str, str],
+    *,
+    bytes_max: int = ANSWER_BYTES_MAX,
+) -> Answer:
+    """The answer whose head was read."""
+    body, delimited = _body(stream, status, headers, bytes_max=bytes_max)
     closing = "close" in headers.get("connection", "").lower()
     return Answer(status, headers, body, keeps_alive=delimited and version == b"HTTP/1.1" and not closing)
 
@@ -111,14 +127,20 @@ def _body(
 
 def _chunked(stream: BufferedReader, bytes_max: int) -> bytes:
     body = bytearray()
-    while size := _size(_line(stream).partition(b";")[0].decode("latin-1").strip(), 16, bytes_max):
-        if len(body) + size > bytes_max:
+    for chunk in chunks(stream, bytes_max):
+        body += chunk
+        if len(body) > bytes_max:
             raise too_large(bytes_max)
-        body += _exactly(stream, size)
+    return bytes(body)
+
+
+def chunks(stream: BufferedReader, bytes_max: int) -> Iterator[bytes]:
+    """The pieces of a body that tells its length piece by piece, each within the bound."""
+    while size := _size(_line(stream).partition(b";")[0].decode("latin-1").strip(), 16, bytes_max):
+        yield _exactly(stream, size)
         if _line(stream):
             raise no_http("a chunk without end")
     _headers(stream)
-    return bytes(body)
 
 
 def _exactly(stream: BufferedReader, size: int) -> bytes:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 
 from runlore import __version__
 from runlore.client.answer import Answer, Upload, read_answer
+from runlore.client.listening import Listening, read_listening
 from runlore.client.problems import stranger, unreachable
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, Unavailable
 
 CALL_S = 60.0
 CONNECT_S = 5.0
@@ -77,6 +78,27 @@ class Transport:
                 if is_last:
                     raise unreachable(self._where, _told(error), may_be_done=may_be_done) from error
         raise AssertionError("the last attempt answers or raises")
+
+    def listen(self, path: str, *, headers: Mapping[str, str], pause_s: float) -> "Listening | Answer":
+        """A stream over a connection of its own, beside which other calls can be made; an answer where the
+        server has something else to say. It may be quiet for `pause_s` at most: then it counts as broken."""
+        connection = self._connection(pause_s)
+        try:
+            _send(connection, self._head("GET", path, headers, 0), b"")
+            return read_listening(connection)
+        except TimeoutError as error:
+            connection.close()
+            raise unreachable(self._where, f"nothing within {pause_s:g} s", may_be_done=False) from error
+        except OSError as error:
+            connection.close()
+            raise unreachable(self._where, _told(error), may_be_done=False) from error
+        except BaseException:
+            connection.close()
+            raise
+
+    def broken(self, error: OSError) -> Unavailable:
+        """The error for a stream that broke off."""
+        return unreachable(self._where, _told(error), may_be_done=False)
 
     def close(self) -> None:
         """Let the connection go."""

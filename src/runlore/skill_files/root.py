@@ -210,7 +210,7 @@ class SkillRoot:
         for file, content in wanted:
             with _noting(file.name, refused), errors_of(self._path):
                 self._bring_back(root, file.name)
-                before = self._ours(root, file.name, manifest, wanted=content)
+                before = self._ours(root, file, manifest, wanted=content)
                 changes[file.name] = _Change(file=file, content=content, before=before)
         written = {name: each for name, each in changes.items() if each.content is not None}
         # Whichever of the two a crash leaves in place is known to be ours.
@@ -258,12 +258,15 @@ class SkillRoot:
                 folder.bring_back(FILE)
 
     @staticmethod
-    def _ours(root: Folder, name: str, manifest: Manifest, *, wanted: bytes | None) -> bytes | None:
+    def _ours(root: Folder, file: SkillFile, manifest: Manifest, *, wanted: bytes | None) -> bytes | None:
         """What stands in a folder, where it may be replaced; None where nothing does; else Conflict."""
-        content = file_of(root, name)
-        if content is None or content == wanted or manifest.knows(name, content):
+        content = file_of(root, file.name)
+        if content is None or content == wanted or manifest.knows(file.name, content):
             return content
-        raise _not_ours(name, is_edited=name in manifest.written)
+        is_edited = file.name in manifest.written
+        if file.overrides and is_edited:
+            return content
+        raise _not_ours(file.name, is_edited=is_edited)
 
     @contextmanager
     def _changing(self) -> Iterator[Folder]:

@@ -65,6 +65,7 @@ DOCUMENTS: dict[str, Schema] = {
             "runs": many(TEXT),
             "events": WHOLE,
             "artifacts": WHOLE,
+            "requests": WHOLE,
         },
         "What was, or would be, erased; and files that may still hold a copy.",
     ),

@@ -28,6 +28,7 @@ def create_session(call: Acting, body: bodies.SessionBody) -> Response:
         agent=body.agent,
         private=body.private,
         working_folder=body.working_folder,
+        models=tuple(body.models),
         idempotency_key=call.idempotency_key,
     )
     session = call.operations.create_session(request)

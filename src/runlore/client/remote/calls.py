@@ -29,9 +29,14 @@ class Remote:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    @property
+    def transport(self) -> Transport:
+        """What it is reached over."""
+        return self._transport
+
     def read(self, path: str, asked: Iterable[tuple[str, Asked]] = ()) -> JsonValue:
         """What a GET answers."""
-        return _document(self._transport.call("GET", path + query(asked), repeatable=True))
+        return document_of(self._transport.call("GET", path + query(asked), repeatable=True))
 
     def act(
         self,
@@ -54,12 +59,12 @@ class Remote:
 
     def remove(self, path: str) -> JsonValue:
         """What a DELETE answers. A second one finds it gone, and answers the same."""
-        return _document(self._transport.call("DELETE", path, repeatable=True))
+        return document_of(self._transport.call("DELETE", path, repeatable=True))
 
     def upload(self, path: str, file: Upload) -> JsonValue:
         """What a POST of a whole file answers."""
         headers = {"Content-Type": "application/octet-stream"}
-        return _document(self._transport.call("POST", path, headers=headers, body=file, timeout_s=LONG_S))
+        return document_of(self._transport.call("POST", path, headers=headers, body=file, timeout_s=LONG_S))
 
     def _send(
         self,
@@ -79,7 +84,7 @@ class Remote:
             repeatable=repeatable,
             timeout_s=timeout_s,
         )
-        return _document(answer)
+        return document_of(answer)
 
 
 def path_of(*segments: str) -> str:
@@ -151,7 +156,8 @@ def _all_sendable(value: JsonValue) -> JsonValue:
     return value
 
 
-def _document(answer: Answer) -> JsonValue:
+def document_of(answer: Answer) -> JsonValue:
+    """The document of an answer, or the error that its problem document tells."""
     try:
         document = orjson.loads(answer.body)
     except orjson.JSONDecodeError:

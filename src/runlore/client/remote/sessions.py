@@ -22,6 +22,7 @@ class RemoteSessions(Remote):
             "agent": request.agent,
             "private": request.private,
             "working_folder": request.working_folder,
+            **({"models": list(request.models)} if request.models else {}),
         }
         made = self.act(path_of("sessions"), body, key=request.idempotency_key)
         return answers.session_from_plain(made)

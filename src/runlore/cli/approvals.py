@@ -1,0 +1,143 @@
+"""`runlore approvals`: what runs of Runlore's own agent wait for, and what is said to it."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import orjson
+import typer
+
+from runlore.cli import options
+from runlore.cli.calls import Call, command
+from runlore.cli.cells import show_cursor, show_fields, time_text
+from runlore.cli.run import words_of
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.excerpt import excerpt
+from runlore.domain.run import RunId
+from runlore.ports import operations as ops
+
+approvals = group("What runs wait for a person to say.")
+ASKED_CHARS_MAX = 400
+ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The request's id.")]
+_STYLES = {
+    ApprovalState.WAITING: "yellow",
+    ApprovalState.APPROVED: "green",
+    ApprovalState.ANSWERED: "green",
+    ApprovalState.DENIED: "red",
+    ApprovalState.LAPSED: "dim",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalOptions:
+    """What the list narrows by."""
+
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only of this run.")] = None
+    session: Annotated[str | None, typer.Option("--session", metavar="ID", help="Only of this session.")] = (
+        None
+    )
+    state: Annotated[
+        list[str],
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help=f"Only this state: {', '.join(ApprovalState)}; waiting if left out. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+
+
+@command(approvals, "list")
+def list_approvals(call: Call, where: ApprovalOptions, page: options.PageOptions) -> None:
+    """List what runs wait for, the oldest first."""
+    states = options.words(ApprovalState, where.state, "state")
+    request = ops.ApprovalsRequest(
+        run_id=None if where.run is None else RunId(where.run),
+        session_id=options.session_id(where.session),
+        states=states,
+        limit=page.read_limit(),
+        cursor=page.cursor,
+    )
+    with call.operations() as operations:
+        found = operations.list_approvals(request)
+    empty = "There are none." if states else "No run waits for you."
+    call.answer(answers.approvals_to_plain(found), lambda: _show(found, empty))
+
+
+@command(approvals, "show")
+def show(call: Call, approval_id: ApprovalArgument) -> None:
+    """Show one request, whole."""
+    with call.operations() as operations:
+        found = operations.get_approval(ApprovalId(approval_id))
+    plain = answers.approval_to_plain(found)
+    call.answer(plain, lambda: show_fields(plain))
+
+
+@command(approvals, "approve")
+def approve(call: Call, approval_id: ApprovalArgument) -> None:
+    """Allow a call; its run goes on with it."""
+    _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), approve=True))
+
+
+@command(approvals, "deny")
+def deny(
+    call: Call,
+    approval_id: ApprovalArgument,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why, or what to do instead; the agent is told.")
+    ] = "",
+) -> None:
+    """Deny a call; its run goes on without it."""
+    denied = ops.ApprovalDecision(
+        approval_id=ApprovalId(approval_id), approve=False, answer=reason.strip() or None
+    )
+    _decide(call, denied)
+
+
+@command(approvals, "answer")
+def answer(
+    call: Call,
+    approval_id: ApprovalArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads it from stdin.")],
+) -> None:
+    """Answer a question; its run goes on with the answer."""
+    _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), answer=words_of(text)))
+
+
+def _decide(call: Call, decision: ops.ApprovalDecision) -> None:
+    with call.operations() as operations:
+        decided = operations.decide_approval(decision)
+    call.answer(
+        answers.approval_to_plain(decided),
+        lambda: say(f"{decided.state.value.capitalize()}: {decided.approval_id} of run {decided.run_id}"),
+    )
+
+
+def _show(page: ops.ApprovalPage, empty: str) -> None:
+    if not page.items:
+        say(empty, "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("ID", "STATE", "ASKED", "RUN")),
+            Column(title="WHAT", wraps=True, columns_min=20),
+        ],
+        [
+            (each.approval_id, _state(each), time_text(each.created_at), each.run_id, _what(each))
+            for each in page.items
+        ],
+    )
+    show_cursor(page.next_cursor)
+
+
+def _state(approval: Approval) -> Cell:
+    return approval.state.value, _STYLES[approval.state]
+
+
+def _what(approval: Approval) -> str:
+    said = {
+        ApprovalKind.CALL: f"{approval.tool} {orjson.dumps(approval.arguments, default=dict).decode()}",
+        ApprovalKind.QUESTION: approval.question,
+    }
+    return excerpt(said[approval.kind], ASKED_CHARS_MAX)

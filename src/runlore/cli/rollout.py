@@ -1,0 +1,406 @@
+"""`runlore skill rollout`: a published procedure becomes a skill, step by step, each with its evidence."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options, rollout_tables
+from runlore.cli.agent_asking import Asking
+from runlore.cli.agent_screen import Screen
+from runlore.cli.calls import Call, command
+from runlore.cli.given_files import folder_of
+from runlore.cli.learning_options import content_of
+from runlore.cli.run import leave, show_end, words_of, worked
+from runlore.cli.skill_changes import bring_mounts_up_to_date
+from runlore.cli.usage import group
+from runlore.daemon import answers
+from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.record import RecordId
+from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
+
+rollout = group("Procedures promoted into skills, step by step.")
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name.")]
+KindOption = Annotated[
+    str,
+    typer.Option("--kind", metavar="KIND", help=f"What it is evidence of: {', '.join(RolloutKind)}."),
+]
+# What says nothing about the skill: somebody stopped it, or its process ended.
+_STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefinitionOptions:
+    """What a promoted skill says beside its instructions, and how it is run."""
+
+    description: Annotated[
+        str | None, typer.Option("--description", metavar="TEXT", help="What it does.")
+    ] = None
+    when_to_use: Annotated[
+        str | None, typer.Option("--when-to-use", metavar="TEXT", help="When an agent should use it.")
+    ] = None
+    version: Annotated[str | None, typer.Option("--version", metavar="N", help="Such as 1.0.0.")] = None
+    allow_tool: Annotated[
+        list[str],
+        typer.Option(
+            "--allow-tool", metavar="NAME", help='Only these of its profile\'s tools; "" for all. Repeatable.'
+        ),
+    ] = field(default_factory=list)
+    block_tool: Annotated[
+        list[str],
+        typer.Option("--block-tool", metavar="NAME", help='None of these tools; "" for none. Repeatable.'),
+    ] = field(default_factory=list)
+    provider: Annotated[
+        str | None, typer.Option("--provider", metavar="NAME", help="The provider of its model.")
+    ] = None
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model it runs on.")] = None
+    fallback_model: Annotated[
+        str | None,
+        typer.Option("--fallback-model", metavar="NAME", help="The model that takes over where that fails."),
+    ] = None
+
+
+@command(rollout, "start")
+def start(
+    call: Call,
+    record_id: Annotated[str, typer.Argument(metavar="LEARNING", help="The id of a published procedure.")],
+    skill_name: Annotated[str, typer.Argument(metavar="NAME", help="What the skill is called.")],
+    instructions: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="What to do; if left out what it said before, else the procedure's own words.",
+        ),
+    ] = None,
+    *,
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="PATH", help="A file with the instructions; - is stdin.")
+    ] = None,
+    definition: DefinitionOptions,
+    accept_untrusted: options.AcceptOption = False,
+    expected_revision: options.ExpectedOption = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Promote a procedure into a skill, as a draft.
+
+    It has to be active, with the active tier, in the workspace's scope. Nobody sees the skill before it was
+    verified by a trial and has gone well as a canary. Promoting it again gives one that is not active other
+    words; what is left out stays.
+    """
+    with call.operations() as operations:
+        if instructions is None and file is None:
+            words = _words_left_out(operations, RecordId(record_id), skill_name)
+        else:
+            words = content_of(instructions, file)
+        request = ops.PromoteLearning(
+            record_id=RecordId(record_id),
+            skill_name=skill_name,
+            instructions=words,
+            description=definition.description,
+            when_to_use=definition.when_to_use,
+            version=definition.version,
+            allowed_tools=_tools(definition.allow_tool),
+            blocked_tools=_tools(definition.block_tool),
+            provider=definition.provider,
+            model=definition.model,
+            fallback_model=definition.fallback_model,
+            accept_untrusted=accept_untrusted,
+            expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+            idempotency_key=idempotency_key,
+        )
+        skill = operations.promote_learning(request)
+    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_started(skill))
+
+
+def _words_left_out(operations: ops.Operations, record_id: RecordId, skill_name: str) -> str:
+    """What a skill of this learning says already; the learning's own words where there is none."""
+    learning = operations.get_learning(record_id)
+    with suppress(NotFound):
+        skill = operations.get_promoted(skill_name)
+        if skill.source_record_id == record_id and skill.definition.instructions:
+            return skill.definition.instructions
+    return learning.summary
+
+
+def _tools(names: list[str]) -> tuple[str, ...] | None:
+    """The tools that were named; an empty name alone clears the list."""
+    return tuple(filter(None, names)) if names else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions:
+    """Where a skill is tried."""
+
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Try it for this session, in its folder."),
+    ] = None
+    folder: Annotated[
+        str | None,
+        typer.Option("--folder", metavar="PATH", help="Work on a copy of this folder; here if left out."),
+    ] = None
+
+    def working_folder(self, call: Call) -> str | None:
+        """The folder; a session has its own, and a Runlore elsewhere has others."""
+        if self.session is not None and self.folder is not None:
+            raise Invalid(
+                "--session and --folder were given together",
+                code="usage",
+                hint="give one of them: a session lends its own folder",
+            )
+        if self.session is not None or (self.folder is None and call.settings().url is not None):
+            return None
+        return folder_of(self.folder or os.curdir)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions:
+    """What becomes of a trial's result."""
+
+    record: Annotated[
+        str | None,
+        typer.Option("--record", metavar="MARKER", help="Record the result: success if it says this."),
+    ] = None
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help=f"With --record, what it is evidence of: {', '.join(RolloutKind)}; the first if left out.",
+        ),
+    ] = None
+
+    def result(self, name: str, run_id: RunId, fingerprint: str) -> ops.RolloutResult | None:
+        """The result of a run as it is recorded; None where nothing is."""
+        kind = options.word(RolloutKind, self.kind or RolloutKind.VERIFICATION.value, "kind of result")
+        if self.record is None:
+            if self.kind is not None:
+                raise Invalid(
+                    "--kind was given, and nothing is to be recorded",
+                    code="usage",
+                    hint="give --record MARKER too, or leave --kind out",
+                )
+            return None
+        return ops.RolloutResult(
+            skill_name=name,
+            kind=kind,
+            run_id=run_id,
+            expected_output_contains=self.record,
+            definition_fingerprint=fingerprint,
+        )
+
+
+@command(rollout, "trial")
+def trial(
+    call: Call,
+    name: NameArgument,
+    text: Annotated[
+        str, typer.Argument(metavar="INPUT", help="What it is given to work on; - reads it from stdin.")
+    ],
+    where: TrialOptions,
+    *,
+    evidence: RecordOptions,
+) -> None:
+    """Run a promoted skill once, in a child agent of its own.
+
+    It works on a copy of the folder, and never asks anybody. With --record its result is recorded as
+    evidence: it succeeded where its final output contains the marker. A trial that was stopped is none.
+    """
+    evidence.result(name, RunId(""), "")
+    request = ops.TrialRequest(
+        skill_name=name,
+        input=words_of(text),
+        session_id=None if where.session is None else SessionId(where.session),
+        working_folder=where.working_folder(call),
+    )
+    screen = Screen(hidden=call.as_json)
+    asking = Asking(screen, yes=False, is_terminal=False)
+    with call.operations() as operations:
+        fingerprint = operations.get_promoted(name).fingerprint
+        ended = worked(operations, lambda: operations.try_promoted(request).run.run_id, screen, asking)
+        run = ended.view.run
+        result = evidence.result(name, run.run_id, fingerprint)
+        if result is None or run.status in _STOPPED:
+            call.answer(answers.run_ended_to_plain(ended), lambda: _show_tried(screen, name, ended))
+            leave(ended)
+            return
+        show_end(call, screen, ended)
+        skill = operations.record_result(result)
+        _tell_recorded(call, skill, run.run_id)
+    found = rollout_tables.evidence_of(skill, run.run_id)
+    if found is not None and not found.success:
+        raise typer.Exit(1)
+
+
+@command(rollout, "record")
+def record_result(
+    call: Call,
+    name: NameArgument,
+    run_id: Annotated[
+        str, typer.Argument(metavar="RUN", help="The run that executed the skill, or that called it.")
+    ],
+    *,
+    marker: Annotated[
+        str, typer.Option("--marker", metavar="TEXT", help="It succeeded if its final output contains this.")
+    ],
+    kind: KindOption = RolloutKind.VERIFICATION.value,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option("--fingerprint", metavar="SHA256", help="Refuse when it is another definition."),
+    ] = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Record how a run of a promoted skill went.
+
+    A verification comes from a trial; a canary from a use in a session of the canary, or a trial for one.
+    """
+    request = ops.RolloutResult(
+        skill_name=name,
+        kind=options.word(RolloutKind, kind, "kind of result"),
+        run_id=RunId(run_id),
+        expected_output_contains=marker,
+        definition_fingerprint=fingerprint,
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        skill = operations.record_result(request)
+    _tell_recorded(call, skill, request.run_id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryOptions:
+    """Who sees a canary."""
+
+    session: Annotated[
+        list[str],
+        typer.Option("--session", metavar="ID", help="With canary: a session that sees it. Repeatable."),
+    ] = field(default_factory=list)
+    share: Annotated[
+        str | None,
+        typer.Option("--share", metavar="N", help="With canary: the percent of all sessions that see it."),
+    ] = None
+
+
+@command(rollout, "advance")
+def advance(
+    call: Call,
+    name: NameArgument,
+    to: Annotated[str, typer.Argument(metavar="STATUS", help="Where to: draft, verified, canary or active.")],
+    canary: CanaryOptions,
+    *,
+    expected_revision: options.ExpectedOption = None,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Move a promoted skill on, where its evidence allows.
+
+    `verified` needs a trial that went well, `active` a canary that went well and none that failed. Back to
+    `draft` it begins anew.
+    """
+    request = ops.AdvanceRequest(
+        skill_name=name,
+        to=options.word(RolloutStatus, to, "status"),
+        sessions=tuple(map(SessionId, canary.session)) or None,
+        share=options.optional_number(canary.share, "--share"),
+        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        skill = operations.advance_promoted(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromotedOptions:
+    """What the list of promoted skills narrows by."""
+
+    status: Annotated[
+        list[str],
+        typer.Option(
+            "--status", metavar="STATUS", help=f"Only this status: {', '.join(RolloutStatus)}. Repeatable."
+        ),
+    ] = field(default_factory=list)
+    learning: Annotated[
+        str | None, typer.Option("--learning", metavar="ID", help="Only those made of this learning.")
+    ] = None
+
+
+@command(rollout, "status")
+def status(
+    call: Call,
+    where: PromotedOptions,
+    page: options.PageOptions,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Only this one, whole.", show_default=False)
+    ] = None,
+) -> None:
+    """Show where promoted skills stand, or one with its evidence."""
+    if name is not None:
+        with call.operations() as operations:
+            skill = operations.get_promoted(name)
+        call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_promoted(skill))
+        return
+    request = ops.PromotedRequest(
+        statuses=options.words(RolloutStatus, where.status, "status"),
+        source_record_id=None if where.learning is None else RecordId(where.learning),
+        limit=page.read_limit(),
+        cursor=page.cursor,
+    )
+    with call.operations() as operations:
+        found = operations.list_promoted(request)
+    call.answer(answers.promoted_page_to_plain(found), lambda: rollout_tables.show_page(found))
+
+
+@command(rollout, "history")
+def history(call: Call, name: NameArgument, page: options.PageOptions) -> None:
+    """Show how a promoted skill stood after each change, oldest first."""
+    request = ops.PromotedHistoryRequest(skill_name=name, limit=page.read_limit(), cursor=page.cursor)
+    with call.operations() as operations:
+        found = operations.promoted_history(request)
+    call.answer(answers.promoted_history_to_plain(found), lambda: rollout_tables.show_history(found))
+
+
+@command(rollout, "revoke")
+def revoke(
+    call: Call,
+    name: NameArgument,
+    reason: options.ReasonOption = "",
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Take a promoted skill out of use, at once."""
+    request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
+    with call.operations() as operations:
+        skill = operations.revoke_promoted(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+
+
+@command(rollout, "rollback")
+def rollback(
+    call: Call,
+    name: NameArgument,
+    reason: options.ReasonOption = "",
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Put the newest version back that was active."""
+    request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
+    with call.operations() as operations:
+        skill = operations.rollback_promoted(request)
+        bring_mounts_up_to_date(call, operations)
+    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+
+
+def _show_tried(screen: Screen, name: str, ended: answers.RunEnded) -> None:
+    screen.ended(ended)
+    run = ended.view.run
+    if run.status not in _STOPPED:
+        screen.note(f"To record it: runlore skill rollout record {name} {run.run_id} --marker TEXT")
+
+
+def _tell_recorded(call: Call, skill: PromotedSkill, run_id: RunId) -> None:
+    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_recorded(skill, run_id))

@@ -1,0 +1,221 @@
+"""`runlore run`: one task for Runlore's own agent, from its beginning to its end."""
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from runlore.cli.agent_asking import Asking
+from runlore.cli.agent_following import follow, keys_heard
+from runlore.cli.agent_screen import Screen
+from runlore.cli.calls import Call
+from runlore.cli.given_files import folder_of, text_of
+from runlore.cli.skill_prompt import is_terminal
+from runlore.daemon import answers
+from runlore.domain import limits
+from runlore.domain.errors import Invalid
+from runlore.domain.excerpt import excerpt
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
+
+AGENT = "runlore"
+TITLE_CHARS_MAX = 80
+_TASK_MIB_MAX = 4
+STOPPED = 128 + signal.SIGINT
+_CODES = {RunStatus.COMPLETED: 0, RunStatus.CANCELLED: STOPPED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """Where an agent works, with which model, and who answers it."""
+
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="NAME", help="The model, as PROVIDER:NAME; else the configured one."),
+    ] = None
+    fallback_model: Annotated[
+        str | None,
+        typer.Option("--fallback-model", metavar="NAME", help="The model that takes over where it fails."),
+    ] = None
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Go on in this session; else a new one is made."),
+    ] = None
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "--folder", metavar="PATH", help="The folder to work in; here if left out, none with --url."
+        ),
+    ] = None
+    no_folder: Annotated[
+        bool, typer.Option("--no-folder", help="Work in no folder: without files and commands.")
+    ] = False
+    no_learn: Annotated[bool, typer.Option("--no-learn", help="Look for no skills in it afterwards.")] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")] = (
+        False
+    )
+
+    def asked(self, session_id: SessionId, text: str) -> ops.NewInput:
+        """A task as the operations take it."""
+        return ops.NewInput(
+            session_id=session_id,
+            text=text,
+            model=self.model,
+            fallback_model=self.fallback_model,
+            learn=not self.no_learn,
+        )
+
+
+def run(
+    call: Call,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")],
+    how: AgentOptions,
+) -> None:
+    """Have Runlore's own agent work through a task.
+
+    It has your reviewed memory and your skills. Calls that need your word are asked about at a terminal, and
+    denied elsewhere unless --yes is given. Ctrl-C stops the run, twice leaves at once.
+    """
+    check_places(how)
+    text = words_of(task)
+    if not text.strip():
+        raise Invalid("the task is blank", code="run.request", hint="say what is to be done")
+    screen = Screen(hidden=call.as_json)
+    asking = Asking(screen, yes=how.yes, is_terminal=is_terminal() and not call.as_json)
+    with call.operations() as operations:
+        asked = how.asked(opened_session(call, operations, how, title=text), text)
+        ended = worked(operations, beginning(operations, asked), screen, asking)
+        call.answer(answers.run_ended_to_plain(ended), lambda: _show_end(screen, ended))
+    leave(ended)
+
+
+def beginning(operations: ops.Operations, asked: ops.NewInput) -> Callable[[], RunId]:
+    """What begins the run of an input."""
+    return lambda: operations.start_input(asked).run.run_id
+
+
+def worked(
+    operations: ops.Operations, begin: Callable[[], RunId], screen: Screen, asking: Asking
+) -> answers.RunEnded:
+    """Begin a run and follow it to its end. Ctrl-C stops it, from its very beginning; who presses it twice
+    leaves it behind."""
+    return _followed(operations, begin, screen, asking, leaves=False)
+
+
+def looked_at(operations: ops.Operations, run_id: RunId, screen: Screen, asking: Asking) -> answers.RunEnded:
+    """Follow somebody's run to its end; Ctrl-C leaves it as it is."""
+    return _followed(operations, lambda: run_id, screen, asking, leaves=True)
+
+
+def show_end(call: Call, screen: Screen, ended: answers.RunEnded) -> None:
+    """How a run came out, for a person; a program is told later."""
+    if not call.as_json:
+        call.answer(None, lambda: screen.ended(ended))
+
+
+def leave(ended: answers.RunEnded) -> None:
+    """Leave with the exit code of a run."""
+    code = _CODES.get(ended.view.run.status, 1)
+    if code:
+        raise typer.Exit(code)
+
+
+def was_stopped(ended: answers.RunEnded) -> bool:
+    """Whether somebody has stopped it."""
+    return _CODES.get(ended.view.run.status) == STOPPED
+
+
+def words_of(argument: str) -> str:
+    """What is to be done: the argument itself, or standard input."""
+    if argument != "-":
+        return require_text(argument, "what was said")
+    hint = f"say it in at most {limits.REQUEST_CHARS_MAX:,} characters, and name files for the rest"
+    return text_of("-", mib_max=_TASK_MIB_MAX, too_large=hint, refused=_refused)
+
+
+def require_text(text: str, what: str) -> str:
+    """A text as it is. What was no UTF-8 may be hidden in it, as halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise no_text(what) from None
+    return text
+
+
+def no_text(what: str) -> Invalid:
+    """The error for what is not UTF-8."""
+    return _refused(f"{what} is not a text in UTF-8", "write it again as UTF-8")
+
+
+def check_places(how: AgentOptions) -> None:
+    """Refuse words about the place that contradict each other."""
+    given = [
+        name
+        for name, is_given in (
+            ("--session", how.session is not None),
+            ("--folder", how.folder is not None),
+            ("--no-folder", how.no_folder),
+        )
+        if is_given
+    ]
+    if len(given) > 1:
+        raise Invalid(
+            f"{' and '.join(given)} were given together",
+            code="usage",
+            hint="give one of them: a session keeps the folder that it was made with",
+        )
+
+
+def opened_session(call: Call, operations: ops.Operations, how: AgentOptions, *, title: str) -> SessionId:
+    """The session that was named, or a new one in the folder."""
+    if how.session is not None:
+        return operations.get_session(SessionId(how.session)).session_id
+    request = ops.NewSession(
+        title=excerpt(" ".join(title.split()), TITLE_CHARS_MAX),
+        agent=AGENT,
+        working_folder=_folder(call, how),
+        models=(how.model or "", *filter(None, [how.fallback_model])),
+    )
+    return operations.create_session(request).session_id
+
+
+def _followed(
+    operations: ops.Operations,
+    begin: Callable[[], RunId],
+    screen: Screen,
+    asking: Asking,
+    *,
+    leaves: bool,
+) -> answers.RunEnded:
+    begun: list[RunId] = []
+    try:
+        with keys_heard(leaves=leaves) as keys:
+            begun.append(begin())
+            ended = follow(operations, begun[0], screen, asking, keys=keys)
+    except KeyboardInterrupt:
+        for run_id in begun:
+            screen.note(f"Left. How it ends: runlore session run show {run_id}", "yellow")
+        raise typer.Exit(STOPPED) from None
+    return ended
+
+
+def _folder(call: Call, how: AgentOptions) -> str | None:
+    # The folders of a Runlore elsewhere are not those of this machine.
+    if how.no_folder or (how.folder is None and call.settings().url is not None):
+        return None
+    return folder_of(how.folder or os.curdir)
+
+
+def _refused(problem: str, hint: str) -> Invalid:
+    return Invalid(problem, code="content.file", hint=hint)
+
+
+def _show_end(screen: Screen, ended: answers.RunEnded) -> None:
+    run = ended.view.run
+    screen.ended(ended)
+    screen.note(f"What it was given: runlore why {run.run_id}")
+    screen.note(f"To go on: runlore run --session {run.session_id} TASK")

@@ -1,0 +1,153 @@
+"""Real models: a small one on this machine, and those of the providers whose keys are set.
+
+They are in the long rings alone. Where there is no model to be had, the summary says what is missing.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from runlore.domain.projection import SectionName
+from runlore.domain.sections import closing_line, opening_line
+from tests.conftest import REAL_KEYS
+from tests.local_model import NoLocalModel, find_model, find_server, local_model
+from tests.surfaces.command_line import Json, Runlore
+
+pytestmark = [pytest.mark.soak, pytest.mark.req("AGT-1", "AGT-2", "AGT-6", "RUN-5", "PRJ-1")]
+
+PREFERENCE = "commit messages are written in the imperative"
+FIRST = f"Preference: {PREFERENCE}. Please say hello."
+SECOND = "How do I want commit messages to be written?"
+WORD = "quince"
+# Small ones by default; another may be named beside the key.
+MODELS = {"OPENAI_API_KEY": "openai:gpt-5-mini", "ANTHROPIC_API_KEY": "anthropic:claude-haiku-4-5"}
+NAMED = "RUNLORE_SOAK_MODEL_{provider}"
+
+
+@pytest.fixture
+def runlore(clean_home: Path) -> Runlore:
+    """A command line whose state root is there."""
+    home = clean_home / "runlore"
+    home.mkdir(mode=0o700)
+    return Runlore(home)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a check that prints a word which nobody guesses."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    (folder / "check").write_text(f"#!/bin/sh\necho {WORD}\n")
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+def test_a_real_model_on_this_machine_answers_and_is_told_what_is_remembered(
+    runlore: Runlore, tmp_path: Path
+) -> None:
+    with _served(tmp_path / "model.log") as base_url:
+        (runlore.home / "config.toml").write_text(
+            '[models]\ndefault = "local:small"\n'
+            f'[models.providers.local]\nkind = "openai"\nbase_url = "{base_url}"\n'
+        )
+        _tell(runlore, "local:small")
+
+
+@pytest.mark.parametrize("variable", sorted(MODELS))
+def test_a_provider_answers_calls_a_tool_and_is_told_what_is_remembered(
+    runlore: Runlore, place: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = os.environ.get(REAL_KEYS[variable])
+    if not key:
+        pytest.skip(f"NO REAL PROVIDER: {variable} is not set")
+    monkeypatch.setenv(variable, key)
+    provider = MODELS[variable].partition(":")[0]
+    model = os.environ.get(NAMED.format(provider=provider.upper()), MODELS[variable])
+    (runlore.home / "config.toml").write_text(f'[models]\ndefault = "{model}"\n')
+
+    told = _tell(runlore, model)
+    task = "Run ./check with the shell tool, and answer with the word that it prints."
+    worked = runlore.json("run", task, "--folder", str(place), "--yes")
+
+    assert worked["run"]["status"] == "completed"
+    assert WORD in worked["final_output"]
+    journal = runlore.items("session", "run", "journal", worked["run"]["run_id"])
+    assert "shell" in [each["body"]["name"] for each in journal if each["type"] == "tool_call"]
+    assert all(key not in text for text in (*told.values(), *_artifacts(runlore, worked).values()))
+
+
+@contextmanager
+def _served(log: Path) -> Iterator[str]:
+    try:
+        find_server(find_model())
+    except NoLocalModel as missing:
+        pytest.skip(f"NO LOCAL MODEL: {missing}")
+    with local_model(log) as base_url:
+        yield base_url
+
+
+def _tell(runlore: Runlore, model: str) -> dict[str, str]:
+    """Two inputs of a session; what of the second one is kept, which has what is remembered in it."""
+    first = _asked(runlore, FIRST, "--no-folder")
+    made = runlore.json("learning", "candidates", "create", PREFERENCE, "--kind", "preference")
+    runlore.json("learning", "candidates", "publish", made["record_id"])
+    second = _asked(runlore, SECOND, "--session", first["run"]["session_id"])
+
+    kept = _artifacts(runlore, second)
+    sent = orjson.loads(kept["request-last.json"])
+    whole = orjson.dumps(sent).decode()
+    assert _section(sent, SectionName.LEARNED_CONTEXT).count(PREFERENCE) == 1
+    assert "Please say hello" in _section(sent, SectionName.RECOVERED_MEMORY)
+    assert SECOND in whole
+    assert kept["final_output"] == second["final_output"]
+    for each in (first, second):
+        events = runlore.items("session", "run", "journal", each["run"]["run_id"])
+        (used,) = [event["body"] for event in events if event["type"] == "usage"][:1]
+        assert used["input_tokens"] > 0
+        assert used["output_tokens"] > 0
+        assert used["model"] == model
+    return kept
+
+
+def _asked(runlore: Runlore, text: str, *more: str) -> Json:
+    """An input that was answered in words."""
+    ended = runlore.json("run", text, *more)
+    assert ended["run"]["status"] == "completed", ended
+    assert ended["final_output"].strip()
+    return ended
+
+
+def _artifacts(runlore: Runlore, ended: Json) -> dict[str, str]:
+    """What a run has left behind, by name."""
+    kept = runlore.items("session", "run", "artifacts", ended["run"]["run_id"])
+    return {
+        str(each["name"]): str(runlore.json("session", "run", "artifact", each["artifact_id"])["text"])
+        for each in kept
+    }
+
+
+def _section(sent: Any, name: SectionName) -> str:
+    """A section of the instructions that went out, in either protocol."""
+    told = sent.get("system") or [
+        each for each in sent["messages"] if each["role"] in ("system", "developer")
+    ]
+    text = "\n".join(_texts(told))
+    assert opening_line(name) in text
+    return text.partition(opening_line(name))[2].partition(closing_line(name))[0]
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a part of a request."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        for key in ("content", "text"):
+            yield from _texts(part.get(key))
+    elif isinstance(part, list):
+        for each in part:
+            yield from _texts(each)
