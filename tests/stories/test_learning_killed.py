@@ -120,8 +120,8 @@ def undisturbed(_key: None, tmp_path_factory: pytest.TempPathFactory) -> list[An
 @pytest.mark.parametrize(
     ("engine", "kills"),
     [
-        ("sqlite", 4),
-        ("postgres", 4),
+        ("sqlite", 3),
+        ("postgres", 3),
         pytest.param("sqlite", 13, marks=pytest.mark.soak),
         pytest.param("postgres", 13, marks=pytest.mark.soak),
     ],

@@ -9,27 +9,27 @@ import pytest
 from runlore.config.settings import Settings
 from tests.stories.daemons import Daemon, agents, check_store, joined
 
-KILLS = 12
 AGENTS = 3
 RUNS = 12
 
 
 @pytest.mark.req("JRN-1", "RUN-1", "RUN-9", "OPS-4")
+@pytest.mark.parametrize("kills", [5, pytest.param(40, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_runs_reported_to_a_daemon_that_is_killed_at_random_moments(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+    engine: str, kills: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("postgres_database") if engine == "postgres" else None
-    _story(Settings(state_root=str(tmp_path / "home"), database_url=url))
+    _story(Settings(state_root=str(tmp_path / "home"), database_url=url), kills)
 
 
-def _story(settings: Settings) -> None:
+def _story(settings: Settings, kills: int) -> None:
     daemon = Daemon(settings)
     daemon.start()
     chance = random.Random(7)
     try:
         working = agents([daemon], count=AGENTS, runs=RUNS)
-        for _ in range(KILLS):
+        for _ in range(kills):
             # The moments are drawn, so that calls are hit early, late and in between.
             threading.Event().wait(chance.uniform(0.02, 0.4))
             daemon.kill()
