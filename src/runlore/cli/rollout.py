@@ -1,6 +1,7 @@
 """`runlore skill rollout`: a published procedure becomes a skill, step by step, each with its evidence."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -309,10 +310,7 @@ def advance(
         expected_revision=options.optional_number(expected_revision, "--expected-revision"),
         idempotency_key=idempotency_key,
     )
-    with call.operations() as operations:
-        skill = operations.advance_promoted(request)
-        bring_mounts_up_to_date(call, operations)
-    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+    _move(call, lambda operations: operations.advance_promoted(request))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,10 +372,7 @@ def revoke(
 ) -> None:
     """Take a promoted skill out of use, at once."""
     request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
-    with call.operations() as operations:
-        skill = operations.revoke_promoted(request)
-        bring_mounts_up_to_date(call, operations)
-    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+    _move(call, lambda operations: operations.revoke_promoted(request))
 
 
 @command(rollout, "rollback")
@@ -389,8 +384,13 @@ def rollback(
 ) -> None:
     """Put the newest version back that was active."""
     request = ops.RevokePromoted(skill_name=name, reason=reason, idempotency_key=idempotency_key)
+    _move(call, lambda operations: operations.rollback_promoted(request))
+
+
+def _move(call: Call, act: Callable[[ops.Operations], PromotedSkill]) -> None:
+    """Do it, let the managed copies follow, and tell where the skill stands."""
     with call.operations() as operations:
-        skill = operations.rollback_promoted(request)
+        skill = act(operations)
         bring_mounts_up_to_date(call, operations)
     call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
 

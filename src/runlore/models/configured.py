@@ -4,13 +4,13 @@ The wire brings pydantic-ai and the providers' clients, which take a second to l
 first question. Addresses and keys come from the settings alone.
 """
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
-from runlore.models.choice import Choice, closing
+from runlore.models.choice import Choice
+from runlore.models.late import Late
 from runlore.models.prompt_files import CURRENT, load_prompt, rendered
 from runlore.ports.model import ModelFailure, Provider, Question, Reply
 
@@ -23,9 +23,7 @@ class ConfiguredModels:
 
     def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
         self._choice = Choice(default=default, providers=providers)
-        self._lock = threading.Lock()
-        self._wire: Wire | None = None
-        self._is_closed = False
+        self._wire = Late(_made)
 
     @property
     def is_configured(self) -> bool:
@@ -64,7 +62,7 @@ class ConfiguredModels:
                 code="model.question",
                 hint="what it is about is too long to be asked of a model; decide on it by hand",
             )
-        answer = self._opened().ask(
+        answer = self._wire.get().ask(
             provider,
             name,
             instructions=load_prompt(version),
@@ -78,18 +76,10 @@ class ConfiguredModels:
 
     def close(self) -> None:
         """Let go of connections; whoever still waits for an answer is told."""
-        with self._lock:
-            self._is_closed = True
-            wire, self._wire = self._wire, None
-        if wire is not None:
-            wire.close()
+        self._wire.close()
 
-    def _opened(self) -> "Wire":
-        from runlore.models.wire import Wire
 
-        with self._lock:
-            if self._is_closed:
-                raise closing()
-            if self._wire is None:
-                self._wire = Wire()
-            return self._wire
+def _made() -> "Wire":
+    from runlore.models.wire import Wire
+
+    return Wire()

@@ -4,11 +4,11 @@ That brings pydantic-ai and the providers' clients, which take a second to load,
 turn. Addresses and keys come from the settings alone.
 """
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runlore.models.choice import Choice, closing
+from runlore.models.choice import Choice
+from runlore.models.late import Late
 from runlore.ports.chat import Listening, Said, Turn
 from runlore.ports.model import Provider
 from runlore.ports.stopping import Stop
@@ -22,9 +22,7 @@ class ConfiguredChat:
 
     def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
         self._choice = Choice(default=default, providers=providers)
-        self._lock = threading.Lock()
-        self._wire: ChatWire | None = None
-        self._is_closed = False
+        self._wire = Late(_made)
 
     def resolve(self, model: str = "") -> str:
         """The whole name of the model that would be asked; ModelFailure as `Choice.find` tells."""
@@ -33,22 +31,14 @@ class ConfiguredChat:
     def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
         """One turn, within its time. Whoever listens is told in this thread, while it waits."""
         provider, name = self._choice.find(turn.model)
-        return self._opened().say(provider, name, turn=turn, listening=listening, stop=stop)
+        return self._wire.get().say(provider, name, turn=turn, listening=listening, stop=stop)
 
     def close(self) -> None:
         """Let go of connections; whoever still waits for an answer is told."""
-        with self._lock:
-            self._is_closed = True
-            wire, self._wire = self._wire, None
-        if wire is not None:
-            wire.close()
+        self._wire.close()
 
-    def _opened(self) -> "ChatWire":
-        from runlore.models.chat import ChatWire
 
-        with self._lock:
-            if self._is_closed:
-                raise closing()
-            if self._wire is None:
-                self._wire = ChatWire()
-            return self._wire
+def _made() -> "ChatWire":
+    from runlore.models.chat import ChatWire
+
+    return ChatWire()
