@@ -1,4 +1,4 @@
-"""Pairs of statements about one subject, that were put aside before the rules were written: they measure, and nothing is fitted to them."""
+"""Pairs of statements about one subject, put aside before there were rules: none is fitted to them."""
 
 CLASHING = (
     ("Backups are kept for 30 days", "Backups are kept for 90 days"),

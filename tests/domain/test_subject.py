@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain import subject_words as table
+from runlore.domain.question import WHAT, answer_of
 from runlore.domain.subject import (
     SLUG_CHARS_MAX,
     TOPIC_TERMS_MAX,
@@ -18,6 +19,7 @@ from runlore.domain.subject import (
     slug,
     topic_terms,
 )
+from tests.domain import conflict_pairs, conflict_pairs_aside
 
 SAME = [
     ("Project codename is Atlas", "project codename: atlas"),
@@ -172,6 +174,40 @@ def test_statements_about_different_things_do_not_meet(one: str, other: str) -> 
     assert not conflicts(semantic_key(one), semantic_key(other))
 
 
+@pytest.mark.req("LRN-14")
+def test_statements_clash_only_where_they_answer_the_same_question() -> None:
+    assert [pair for pair in conflict_pairs.CLASHING if not _clash(*pair)] == []
+    assert [pair for pair in conflict_pairs.HARMLESS if _clash(*pair)] == []
+
+
+@pytest.mark.req("LRN-14")
+def test_pairs_that_nothing_was_fitted_to_are_told_apart_too() -> None:
+    clashing, harmless = conflict_pairs_aside.CLASHING, conflict_pairs_aside.HARMLESS
+
+    assert sum(_clash(*pair) for pair in clashing) >= 33 < len(clashing)
+    assert sum(not _clash(*pair) for pair in harmless) >= 34 < len(harmless)
+
+
+@pytest.mark.req("LRN-14")
+@pytest.mark.parametrize(
+    ("one", "other", "clash"),
+    [
+        ("The API is not public", "The API is private", False),
+        ("The VPN is mandatory", "The VPN is required", False),
+        ("The VPN is mandatory", "The VPN is not required", True),
+        ("The database is not MySQL", "The database is PostgreSQL", False),
+        ("The database is not MySQL", "The database is MySQL", True),
+        ("The log level is quiet", "The log level is important", True),
+    ],
+)
+def test_what_is_not_so_leaves_open_what_is(one: str, other: str, clash: bool) -> None:
+    assert _clash(one, other) is clash
+
+
+def _clash(one: str, other: str) -> bool:
+    return conflicts(semantic_key(one), semantic_key(other))
+
+
 @pytest.mark.req("LRN-5", "LRN-6")
 @pytest.mark.parametrize(("one", "other"), NEVER_ONE_KEY)
 def test_what_differs_in_meaning_is_never_taken_for_a_duplicate(one: str, other: str) -> None:
@@ -278,7 +314,7 @@ KNOWN_WORDS = {
     for word in words
 }
 plain_words = st.text(alphabet=string.ascii_letters + string.digits + "é", min_size=2, max_size=8).filter(
-    lambda word: word.casefold() not in KNOWN_WORDS
+    lambda word: word.casefold() not in KNOWN_WORDS and answer_of("", word.casefold()).questions == {WHAT}
 )
 plain_phrases = st.lists(plain_words, min_size=1, max_size=4).map(" ".join)
 

@@ -1,9 +1,9 @@
 """What a statement is about: its subject, its value and its polarity, as one key that can be compared.
 
-Equal keys say the same thing; equal subjects with anything else different contradict each other. The
-rules are tables of words, read once from left to right, and they are careful: a statement that is not
-clearly "subject, delimiter, value" is not split. Its whole text is then the subject, and only its own
-negation contradicts it. Nothing here stems, translates or asks a model.
+Equal keys say the same thing; equal subjects with another answer to the same question contradict each
+other (`question` tells the questions apart). The rules are tables of words, read once from left to right, and
+they are careful: a statement that is not clearly "subject, delimiter, value" is not split. Its whole text is
+then the subject, and only its own negation contradicts it. Nothing here stems, translates or asks a model.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from typing import Self, TypeAlias
 from runlore.domain import limits
 from runlore.domain import subject_words as table
 from runlore.domain.analysis import is_stop_word
+from runlore.domain.question import answer_of
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
 SUBJECT_WORDS_MAX = 12
@@ -72,8 +73,21 @@ def key_of_parts(subject: str, value: str) -> SemanticKey:
 
 
 def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
-    """Whether the two cannot both hold: the same subject with another value or another polarity."""
-    return one.subject == other.subject and one != other
+    """Whether the two cannot both hold: another answer to the same question about the same subject.
+
+    What is not so leaves open what is: "not MySQL" and "PostgreSQL" both hold.
+    """
+    if one.subject != other.subject or one == other:
+        return False
+    if one.value == other.value or not (one.value and other.value):
+        return True
+    if not _NAMES_QUESTION.search(one.subject):
+        answer, against = (answer_of(each.subject, each.value) for each in (one, other))
+        if answer.questions.isdisjoint(against.questions):
+            return False
+        if answer.agrees(against):
+            return one.negated != other.negated
+    return not (one.negated or other.negated)
 
 
 def topic_terms(statement: SemanticKey | str) -> tuple[str, ...]:
@@ -103,6 +117,8 @@ _STORED = re.compile(r"((?:[^\\=!]|\\.)*?)(?: (!?=)(?: (.*))?)?", re.DOTALL)
 _GLUED_ASSIGNMENT = re.compile(r"^\s*([\w.-]*\w)(:=|!=|={1,3})(?=[^\s=<>~])")
 _LATIN = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "þ": "th", "ı": "i"})
 _MARKS_ON_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+# A subject that was split at a verb says what its value is asked for.
+_NAMES_QUESTION = re.compile(r"\[.*\]|\bprefer\b|\b(defaults? to|lives? in)$")
 _FRENCH_NOT_REACH = 3
 _ALWAYS_OR_BREAK = table.BREAKS | table.NEGATIONS | {"always"}
 

@@ -1,0 +1,170 @@
+"""Which question a value answers about its subject: two values can clash only where they answer the same one.
+
+"The API is versioned" and "The API is documented in docs/api.md" are about one thing and both hold. The rules
+are tables of English words. They are careful in one direction: a value that they do not know answers the open
+question "what is it", as every other unknown value does, so that names and numbers always meet.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runlore.domain import question_words as table
+
+WHAT, WHEN, WHERE, HOW, WITH = "what", "when", "where", "how", "with"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The questions that a value answers, and for each scale of opposites the side that it is on."""
+
+    questions: frozenset[str]
+    sides: dict[str, int] = field(default_factory=dict)
+
+    def agrees(self, other: "Answer") -> bool:
+        """Whether both say the same in other words: on every scale that they share, one side."""
+        shared = self.sides.keys() & other.sides.keys()
+        return bool(shared) and all(self.sides[scale] == other.sides[scale] for scale in shared)
+
+
+def answer_of(subject: str, value: str) -> Answer:
+    """What a value answers. A subject that names a slot ("log level") asks the open question itself."""
+    words = _without_degree(value.split())
+    first = words[0] if words else ""
+    answer = _answer_of_words(words)
+    if _is_slot(subject) and first not in table.PREPOSITIONS and not _relates(words):
+        return Answer(questions=answer.questions | {WHAT}, sides=answer.sides)
+    return answer
+
+
+def _answer_of_words(words: Sequence[str]) -> Answer:
+    if not words or _is_amount(words):
+        return _asked(WHAT)
+    first, rest = words[0], words[1:]
+    if first in table.PREPOSITIONS or first in table.FREQUENCIES:
+        return _asked(*_relation(words))
+    if _is_participle(first, rest):
+        return _state(first) if not rest or rest[0] in table.JOINING else _act(first, rest)
+    if _is_adjective(first):
+        return _quality(first, rest)
+    also = WHEN if _is_time(first) else WHERE if not rest and _is_place(first) else WHAT
+    return _asked(WHAT, also)
+
+
+def _is_slot(subject: str) -> bool:
+    last = subject.rpartition(" ")[2]
+    return last in table.SLOTS or last.endswith("name")
+
+
+def _asked(*questions: str) -> Answer:
+    return Answer(questions=frozenset(questions))
+
+
+def _without_degree(words: list[str]) -> list[str]:
+    """Without the adverbs before the word that counts: "fully automatic", "still", "only"."""
+    at = 0
+    while at < len(words) - 1 and (words[at] in table.DEGREES or _is_adverb(words[at])):
+        at += 1
+    return words[at:]
+
+
+def _is_adverb(word: str) -> bool:
+    return len(word) > 4 and word.endswith("ly") and word not in table.FREQUENCIES | table.NOT_ADVERBS
+
+
+def _is_amount(words: Sequence[str]) -> bool:
+    """A number with or without its unit, "at least 12 characters", "up to 3"."""
+    if tuple(words[:2]) in table.BOUNDS:
+        return True
+    return not _is_time(words[0]) and (words[0][0].isdigit() or words[0] in table.NUMBERS)
+
+
+def _is_time(word: str) -> bool:
+    return word.removesuffix("s") in table.TIMES or word in table.TIMES or bool(_CLOCK.fullmatch(word))
+
+
+def _is_place(word: str) -> bool:
+    return "/" in word or word.startswith("~")
+
+
+def _is_participle(word: str, rest: Sequence[str]) -> bool:
+    if word.endswith("ing"):
+        # Many nouns end so: it is a verb where something is said about the doing.
+        return bool(rest) and rest[0] in table.PREPOSITIONS and word not in table.NOT_PARTICIPLES
+    regular = len(word) > 4 and word.endswith("ed") and word not in table.NOT_PARTICIPLES
+    return (regular and "-" not in word) or word in table.PARTICIPLES
+
+
+def _is_adjective(word: str) -> bool:
+    suffixed = len(word) > 5 and word.endswith(table.ADJECTIVE_ENDS) and word not in table.NOT_ADJECTIVES
+    hyphenated = "-" in word.strip("-") and word.replace("-", "").isalpha()
+    return suffixed or hyphenated or word in table.ADJECTIVES or word in table.SCALES_OF
+
+
+def _relates(words: Sequence[str]) -> bool:
+    """Whether a participle says more than a state: what was done, and where, when or by whom."""
+    return len(words) > 1 and _is_participle(words[0], words[1:]) and words[1] not in table.JOINING
+
+
+def _act(participle: str, rest: Sequence[str]) -> Answer:
+    """What is asked about something that was done: "documented where", "run by", "kept for"."""
+    if len(rest) > 1 and rest[0] in table.PARTICLES:
+        participle, rest = f"{participle} {rest[0]}", rest[1:]
+    asked = _relation(rest)
+    acts = (participle, *(f"scale {scale}" for scale in table.SCALES_OF.get(participle, ())))
+    found = {f"{act} {question}" for act in acts for question in asked}
+    # "Located in Berlin" says what "in Berlin" says, and a "managed service" is a thing.
+    if participle in table.BEING_SOMEWHERE or asked == {WHAT}:
+        found |= asked
+    by_whom = _state(table.MANNERS[rest[-1]]) if asked == {HOW} and rest[-1] in table.MANNERS else _asked()
+    return Answer(questions=by_whom.questions | found, sides=by_whom.sides)
+
+
+def _relation(words: Sequence[str]) -> set[str]:
+    """The question that a phrase answers, by its preposition or adverb."""
+    first, rest = words[0], words[1:]
+    if first in table.FREQUENCIES or first in table.OF_TIME or any(map(_is_time, words[:3])):
+        return {WHEN}
+    if _is_adverb(first) or (first == "by" and "hand" in rest[:1]):
+        return {HOW}
+    if first == "in" and "front" in rest[:1]:
+        return {"in front of"}
+    with_what = f"{WITH} {' '.join(rest)}"
+    if first == "without":
+        return {with_what}
+    group = table.PREPOSITIONS.get(first, WHAT)
+    return {group, with_what} if group == WITH else {group}
+
+
+def _quality(adjective: str, rest: Sequence[str]) -> Answer:
+    if not rest or rest[0] in table.JOINING:
+        return _state(adjective)
+    if rest[0] not in table.PREPOSITIONS:
+        return _asked(WHAT)  # it stands before a noun: "single-page app"
+    stated = _state(adjective)
+    if stated.sides:
+        return stated
+    return _asked(*(f"{adjective} {question}" for question in _relation(rest)))
+
+
+def _state(word: str) -> Answer:
+    """A word that is a state by itself: it meets itself, its own negation and the other sides of a scale."""
+    scales = table.SCALES_OF.get(word, {})
+    questions = {f"is {word}", *(f"scale {scale}" for scale in scales)}
+    questions |= {f"is {plain}" for plain in _plain_forms(word)}
+    return Answer(questions=frozenset(questions), sides={**scales})
+
+
+def _plain_forms(word: str) -> set[str]:
+    """What a word with a negating or counting part is about: "unlocked", "stateless", "multi-threaded"."""
+    head, dash, tail = word.rpartition("-")
+    found = {f"{head}{dash}{tail.removeprefix(each)}" for each in table.NEGATING if tail.startswith(each)}
+    if dash and head in table.COUNTING:
+        found.add(f"*-{tail}")
+    if dash and tail == "only":
+        found.add("*-only")
+    found |= {word.removesuffix(end) for end in ("less", "ful") if word.endswith(end)}
+    return found
+
+
+_CLOCK = re.compile(r"\d{1,2}(:\d{2}){1,2}(am|pm)?|\d{1,2}(am|pm)|\d{4}-\d{2}(-\d{2})?|q[1-4]")
