@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.publication import (
     Consequences,
-    Surroundings,
+    Terms,
     confirmed,
     consequences,
     require,
@@ -33,9 +33,10 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
+from runlore.domain.rivals import Surroundings
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import TRUSTED, Provenance, inherited
-from runlore.domain.visibility import hidden_because
+from runlore.domain.visibility import hidden_because, hidden_from_planning
 from tests.builders import ACME, fact, preference, procedure, published
 from tests.domain.random_records import provenances
 from tests.fakes import START
@@ -85,6 +86,18 @@ class World:
 
     def about(self, record: Record) -> str:
         return self.said[record.record_id].subject
+
+    def disagree(self, one: Record, other: Record) -> bool:
+        """Another value for the same subject, or the same one denied; what is not so leaves open what is."""
+        ours, theirs = self.said[one.record_id], self.said[other.record_id]
+        if ours.subject != theirs.subject:
+            return False
+        if ours.value == theirs.value:
+            return ours.negated != theirs.negated
+        return not (ours.negated or theirs.negated)
+
+    def collide(self, one: Record, other: Record) -> bool:
+        return self.said[one.record_id] == self.said[other.record_id] or self.disagree(one, other)
 
 
 def place(record: Record) -> str:
@@ -148,10 +161,12 @@ class Case:
     world: World
     candidate: Record
     named: Record | None
+    terms: Terms
 
     @property
     def outcome(self) -> Consequences:
-        return consequences(self.candidate, self.world.around(self.candidate, self.named), NOW)
+        around = self.world.around(self.candidate, self.named)
+        return consequences(self.candidate, around, NOW, terms=self.terms)
 
 
 @st.composite
@@ -160,7 +175,17 @@ def cases(draw: st.DrawFn, *, merges: bool = False) -> Case:
     said, candidate = draw(spoken())
     ids = [r.record_id for r in world.records]
     changes: dict[str, Any] = {
-        "expires_at": draw(st.sampled_from([None, None, None, NOW, NOW + timedelta(milliseconds=1)]))
+        "expires_at": draw(st.sampled_from([None, None, None, NOW, NOW + timedelta(milliseconds=1)])),
+        **draw(
+            st.sampled_from(
+                [
+                    *[{}] * 4,
+                    {"sensitivity": Sensitivity.SENSITIVE},
+                    {"verification_status": VerificationStatus.FAILED},
+                    {"provenance": WEB},
+                ]
+            )
+        ),
     }
     if candidate.layer is Layer.PROFILE:
         changes["supersedes"] = draw(st.sampled_from([None, *ids]))
@@ -170,7 +195,8 @@ def cases(draw: st.DrawFn, *, merges: bool = False) -> Case:
         changes["source"] = Source(record_ids=tuple(wanted))
     candidate = replace(candidate, **changes)
     named = draw(st.sampled_from([None, None, *world.records]))
-    return Case(World(world.records, {**world.said, candidate.record_id: said}), candidate, named)
+    terms = Terms(tier=draw(st.sampled_from([PublishTier.ACTIVE] * 3 + [PublishTier.PROVISIONAL])))
+    return Case(World(world.records, {**world.said, candidate.record_id: said}), candidate, named, terms)
 
 
 def expected_codes(case: Case, leaving: Sequence[Record]) -> set[str]:
@@ -182,10 +208,16 @@ def expected_codes(case: Case, leaving: Sequence[Record]) -> set[str]:
         return {"review.supersedes"}
     codes = set()
     if any(
-        is_visible(r) and r not in leaving and world.about(r) == world.about(candidate)
-        for r in world.like(candidate)
+        is_visible(r) and r not in leaving and world.disagree(r, candidate) for r in world.like(candidate)
     ):
         codes.add("review.conflict")
+    would_hide = (
+        candidate.sensitivity is Sensitivity.SENSITIVE
+        or candidate.verification_status is VerificationStatus.FAILED
+        or case.terms.tier is PublishTier.PROVISIONAL
+    )
+    if would_hide and any(hidden_from_planning(r, NOW) is None for r in leaving):
+        codes.add("review.hides")
     if candidate.proposal in (Proposal.COMPACTION, Proposal.DEDUP):
         sources = {r.record_id: r for r in world.records}
         if not all(
@@ -250,14 +282,14 @@ def assert_as_expected(case: Case) -> None:
         assert {r.record_id for r in outcome.supersedes} == {r.record_id for r in leaving}
 
 
-@pytest.mark.req("LRN-5", "LRN-6", "LRN-7", "LAY-1")
+@pytest.mark.req("LRN-5", "LRN-6", "LRN-7", "LRN-15", "LAY-1")
 @settings(max_examples=600)
 @given(cases())
 def test_a_confirmation_repeats_replaces_or_is_refused_as_the_rules_say(case: Case) -> None:
     assert_as_expected(case)
 
 
-@pytest.mark.req("LAY-3", "LAY-4", "LRN-5", "LRN-6")
+@pytest.mark.req("LAY-3", "LAY-4", "LRN-5", "LRN-6", "LRN-15")
 @settings(max_examples=400)
 @given(cases(merges=True))
 def test_a_merge_replaces_its_sources_and_is_refused_when_they_have_changed(case: Case) -> None:
@@ -407,7 +439,7 @@ def test_a_replaced_record_comes_back_when_nothing_active_replaces_it(
     if record.layer is Layer.PROFILE:
         in_place = world.of_the_same_place(record)
     else:
-        in_place = [r for r in world.like(record) if is_visible(r) and world.about(r) == said.subject]
+        in_place = [r for r in world.like(record) if is_visible(r) and world.collide(r, record)]
 
     obstacle = restore_obstacle(record, world.around(record), iter(chain), NOW)
 

@@ -22,7 +22,6 @@ from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.publication import (
     MERGES,
-    Surroundings,
     confirmed,
     consequences,
     require,
@@ -40,6 +39,7 @@ from runlore.domain.record import (
     Source,
     State,
 )
+from runlore.domain.rivals import Surroundings
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.subject import SemanticKey
 from runlore.domain.taint import TRUSTED, Provenance, inherited

@@ -12,7 +12,6 @@ from runlore.domain.publication import (
     BY_HAND,
     Consequences,
     Obstacle,
-    Surroundings,
     Terms,
     confirmed,
     consequences,
@@ -28,6 +27,7 @@ from runlore.domain.record import (
     RecordId,
     VerificationStatus,
 )
+from runlore.domain.rivals import Surroundings
 from runlore.domain.taint import Provenance
 from runlore.domain.visibility import hidden_because
 from tests.builders import ACME, fact, preference, procedure, published

@@ -103,6 +103,15 @@ class DecisionBody(Body):
     expected_revision: Revision | None = None
 
 
+BothHold = Annotated[
+    list[Annotated[str, Field(json_schema_extra=bounds.text(limits.ID_CHARS_MAX))]],
+    Field(
+        json_schema_extra=bounds.items(0, limits.BOTH_HOLD_MAX),
+        description="Records that it seems to contradict: it stands beside them, for both hold.",
+    ),
+]
+
+
 class ConfirmBody(DecisionBody, _Summarised):
     """Publish a candidate."""
 
@@ -110,6 +119,7 @@ class ConfirmBody(DecisionBody, _Summarised):
         default=None, description="Another text for it; `content` is taken for it too."
     )
     supersedes: str | None = Field(default=None, description="The record that it replaces.")
+    both_hold: BothHold = Field(default=[])
     accept_untrusted: bool = Field(
         default=False, description="I have read this text from outside and accept it."
     )

@@ -11,6 +11,7 @@ from runlore.api import bounds
 from runlore.api.bodies import (
     AnyScope,
     Body,
+    BothHold,
     Count,
     DecisionBody,
     JsonBody,
@@ -127,6 +128,7 @@ class PublishBody(_Terms):
 
     content: str | None = Field(default=None, description="Another text for it.")
     supersedes: str | None = Field(default=None, description="The learning that it replaces.")
+    both_hold: BothHold = Field(default=[])
 
 
 class SupersedeBody(_Terms):
@@ -140,6 +142,7 @@ class VerifyBody(DecisionBody):
 
     evidence_refs: Evidence = Field(default=[])
     on_my_word: bool = Field(default=False, description="I vouch for it, with or without support.")
+    both_hold: BothHold = Field(default=[])
     revalidate_at: Moment | None = Field(default=None, description="When it is to be looked at again.")
 
 

@@ -132,6 +132,7 @@ def publish(
     supersedes: Annotated[
         str | None, typer.Option("--supersedes", metavar="ID", help="The learning that this one replaces.")
     ] = None,
+    both_hold: options.BothHoldOption = None,
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
     """Publish a candidate, changed where an option says so."""
@@ -147,6 +148,7 @@ def publish(
         revalidate_at=options.moment(terms.revalidate_at),
         publish_tier=terms.read_tier(),
         supersedes=None if supersedes is None else RecordId(supersedes),
+        both_hold=tuple(map(RecordId, both_hold or ())),
         accept_untrusted=accept_untrusted,
         reason=decision.reason,
         expected_revision=decision.expected_revision,

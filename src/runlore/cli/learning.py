@@ -122,6 +122,7 @@ def verify(
     on_my_word: Annotated[
         bool, typer.Option("--on-my-word", help="I vouch for it, whether or not support is found.")
     ] = False,
+    both_hold: options.BothHoldOption = None,
     revalidate_at: Annotated[
         str | None,
         typer.Option("--revalidate-at", metavar="TIME", help="From when it waits to be looked at again."),
@@ -137,6 +138,7 @@ def verify(
         record_id=decision.record_id,
         evidence_refs=learning_options.evidence_of(evidence),
         on_my_word=on_my_word,
+        both_hold=tuple(map(RecordId, both_hold or ())),
         revalidate_at=options.moment(revalidate_at),
         reason=decision.reason,
         expected_revision=decision.expected_revision,

@@ -163,6 +163,7 @@ def _standing(record: Record) -> Iterator[tuple[str, str]]:
     yield "supersedes", record.supersedes or ""
     yield "superseded by", record.superseded_by or ""
     yield "duplicate of", record.duplicate_of or ""
+    yield "holds beside", ", ".join(record.both_hold)
     yield "created", time_text(record.created_at)
     yield "published", time_text(record.published_at)
     yield "expires", time_text(record.expires_at)

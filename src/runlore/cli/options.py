@@ -36,6 +36,12 @@ ConfidenceOption = Annotated[str, typer.Option("--confidence", metavar="N", help
 AcceptOption = Annotated[
     bool, typer.Option("--accept-untrusted", help="I have read this text from outside and accept it.")
 ]
+BothHoldOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--both-hold", metavar="ID", help="It seems to contradict this record, and both hold. Repeatable."
+    ),
+]
 ScopeOption = Annotated[
     str, typer.Option("--scope", metavar="KIND[:ID]", help="The scope, such as project:acme.")
 ]

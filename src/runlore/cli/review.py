@@ -61,11 +61,13 @@ def list_waiting(
 def confirm(
     call: Call,
     target: options.DecisionOptions,
+    *,
     accept_untrusted: options.AcceptOption = False,
     supersedes: Annotated[
         str | None,
         typer.Option("--supersedes", metavar="ID", help="The active record that this one replaces."),
     ] = None,
+    both_hold: options.BothHoldOption = None,
     summary: Annotated[
         str | None, typer.Option("--summary", metavar="TEXT", help="Publish it with this text instead.")
     ] = None,
@@ -75,6 +77,7 @@ def confirm(
         target.read(),
         summary=summary,
         supersedes=None if supersedes is None else RecordId(supersedes),
+        both_hold=tuple(map(RecordId, both_hold or ())),
         accept_untrusted=accept_untrusted,
     )
     with call.operations() as operations:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from runlore.daemon.folders import allows_capture
-from runlore.daemon.lookups import askable
+from runlore.daemon.lookups import askable, storable
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied, NotFound, Refused
-from runlore.domain.record import LEARNING_KINDS, Layer, Record, State
+from runlore.domain.record import LEARNING_KINDS, Layer, Record, RecordId, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import is_captured
@@ -74,6 +74,12 @@ def require_visible(record: Record, readable: frozenset[Scope] | None) -> Record
         code="record.not-found",
         hint="`runlore memory list` shows the ids",
     )
+
+
+def visible_ids(tx: Collections, caller: Caller, record_ids: Iterable[RecordId]) -> tuple[RecordId, ...]:
+    """The ids, each once, where all of them name records that the caller may know of."""
+    found = (tx.records.get(storable(record_id)) for record_id in dict.fromkeys(record_ids))
+    return tuple(require_visible(record, caller.scopes).record_id for record in found)
 
 
 def may_see(caller: Caller, record: Record) -> bool:

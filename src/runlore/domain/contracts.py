@@ -138,6 +138,7 @@ def _check_texts(record: Record) -> None:
     """The bounds of everything beside summary and metadata that a caller can fill."""
     for listed, name, most in (
         (record.evidence_refs, "evidence_refs", limits.EVIDENCE_REFS_MAX),
+        (record.both_hold, "both_hold", limits.BOTH_HOLD_MAX),
         (record.provenance.sources, "provenance.sources", limits.TAINT_SOURCES_MAX),
     ):
         if len(listed) > most:

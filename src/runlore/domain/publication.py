@@ -3,7 +3,7 @@
 The review list shows this and the confirmation enforces it, so that both always say the same thing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,9 +20,9 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.subject import SemanticKey, conflicts
+from runlore.domain.rivals import Surroundings, contradicting, contradicts, neighbours
 from runlore.domain.taint import inherited
-from runlore.domain.visibility import hidden_because
+from runlore.domain.visibility import Hidden, hidden_because, leaves_empty
 
 MERGES = frozenset({Proposal.COMPACTION, Proposal.DEDUP})
 CONFLICT = "review.conflict"
@@ -34,6 +34,7 @@ class Terms:
 
     No `actor` is whoever acts; no `verification`, `revalidate_at` or `review` (the plain form of
     `automation_review`) leaves what the candidate has; of two times to expire at the earlier one holds.
+    `both_hold` names what it seems to contradict and stands beside.
     """
 
     tier: PublishTier = PublishTier.ACTIVE
@@ -43,6 +44,7 @@ class Terms:
     expires_at: datetime | None = None
     revalidate_at: datetime | None = None
     review: JsonObject | None = None
+    both_hold: tuple[RecordId, ...] = ()
 
     @property
     def is_automatic(self) -> bool:
@@ -51,18 +53,6 @@ class Terms:
 
 
 BY_HAND = Terms()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What the store holds around a candidate: read once, inside the deciding transaction."""
-
-    same_subject: tuple[Record, ...] = ()
-    same_profile_key: tuple[Record, ...] = ()
-    sources: tuple[Record, ...] = ()
-    missing_sources: tuple[RecordId, ...] = ()
-    named: Record | None = None
-    missing_named: RecordId | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,30 +66,39 @@ class Obstacle:
 
 @dataclass(frozen=True, kw_only=True)
 class Consequences:
-    """What would happen: `supersedes` in order (the first is the record's own link), or a duplicate."""
+    """What would happen: `supersedes` in order (the first is the record's own link), or a duplicate.
+
+    `both_hold` is what it would stand beside by the reviewer's word.
+    """
 
     supersedes: tuple[Record, ...] = ()
+    both_hold: tuple[Record, ...] = ()
     duplicate_of: Record | None = None
     obstacles: tuple[Obstacle, ...] = ()
 
 
-def consequences(candidate: Record, around: Surroundings, now: datetime) -> Consequences:
-    """What confirming a candidate would do, in these surroundings."""
+def consequences(
+    candidate: Record, around: Surroundings, now: datetime, *, terms: Terms = BY_HAND
+) -> Consequences:
+    """What confirming a candidate on these terms would do, in these surroundings."""
     wrong = _wrong(candidate, around, now)
     if wrong:
         return Consequences(obstacles=wrong)
     is_merge = candidate.proposal in MERGES
     replaced, obstacles = _merged(candidate, around, now) if is_merge else _replaced(candidate, around)
-    visible = [r for r in _neighbours(candidate, around, replaced) if hidden_because(r, now) is None]
+    beside = _neighbours(candidate, around, replaced)
+    visible = [r for r in beside if hidden_because(r, now) is None]
     twin = next((r for r in visible if r.semantic_key == candidate.semantic_key), None)
     if twin is None and not is_merge:
         twin = next((r for r in replaced if r != around.named and _repeats(candidate, r, now)), None)
     if twin is not None:
         return Consequences(duplicate_of=twin)
-    return Consequences(
-        supersedes=replaced,
-        obstacles=obstacles + tuple(_clash(candidate, r) for r in visible if _clashes(candidate, r)),
-    )
+    agreed = tuple(r for r in beside if r.record_id in terms.both_hold and contradicts(candidate, r))
+    clashing = (r for r in visible if r not in agreed and contradicts(candidate, r))
+    outcome = Consequences(supersedes=replaced, both_hold=agreed)
+    obstacles += tuple(_clash(candidate, r) for r in clashing)
+    obstacles += _misnamed(candidate, outcome, terms)
+    return replace(outcome, obstacles=obstacles + _emptied(candidate, outcome, terms, now))
 
 
 def require(
@@ -147,6 +146,7 @@ def confirmed(
         policy_actor=terms.actor or actor,
         automation_review=terms.review or candidate.automation_review,
         supersedes=outcome.supersedes[0].record_id if outcome.supersedes else None,
+        both_hold=tuple(r.record_id for r in outcome.both_hold),
         published_at=now,
         expires_at=min(filter(None, (candidate.expires_at, terms.expires_at)), default=None),
         revalidate_at=terms.revalidate_at or candidate.revalidate_at,
@@ -174,6 +174,24 @@ def restore_obstacle(
             hint="propose it again with a later expires_at",
         )
     return None
+
+
+def raise_obstacles(
+    record: Record, around: Surroundings, now: datetime, *, both_hold: Collection[RecordId] = ()
+) -> tuple[Obstacle, ...]:
+    """What prompts see already in the place of a learning that is to be raised to the active tier."""
+    twins = (other for other in neighbours(record, around) if other.semantic_key == record.semantic_key)
+    others = (*twins, *(r for r in contradicting(record, around) if r.record_id not in both_hold))
+    return tuple(
+        Obstacle(
+            code=CONFLICT,
+            sentence=f"{record.record_id} cannot be raised beside {other.record_id}, active in {other.scope}:"
+            f" {other.summary!r}",
+            hint=f"revoke one of the two, or verify it with --both-hold {other.record_id} where both hold",
+        )
+        for other in others
+        if hidden_because(other, now) is None
+    )
 
 
 def _wrong(candidate: Record, around: Surroundings, now: datetime) -> tuple[Obstacle, ...]:
@@ -210,6 +228,44 @@ def _irreplaceable(candidate: Record, named: RecordId, problem: str) -> Obstacle
         code="review.supersedes",
         sentence=f"record {named} cannot be superseded by {candidate.record_id}: it {problem}",
         hint="name an active record of the same scope and kind",
+    )
+
+
+def _emptied(candidate: Record, outcome: Consequences, terms: Terms, now: datetime) -> tuple[Obstacle, ...]:
+    """The obstacle of a replacement that would hide what it replaces, and not be seen itself."""
+    after = replace(
+        confirmed(candidate, outcome, actor=terms.actor, now=now, terms=terms), state=State.ACTIVE
+    )
+    hiding = ((old, leaves_empty(after, old, now)) for old in outcome.supersedes)
+    return tuple(_emptying(candidate, old, reason) for old, reason in hiding if reason is not None)[:1]
+
+
+def _emptying(candidate: Record, old: Record, reason: Hidden) -> Obstacle:
+    return Obstacle(
+        code="review.hides",
+        sentence=f"{candidate.record_id} would replace {old.record_id}, and prompts would get neither:"
+        f" the new one is hidden ({reason})",
+        hint=_UNHIDE.get(reason, f"publish it beside {old.record_id}, or reject it"),
+    )
+
+
+_UNHIDE = {
+    Hidden.PROVISIONAL: "publish it in the active tier; the provisional tier replaces nothing",
+    Hidden.SENSITIVE: "publish it as normal; to have prompts get neither, revoke the old one",
+    Hidden.FAILED: "its runs say the opposite: change its text to what holds, or reject it",
+}
+
+
+def _misnamed(candidate: Record, outcome: Consequences, terms: Terms) -> tuple[Obstacle, ...]:
+    known = {r.record_id for r in outcome.both_hold}
+    return tuple(
+        Obstacle(
+            code="review.both-hold",
+            sentence=f"{candidate.record_id} does not contradict {named}, so nobody asks whether both hold",
+            hint="name records of its scope and kind that it contradicts, or leave both_hold out",
+        )
+        for named in terms.both_hold
+        if named not in known
     )
 
 
@@ -278,16 +334,13 @@ def _repeats(candidate: Record, other: Record, now: datetime) -> bool:
     return other.semantic_key == candidate.semantic_key and hidden_because(other, now) is None
 
 
-def _clashes(candidate: Record, other: Record) -> bool:
-    return conflicts(SemanticKey.parse(candidate.semantic_key), SemanticKey.parse(other.semantic_key))
-
-
 def _clash(candidate: Record, other: Record) -> Obstacle:
     return Obstacle(
-        code="review.conflict",
+        code=CONFLICT,
         sentence=f"{candidate.record_id} contradicts {other.record_id}, active in {other.scope}:"
         f" {other.summary!r}",
-        hint=f"confirm it with --supersedes {other.record_id}, or reject it",
+        hint=f"confirm it in the active tier with --supersedes {other.record_id} where it replaces that one,"
+        f" with --both-hold {other.record_id} where both hold, or reject it",
     )
 
 
@@ -299,5 +352,4 @@ def _stands_in(rival: Record, record: Record, now: datetime) -> bool:
         return True
     if hidden_because(rival, now) is not None:
         return False
-    ours, theirs = SemanticKey.parse(record.semantic_key), SemanticKey.parse(rival.semantic_key)
-    return ours == theirs or conflicts(ours, theirs)
+    return record.semantic_key == rival.semantic_key or contradicts(record, rival)

@@ -197,6 +197,7 @@ class Record:
     supersedes: RecordId | None = None
     superseded_by: RecordId | None = None
     duplicate_of: RecordId | None = None
+    both_hold: tuple[RecordId, ...] = ()
     feedback: Feedback = Feedback()
     created_at: datetime
     published_at: datetime | None = None

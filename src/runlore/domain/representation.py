@@ -62,6 +62,7 @@ def record_to_plain(record: Record) -> Plain:
         "supersedes": record.supersedes,
         "superseded_by": record.superseded_by,
         "duplicate_of": record.duplicate_of,
+        "both_hold": list(record.both_hold),
         "feedback": {"wrong": record.feedback.wrong, "helped": record.feedback.helped},
         "created_at": format_time(record.created_at),
         "published_at": _time_to_plain(record.published_at),
@@ -140,6 +141,8 @@ def _read_record(plain: Mapping[str, JsonValue]) -> Record:
         supersedes=as_optional(RecordId, plain["supersedes"]),
         superseded_by=as_optional(RecordId, plain["superseded_by"]),
         duplicate_of=as_optional(RecordId, plain["duplicate_of"]),
+        # Records that were written before reviewers had this answer do not have the field.
+        both_hold=tuple(RecordId(as_text(other)) for other in _listed(plain.get("both_hold", ()))),
         feedback=Feedback(wrong=as_whole(feedback["wrong"]), helped=as_whole(feedback["helped"])),
         created_at=parse_time(as_text(plain["created_at"])),
         published_at=as_optional(parse_time, plain["published_at"]),

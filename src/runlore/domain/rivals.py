@@ -3,9 +3,34 @@
 Prompts need not see a record for it to count here: automation is careful about everything that holds.
 """
 
-from runlore.domain.publication import Surroundings
-from runlore.domain.record import Record, VerificationStatus
+from dataclasses import dataclass
+
+from runlore.domain.record import Record, RecordId, VerificationStatus
 from runlore.domain.subject import SemanticKey, conflicts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the store holds around a candidate: read once, inside the deciding transaction."""
+
+    same_subject: tuple[Record, ...] = ()
+    same_profile_key: tuple[Record, ...] = ()
+    sources: tuple[Record, ...] = ()
+    missing_sources: tuple[RecordId, ...] = ()
+    named: Record | None = None
+    missing_named: RecordId | None = None
+
+
+def contradicts(record: Record, other: Record) -> bool:
+    """Whether two records cannot both hold, by what they say. Where a person said that they do, they do."""
+    if not (record.semantic_key and other.semantic_key) or are_known_to_hold(record, other):
+        return False
+    return conflicts(SemanticKey.parse(record.semantic_key), SemanticKey.parse(other.semantic_key))
+
+
+def are_known_to_hold(record: Record, other: Record) -> bool:
+    """Whether a reviewer answered for this pair that both hold."""
+    return other.record_id in record.both_hold or record.record_id in other.both_hold
 
 
 def twin_of(record: Record, around: Surroundings) -> Record | None:
@@ -19,14 +44,10 @@ def twin_of(record: Record, around: Surroundings) -> Record | None:
 
 def contradicting(record: Record, around: Surroundings) -> tuple[Record, ...]:
     """The live records that cannot hold together with this one; what was refuted does not count."""
-    if not record.semantic_key:
-        return ()
-    ours = SemanticKey.parse(record.semantic_key)
     return tuple(
         other
         for other in neighbours(record, around)
-        if other.verification_status is not VerificationStatus.FAILED
-        and conflicts(ours, SemanticKey.parse(other.semantic_key))
+        if other.verification_status is not VerificationStatus.FAILED and contradicts(record, other)
     )
 
 

@@ -52,6 +52,12 @@ def hidden_from_planning(
     return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record, PLANNING_KINDS)
 
 
+def leaves_empty(new: Record, old: Record, now: datetime) -> Hidden | None:
+    """Why prompts and plans would get nothing in the place of `old` if `new` replaced it; None where they
+    would, and where they do not get `old` either."""
+    return None if hidden_from_planning(old, now) is not None else hidden_from_planning(new, now)
+
+
 def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordId]) -> Hidden | None:
     if record.state is not State.ACTIVE:
         return _STALE[record.state]

@@ -6,8 +6,9 @@ What has expired is not there any more, whether the sweep has been round yet or 
 from collections.abc import Iterator
 from datetime import datetime
 
-from runlore.domain.publication import MERGES, Surroundings
+from runlore.domain.publication import MERGES
 from runlore.domain.record import Layer, Record, RecordId, State
+from runlore.domain.rivals import Surroundings
 from runlore.domain.subject import SemanticKey
 from runlore.ports.store import Records
 

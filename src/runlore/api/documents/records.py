@@ -60,6 +60,7 @@ RECORD_FIELDS: dict[str, Schema] = {
     "supersedes": maybe(TEXT),
     "superseded_by": maybe(TEXT),
     "duplicate_of": maybe(TEXT),
+    "both_hold": many(TEXT),
     "feedback": thing({"wrong": WHOLE, "helped": WHOLE}),
     "created_at": TIME,
     "published_at": maybe(TIME),

@@ -41,6 +41,7 @@ def confirm(call: Changing, record_id: str, body: bodies.ConfirmBody = _CONFIRME
         expected_revision=call.expected(body.expected_revision),
         summary=body.summary,
         supersedes=None if body.supersedes is None else RecordId(body.supersedes),
+        both_hold=tuple(map(RecordId, body.both_hold)),
         accept_untrusted=body.accept_untrusted,
         idempotency_key=call.idempotency_key,
     )

@@ -53,7 +53,11 @@ class RemoteLearning(Remote):
 
     def publish(self, publication: ops.Publication) -> Record:
         """Publish a candidate, in a tier; the original answers for a duplicate."""
-        body: Sent = {**_terms(publication), "supersedes": publication.supersedes}
+        body: Sent = {
+            **_terms(publication),
+            "supersedes": publication.supersedes,
+            "both_hold": list(publication.both_hold),
+        }
         path = path_of("learning-candidates", publication.record_id, "publish")
         return answers.record_from_plain(self.act(path, body, key=publication.idempotency_key))
 
@@ -119,6 +123,7 @@ class RemoteLearning(Remote):
         body: Sent = {
             "evidence_refs": _evidence(request.evidence_refs),
             "on_my_word": request.on_my_word,
+            "both_hold": list(request.both_hold),
             "revalidate_at": time_or_none(request.revalidate_at),
             "reason": request.reason,
             "expected_revision": request.expected_revision,

@@ -26,6 +26,7 @@ class RemoteReview(Remote):
             **decided(decision),
             "summary": decision.summary,
             "supersedes": decision.supersedes,
+            "both_hold": list(decision.both_hold),
             "accept_untrusted": decision.accept_untrusted,
         }
         path = path_of("review", decision.record_id, "confirm")

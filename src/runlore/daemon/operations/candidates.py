@@ -8,6 +8,7 @@ from runlore.daemon.access import (
     readable_scopes,
     require_visible,
     require_writable,
+    visible_ids,
 )
 from runlore.daemon.acts import Call
 from runlore.daemon.candidate_sources import candidate_provenance, checked_candidate
@@ -116,6 +117,7 @@ class CandidateActs(Bound):
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.ours(tx, publication.record_id, publication.scope)
             expect_revision(candidate, publication.expected_revision)
+            replaced = () if publication.supersedes is None else (publication.supersedes,)
             if publication.scope not in (None, candidate.scope):
                 require_writable(tx, self.caller, publication.scope)
             return [
@@ -123,9 +125,12 @@ class CandidateActs(Bound):
                     tx,
                     candidate,
                     act,
-                    terms=Terms(tier=publication.publish_tier),
+                    terms=Terms(
+                        tier=publication.publish_tier,
+                        both_hold=visible_ids(tx, self.caller, publication.both_hold),
+                    ),
                     edits=edits,
-                    supersedes=self.replaceable(tx, publication.supersedes),
+                    supersedes=next(iter(visible_ids(tx, self.caller, replaced)), None),
                     accept_untrusted=publication.accept_untrusted,
                 )
             ]
@@ -148,9 +153,3 @@ class CandidateActs(Bound):
         """A record to act on, read again once its scope, and another one that it may go to, are ours."""
         others = () if other is None else (other,)
         return require_visible(locked(tx, record_id, *others), self.caller.scopes)
-
-    def replaceable(self, tx: Transaction, record_id: RecordId | None) -> RecordId | None:
-        """The id of a record that is to be replaced, of which the caller may know."""
-        if record_id is None:
-            return None
-        return require_visible(tx.records.get(storable(record_id)), self.caller.scopes).record_id

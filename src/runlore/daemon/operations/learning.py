@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.daemon.access import may_see, readable_scopes, require_visible
+from runlore.daemon.access import may_see, readable_scopes, require_visible, visible_ids
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.candidate_sources import checked_evidence, require_own_evidence
 from runlore.daemon.contexts import reached_scopes
@@ -141,6 +141,7 @@ class LearningActs(CandidateActs):
         vouching = Vouching(
             evidence=checked_evidence(request.evidence_refs),
             on_my_word=request.on_my_word,
+            both_hold=request.both_hold,
             revalidate_at=whole_milliseconds(request.revalidate_at),
         )
         with self.parts.store.snapshot() as snapshot:
@@ -153,6 +154,7 @@ class LearningActs(CandidateActs):
             record = self.ours(tx, request.record_id)
             expect_revision(record, request.expected_revision)
             check_revalidation(vouching.revalidate_at, act.at)
+            visible_ids(tx, self.caller, vouching.both_hold)
             if (record.summary, record.evidence_refs) != (seen.summary, seen.evidence_refs):
                 expect_revision(record, seen.revision)
             return [verify(tx, record, act, support=support, vouching=vouching)]

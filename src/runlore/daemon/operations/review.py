@@ -1,15 +1,11 @@
 """Review: what waits, and the decisions on it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, require_visible
+from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, visible_ids
 from runlore.daemon.acts import Call, Done
-from runlore.daemon.lookups import (
-    active_records,
-    next_cursor,
-    storable,
-)
+from runlore.daemon.lookups import active_records, next_cursor
 from runlore.daemon.merges import Grouping, items_again, merge_item, records_of
 from runlore.daemon.operations.bound import decision_call, operation
 from runlore.daemon.operations.forgetting import ForgetActs
@@ -22,13 +18,14 @@ from runlore.domain import limits
 from runlore.domain.admission import Edits
 from runlore.domain.audit import Act
 from runlore.domain.curation import compactions, dedups
-from runlore.domain.record import Kind, Layer, Record, State
+from runlore.domain.publication import Terms
+from runlore.domain.record import Kind, Layer, Record, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.undo import replaced_by, restore
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
-from runlore.flow.review.inbox import due_items
+from runlore.flow.review.inbox import due_items, held_back, held_items
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Records, Transaction
@@ -52,11 +49,17 @@ class ReviewActs(ForgetActs):
                 scopes=narrowed(request.scopes, readable),
                 now=now,
             )
-            due = () if place else _due(snapshot.records, where, now, limit=limit)
-            room = limit - len(due)
+            held = () if place else held_back(snapshot.records, where, limit=limit)
+            known = {record.record_id for record in held}
+            due = () if place else _due(snapshot.records, where, now, limit=limit - len(held), besides=known)
+            room = limit - len(held) - len(due)
             found = snapshot.records.page(where, limit=room + 1, before=place)
             seen = tuple(record for record in found[:room] if may_see(self.caller, record))
-            listed = (*due_items(due), *review_items(snapshot.records, seen, now))
+            listed = (
+                *held_items(snapshot.records, held, now),
+                *due_items(due),
+                *review_items(snapshot.records, seen, now),
+            )
         onward = next_cursor(found, room) if room else first_cursor() if found else None
         return ops.ReviewPage(
             items=tuple(
@@ -77,14 +80,14 @@ class ReviewActs(ForgetActs):
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.target(tx, decision)
-            supersedes = None if decision.supersedes is None else storable(decision.supersedes)
-            if supersedes is not None:
-                require_visible(tx.records.get(supersedes), self.caller.scopes)
+            replaced = () if decision.supersedes is None else (decision.supersedes,)
+            supersedes = next(iter(visible_ids(tx, self.caller, replaced)), None)
             return [
                 confirm_learning(
                     tx,
                     candidate,
                     act,
+                    terms=Terms(both_hold=visible_ids(tx, self.caller, decision.both_hold)),
                     edits=Edits(content=decision.summary),
                     supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,
@@ -175,7 +178,10 @@ class ReviewActs(ForgetActs):
         return scopes or frozenset()
 
 
-def _due(records: Records, where: RecordFilter, now: datetime, *, limit: int) -> tuple[Record, ...]:
+def _due(
+    records: Records, where: RecordFilter, now: datetime, *, limit: int, besides: Collection[RecordId]
+) -> tuple[Record, ...]:
     """What is due for revalidation, the earliest first: as much as fits on the first page."""
     found = records.revalidation_due(now, scopes=where.scopes, limit=limits.REVALIDATIONS_LISTED_MAX)
-    return tuple(record for record in found if where.kinds is None or record.kind in where.kinds)[:limit]
+    asked = (record for record in found if where.kinds is None or record.kind in where.kinds)
+    return tuple(record for record in asked if record.record_id not in besides)[:limit]

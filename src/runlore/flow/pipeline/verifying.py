@@ -12,7 +12,7 @@ from runlore.domain.audit import Act
 from runlore.domain.job import Job
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
-from runlore.domain.rivals import contradicting, twin_of
+from runlore.domain.rivals import Surroundings, contradicting, twin_of
 from runlore.domain.support import Support
 from runlore.domain.verdict import baseline, review_of
 from runlore.flow.capture.turns import Beat, unhurried
@@ -34,6 +34,14 @@ class Learning:
     record: Record
     policy: LearningPolicy
     revision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Against:
+    """Why a supported learning is not raised, and whether a person has to decide on it."""
+
+    reason: str
+    escalates: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +120,14 @@ def _write(tx: Transaction, learning: Learning, support: Support, now: datetime)
             return
         amended(tx, record, replace(record, verification_status=status), _act(told + said, now))
         return
-    against = _against(tx, learning, now)
-    if against and record.verification_status is VerificationStatus.VERIFIED:
-        return
+    around = surroundings(tx.records, record, now)
+    against = _against(learning, around, now)
     if against:
-        verified = replace(record, verification_status=VerificationStatus.VERIFIED)
-        amended(tx, record, verified, _act(f"{told}supported, but {against}", now))
+        after = replace(record, verification_status=VerificationStatus.VERIFIED)
+        if against.escalates:
+            after = replace(after, policy_decision=PolicyDecision.ESCALATED, policy_actor=DAEMON)
+        if after != record:
+            amended(tx, record, after, _act(f"{told}supported, but {against.reason}", now))
         return
     raised(
         tx,
@@ -141,20 +151,20 @@ def _give_back(tx: Transaction, record: Record, act: Act) -> None:
     amended(tx, record, replace(record, verification_status=earlier), act)
 
 
-def _against(tx: Transaction, learning: Learning, now: datetime) -> str:
-    """Why a supported learning stays provisional; empty where nothing keeps it there."""
+def _against(learning: Learning, around: Surroundings, now: datetime) -> _Against | None:
+    """What keeps a supported learning provisional. Of a contradiction somebody has to be told."""
     record = learning.record
-    if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
-        return "the policy does not publish it actively"
-    if not _is_judged_active(learning):
-        return "the judge has not said that it may be active"
-    around = surroundings(tx.records, record, now)
-    twin = twin_of(record, around)
-    if twin is not None:
-        return f"it repeats {twin.record_id}"
     taken = [other for other in around.same_profile_key if other.record_id != record.record_id]
-    others = (*taken, *contradicting(record, around))
-    return f"it contradicts {others[0].record_id}" if others else ""
+    twin = twin_of(record, around)
+    if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
+        return _Against(reason="the policy does not publish it actively")
+    if not _is_judged_active(learning):
+        return _Against(reason="the judge has not said that it may be active")
+    if twin is not None:
+        return _Against(reason=f"it repeats {twin.record_id}")
+    for other in (*taken, *contradicting(record, around)):
+        return _Against(reason=f"it contradicts {other.record_id}", escalates=True)
+    return None
 
 
 def _is_judged_active(learning: Learning) -> bool:

@@ -6,21 +6,25 @@ from datetime import datetime
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Refused
+from runlore.domain.publication import raise_obstacles
 from runlore.domain.record import (
     EvidenceRef,
     Move,
     PolicyDecision,
     PublishTier,
     Record,
+    RecordId,
     VerificationStatus,
     transition,
 )
+from runlore.domain.rivals import Surroundings, are_known_to_hold, contradicts, neighbours
 from runlore.domain.support import Support
 from runlore.domain.visibility import hidden_because
 from runlore.flow.pipeline.reviewing import evidence_sources
-from runlore.flow.publish.decide import refuse_expired
-from runlore.flow.publish.raising import amended, standing_against
+from runlore.flow.publish.decide import refuse_expired, stand_beside
+from runlore.flow.publish.raising import amended
 from runlore.flow.review.verification import support_for
+from runlore.flow.surroundings import surroundings
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections, Transaction
 
@@ -32,6 +36,7 @@ class Vouching:
     evidence: tuple[EvidenceRef, ...] = ()
     on_my_word: bool = False
     revalidate_at: datetime | None = None
+    both_hold: tuple[RecordId, ...] = ()
 
 
 def looked_for(
@@ -49,12 +54,30 @@ def verify(tx: Transaction, record: Record, act: Act, *, support: Support, vouch
     refuse_expired(record, act.at)
     transition(record, Move.AMEND)
     _refuse_tainted(record)
+    around = surroundings(tx.records, record, act.at)
+    beside = _beside(record, around, vouching)
     after = _after(_with_evidence(record, vouching), act, support, vouching)
+    after = replace(after, both_hold=(*after.both_hold, *(other.record_id for other in beside)))
     check_record(after)
     if hidden_because(record, act.at) is not None and hidden_because(after, act.at) is None:
-        for obstacle in standing_against(tx.records, record, act.at):
+        for obstacle in raise_obstacles(record, around, act.at, both_hold=vouching.both_hold):
             raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
+    tx.write(stand_beside(beside, record, act))
     return record if after == record else amended(tx, record, after, act)
+
+
+def _beside(record: Record, around: Surroundings, vouching: Vouching) -> tuple[Record, ...]:
+    """The learnings that the operator says hold too; one that is known to already is not told again."""
+    known = {other.record_id: other for other in neighbours(record, around)}
+    asked = tuple(known.get(record_id) for record_id in dict.fromkeys(vouching.both_hold))
+    for named, other in zip(dict.fromkeys(vouching.both_hold), asked, strict=True):
+        if other is None or not (contradicts(record, other) or are_known_to_hold(record, other)):
+            raise Conflict(
+                f"{record.record_id} does not contradict {named}, so nobody asks whether both hold",
+                code="review.both-hold",
+                hint="name records of its scope and kind that it contradicts, or leave both_hold out",
+            )
+    return tuple(other for other in asked if other is not None and contradicts(record, other))
 
 
 def _after(record: Record, act: Act, support: Support, vouching: Vouching) -> Record:

@@ -1,5 +1,6 @@
 """Confirm and reject: each one transaction, with everything it rests on checked again inside it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -32,15 +33,31 @@ def confirm(
     refuse_expired(candidate, act.at)
     transition(candidate, Move.CONFIRM)
     text = candidate if edits is None or edits == _AS_IT_IS else edited(candidate, edits, now=act.at)
-    outcome = consequences(text, surroundings(tx.records, text, act.at, named=supersedes), act.at)
+    around = surroundings(tx.records, text, act.at, named=supersedes)
+    outcome = consequences(text, around, act.at, terms=on)
     if outcome.duplicate_of is not None:
         end_as_duplicate(tx, candidate, outcome.duplicate_of, act, terms=terms)
         return outcome.duplicate_of
     require(text, outcome, terms=on, accept_untrusted=accept_untrusted)
     after = confirmed(text, outcome, actor=act.actor, now=act.at, terms=on)
     change = moved(candidate, Move.CONFIRM, act, after=after)
-    tx.write([*_retired(outcome, change.record.record_id, act), change])
-    return change.record
+    published = change.record
+    tx.write(
+        [
+            *_retired(outcome, published.record_id, act),
+            *stand_beside(outcome.both_hold, published, act),
+            change,
+        ]
+    )
+    return published
+
+
+def stand_beside(others: Sequence[Record], record: Record, act: Act) -> list[Change]:
+    """The events on those that a reviewer said hold together with a record, which names them too."""
+    return [
+        moved(other, Move.AMEND, act, after=replace(other, both_hold=(*other.both_hold, record.record_id)))
+        for other in others
+    ]
 
 
 def end_as_duplicate(

@@ -8,7 +8,7 @@ from runlore.domain.audit import Act, moved
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.job import JobKind
 from runlore.domain.learning_policy import Mode
-from runlore.domain.publication import CONFLICT, Obstacle
+from runlore.domain.publication import raise_obstacles
 from runlore.domain.record import (
     PROMPT_KINDS,
     RECORD,
@@ -20,14 +20,12 @@ from runlore.domain.record import (
     Record,
     VerificationStatus,
 )
-from runlore.domain.rivals import contradicting, neighbours
-from runlore.domain.visibility import hidden_because
 from runlore.flow.policies import current_learning
 from runlore.flow.publish.decide import refuse_expired
 from runlore.flow.queueing import queue
 from runlore.flow.surroundings import surroundings
 from runlore.ports.ids import Ids
-from runlore.ports.store import Records, Transaction
+from runlore.ports.store import Transaction
 
 
 def is_raisable(record: Record, now: datetime) -> bool:
@@ -60,7 +58,7 @@ def raised(
             code="review.untrusted",
             hint="propose it again as a candidate, and confirm that with --accept-untrusted",
         )
-    for obstacle in standing_against(tx.records, record, act.at):
+    for obstacle in raise_obstacles(record, surroundings(tx.records, record, act.at), act.at):
         raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
     after = replace(
         record,
@@ -79,22 +77,6 @@ def amended(tx: Transaction, record: Record, after: Record, act: Act) -> Record:
     change = moved(record, Move.AMEND, act, after=after)
     tx.write([change])
     return change.record
-
-
-def standing_against(records: Records, record: Record, now: datetime) -> tuple[Obstacle, ...]:
-    """What prompts see already in the place of a learning that is to be raised."""
-    around = surroundings(records, record, now)
-    twins = (other for other in neighbours(record, around) if other.semantic_key == record.semantic_key)
-    others = (*twins, *contradicting(record, around))
-    return tuple(
-        Obstacle(
-            code=CONFLICT,
-            sentence=f"{record.record_id} cannot be raised beside {other.record_id}, active in {other.scope}",
-            hint=f"revoke one of the two, or supersede {other.record_id}",
-        )
-        for other in others
-        if hidden_because(other, now) is None
-    )
 
 
 def note_support(

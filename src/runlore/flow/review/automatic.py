@@ -10,7 +10,7 @@ from datetime import datetime
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode
-from runlore.domain.publication import Surroundings, Terms, consequences, standing
+from runlore.domain.publication import Terms, consequences, standing
 from runlore.domain.record import (
     RECORD,
     Move,
@@ -20,7 +20,7 @@ from runlore.domain.record import (
     RecordId,
     VerificationStatus,
 )
-from runlore.domain.rivals import contradicting, twin_of
+from runlore.domain.rivals import Surroundings, contradicting, twin_of
 from runlore.domain.run import RunId
 from runlore.domain.support import Support
 from runlore.domain.timestamps import parse_time
@@ -176,7 +176,7 @@ def _against(candidate: Record, action: Action, around: Surroundings, now: datet
         for other in contradicting(candidate, around):
             yield f"it contradicts {other.record_id}"
     terms = Terms(tier=TIER_OF[action], decision=PolicyDecision.AUTOMATIC)
-    for obstacle in standing(consequences(candidate, around, now), terms):
+    for obstacle in standing(consequences(candidate, around, now, terms=terms), terms):
         yield f"it cannot be published without an operator ({obstacle.code})"
 
 

@@ -1,13 +1,22 @@
 """The inbox: what waits for review and what confirming it would do; and learnings to look at again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.publication import Consequences, consequences
-from runlore.domain.record import Kind, Record, RecordId, State
+from runlore.domain.publication import Consequences, consequences, raise_obstacles
+from runlore.domain.record import (
+    Kind,
+    PolicyDecision,
+    PublishTier,
+    Record,
+    RecordId,
+    State,
+    VerificationStatus,
+)
+from runlore.domain.rivals import Surroundings, contradicting
 from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
@@ -30,6 +39,35 @@ def due_items(learnings: Iterable[Record]) -> tuple[ReviewItem, ...]:
     return tuple(
         ReviewItem(record=record, outcome=Consequences(), attention=_attention(record))
         for record in learnings
+    )
+
+
+def held_back(records: Records, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+    """The provisional learnings that found support and were escalated, the newest first."""
+    escalated = replace(
+        where,
+        states=frozenset({State.ACTIVE}),
+        tiers=frozenset({PublishTier.PROVISIONAL}),
+        decisions=frozenset({PolicyDecision.ESCALATED}),
+    )
+    found = records.page(escalated, limit=min(limit, limits.REVALIDATIONS_LISTED_MAX))
+    return tuple(each for each in found if each.verification_status is VerificationStatus.VERIFIED)
+
+
+def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> tuple[ReviewItem, ...]:
+    """Their view: what each contradicts, and what keeps it from being raised."""
+    return tuple(_held_item(record, surroundings(records, record, now), now) for record in learnings)
+
+
+def _held_item(record: Record, around: Surroundings, now: datetime) -> ReviewItem:
+    against = [f"contradicts {other.record_id}: {other.summary!r}" for other in contradicting(record, around)]
+    return ReviewItem(
+        record=record,
+        outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
+        attention=tuple(
+            f"supported by its evidence, yet provisional: it {each}"
+            for each in against or ["contradicts nothing any more"]
+        ),
     )
 
 

@@ -60,7 +60,10 @@ class CandidateRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """Publish a candidate, changed where a field is given; kinds only among fact, preference, decision."""
+    """Publish a candidate, changed where a field is given; kinds only among fact, preference, decision.
+
+    `both_hold` names learnings that it seems to contradict and is published beside.
+    """
 
     record_id: RecordId
     content: str | None = None
@@ -72,6 +75,7 @@ class Publication:
     revalidate_at: datetime | None = None
     publish_tier: PublishTier = PublishTier.ACTIVE
     supersedes: RecordId | None = None
+    both_hold: tuple[RecordId, ...] = ()
     accept_untrusted: bool = False
     reason: str = ""
     expected_revision: int | None = None
@@ -102,12 +106,13 @@ class VerifyRequest:
     """Look for support for a learning, with more evidence where given; raise a provisional one that has it.
 
     With `on_my_word` an operator vouches for it: it is raised without support, or, when it waited for
-    revalidation, stays as it is until `revalidate_at`.
+    revalidation, stays as it is until `revalidate_at`. `both_hold` is that of a publication.
     """
 
     record_id: RecordId
     evidence_refs: tuple[EvidenceRef, ...] = ()
     on_my_word: bool = False
+    both_hold: tuple[RecordId, ...] = ()
     revalidate_at: datetime | None = None
     reason: str = ""
     expected_revision: int | None = None

@@ -28,7 +28,8 @@ class ReviewRequest:
 class ReviewItem:
     """A waiting record, what a confirmation would do, and other proposals for the same place.
 
-    `attention` says why a learning that is published waits: it was called wrong, or is due for revalidation.
+    `attention` says why a learning that is published waits: it was called wrong, is due for revalidation, or
+    is supported and contradicts something (`outcome.obstacles` says what).
     """
 
     record: Record
@@ -49,7 +50,8 @@ class ReviewPage:
 class Decision:
     """An operator's act on one record. Fields that do not concern the act are refused by the surface.
 
-    `forget` takes the id of a run or a session too.
+    `forget` takes the id of a run or a session too. `both_hold` names what the record seems to contradict and
+    is confirmed beside.
     """
 
     record_id: RecordId
@@ -57,6 +59,7 @@ class Decision:
     expected_revision: int | None = None
     summary: str | None = None
     supersedes: RecordId | None = None
+    both_hold: tuple[RecordId, ...] = ()
     accept_untrusted: bool = False
     restore_sources: bool = False
     idempotency_key: str | None = None
