@@ -120,6 +120,7 @@ class _Terms(DecisionBody, _Content):
     publish_tier: Annotated[PublishTier, Word] = Field(
         default=PublishTier.ACTIVE, description="Only the active tier reaches prompts."
     )
+    both_hold: BothHold = Field(default=[])
     accept_untrusted: bool = Field(default=False, description=_ACCEPT)
 
 
@@ -128,7 +129,6 @@ class PublishBody(_Terms):
 
     content: str | None = Field(default=None, description="Another text for it.")
     supersedes: str | None = Field(default=None, description="The learning that it replaces.")
-    both_hold: BothHold = Field(default=[])
 
 
 class SupersedeBody(_Terms):

@@ -86,6 +86,7 @@ def supersede(
     *,
     text: learning_options.TextArgument = None,
     file: learning_options.FileOption = None,
+    both_hold: options.BothHoldOption = None,
     accept_untrusted: options.AcceptOption = False,
 ) -> None:
     """Replace a learning by a new text.
@@ -103,6 +104,7 @@ def supersede(
         expires_at=options.moment(terms.expires_at),
         revalidate_at=options.moment(terms.revalidate_at),
         publish_tier=terms.read_tier(),
+        both_hold=tuple(map(RecordId, both_hold or ())),
         accept_untrusted=accept_untrusted,
         reason=decision.reason,
         expected_revision=decision.expected_revision,

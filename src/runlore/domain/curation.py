@@ -74,11 +74,13 @@ def compactions(records: Sequence[Record]) -> tuple[Merge, ...]:
     """The merges of active semantic records, within one scope and kind, oldest first.
 
     What expires merges only with what expires, and the summary expires with the first of its sources: no
-    text outlives its date, and no lasting text is lost to another's.
+    text outlives its date, and no lasting text is lost to another's. Nor is one that prompts get lost to a
+    sensitive one: those merge among themselves.
     """
-    parts: dict[tuple[Scope, Kind, bool], list[_Member]] = defaultdict(list)
+    parts: dict[tuple[Scope, Kind, Sensitivity, bool], list[_Member]] = defaultdict(list)
     for record in sorted(_active(records, Layer.SEMANTIC), key=_age):
-        parts[(record.scope, record.kind, record.expires_at is None)].append(_member(record))
+        part = (record.scope, record.kind, record.sensitivity, record.expires_at is None)
+        parts[part].append(_member(record))
     groups = (group for part in sorted(parts) for group in _grouped(parts[part]))
     return tuple(_compaction(group) for group in groups if len(group.members) > 1)
 
@@ -90,11 +92,11 @@ def dedups(records: Sequence[Record]) -> tuple[Merge, ...]:
     are not joined: two half-right lists of steps do not make a right one. Those with other words are named
     in `variants`, and stay readable as superseded records.
     """
-    workflows: dict[tuple[Scope, str], list[Record]] = defaultdict(list)
+    workflows: dict[tuple[Scope, str, Sensitivity], list[Record]] = defaultdict(list)
     for record in _active(records, Layer.PROCEDURAL):
         workflow = record.metadata.get("workflow")
         if isinstance(workflow, str) and workflow.strip():
-            workflows[(record.scope, folded(workflow))].append(record)
+            workflows[(record.scope, folded(workflow), record.sensitivity)].append(record)
     merges = []
     for part in sorted(workflows):
         ranked = sorted(workflows[part], key=lambda record: (-record.confidence, *_age(record)))

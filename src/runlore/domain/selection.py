@@ -13,7 +13,7 @@ from runlore.domain.ranking import Score
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import to_milliseconds
-from runlore.domain.visibility import Hidden, hidden_because
+from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
 
 # An input can be a megabyte long. What it is about stands at its beginning and its end.
 _QUERY_PART_CHARS = 4_000
@@ -66,20 +66,21 @@ class Candidate:
 def eligible(candidates: Iterable[Candidate], now: datetime) -> list[Candidate]:
     """Those that a prompt may see."""
     found = list(candidates)
-    shadowed = shadowed_by(candidate.record for candidate in found)
+    shadowed = shadowed_by((candidate.record for candidate in found), now)
     return [each for each in found if hidden_because(each.record, now, shadowed=shadowed) is None]
 
 
 def hidden_among(records: Sequence[Record], now: datetime) -> dict[RecordId, Hidden]:
     """Those that a prompt may not see, each with its reason."""
-    shadowed = shadowed_by(records)
+    shadowed = shadowed_by(records, now)
     reasons = {record.record_id: hidden_because(record, now, shadowed=shadowed) for record in records}
     return {record_id: reason for record_id, reason in reasons.items() if reason is not None}
 
 
-def shadowed_by(records: Iterable[Record]) -> frozenset[RecordId]:
-    """What these records say they supersede, written back or not."""
-    return frozenset(record.supersedes for record in records if record.supersedes is not None)
+def shadowed_by(records: Iterable[Record], now: datetime) -> frozenset[RecordId]:
+    """What those of the records that may be seen say they supersede, written back or not."""
+    replacing = ((record.supersedes, hidden_from_planning(record, now)) for record in records)
+    return frozenset(old for old, hidden in replacing if old is not None and hidden is None)
 
 
 def ordered(candidates: Iterable[Candidate], scopes: Sequence[Scope]) -> list[Candidate]:

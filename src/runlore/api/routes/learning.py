@@ -111,6 +111,7 @@ def supersede(call: Changing, record_id: str, body: learning.SupersedeBody) -> R
         expires_at=bodies.moment_of(body.expires_at),
         revalidate_at=bodies.moment_of(body.revalidate_at),
         publish_tier=body.publish_tier,
+        both_hold=tuple(map(RecordId, body.both_hold)),
         accept_untrusted=body.accept_untrusted,
         reason=body.reason,
         expected_revision=call.expected(body.expected_revision),

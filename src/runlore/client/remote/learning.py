@@ -53,11 +53,7 @@ class RemoteLearning(Remote):
 
     def publish(self, publication: ops.Publication) -> Record:
         """Publish a candidate, in a tier; the original answers for a duplicate."""
-        body: Sent = {
-            **_terms(publication),
-            "supersedes": publication.supersedes,
-            "both_hold": list(publication.both_hold),
-        }
+        body: Sent = {**_terms(publication), "supersedes": publication.supersedes}
         path = path_of("learning-candidates", publication.record_id, "publish")
         return answers.record_from_plain(self.act(path, body, key=publication.idempotency_key))
 
@@ -170,6 +166,7 @@ def _terms(request: ops.Publication | ops.Supersession) -> dict[str, JsonValue]:
         "expires_at": time_or_none(request.expires_at),
         "revalidate_at": time_or_none(request.revalidate_at),
         "publish_tier": request.publish_tier.value,
+        "both_hold": list(request.both_hold),
         "accept_untrusted": request.accept_untrusted,
         "reason": request.reason,
         "expected_revision": request.expected_revision,

@@ -112,11 +112,15 @@ class LearningActs(CandidateActs):
             expires_at=whole_milliseconds(request.expires_at),
             revalidate_at=whole_milliseconds(request.revalidate_at),
         )
-        terms = Terms(tier=request.publish_tier, revalidate_at=edits.revalidate_at)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             old = self.ours(tx, request.record_id)
             expect_revision(old, request.expected_revision)
+            terms = Terms(
+                tier=request.publish_tier,
+                revalidate_at=edits.revalidate_at,
+                both_hold=visible_ids(tx, self.caller, request.both_hold),
+            )
             return [
                 supersede(
                     tx,

@@ -50,6 +50,7 @@ class ReviewActs(ForgetActs):
                 now=now,
             )
             held = () if place else held_back(snapshot.records, where, limit=limit)
+            held = tuple(record for record in held if may_see(self.caller, record))
             known = {record.record_id for record in held}
             due = () if place else _due(snapshot.records, where, now, limit=limit - len(held), besides=known)
             room = limit - len(held) - len(due)

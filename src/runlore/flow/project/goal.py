@@ -36,7 +36,7 @@ def best_for_goal(
     asked = _RANKED_FIRST
     while True:
         found = reading.search(goal, where=where, limit=asked)
-        shadowed = shadowed_by(each.record for each in found)
+        shadowed = shadowed_by((each.record for each in found), now)
         seen = [each for each in found if hidden_from_planning(each.record, now, shadowed=shadowed) is None]
         if len(seen) >= limit or len(found) < asked or asked >= _RANKED_MAX:
             return tuple(seen[:limit])

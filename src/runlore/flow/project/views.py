@@ -144,7 +144,7 @@ def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime)
         learnings=len(learnings),
         is_large=len(learnings) > LOOKED_AT_MAX,
         live=frozenset(record.record_id for record in live),
-        shadows=shadowed_by(live),
+        shadows=shadowed_by(live, now),
     )
 
 

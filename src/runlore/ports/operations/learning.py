@@ -84,7 +84,10 @@ class Publication:
 
 @dataclass(frozen=True, kw_only=True)
 class Supersession:
-    """Replace a live learning by new content in the same scope, which has to be verified on its own."""
+    """Replace a live learning by new content in the same scope, which has to be verified on its own.
+
+    `both_hold` is that of a publication.
+    """
 
     record_id: RecordId
     content: str
@@ -95,6 +98,7 @@ class Supersession:
     expires_at: datetime | None = None
     revalidate_at: datetime | None = None
     publish_tier: PublishTier = PublishTier.ACTIVE
+    both_hold: tuple[RecordId, ...] = ()
     accept_untrusted: bool = False
     reason: str = ""
     expected_revision: int | None = None
