@@ -38,6 +38,7 @@ class Case(NamedTuple):
 
     record: Record
     shadowed: bool
+    overruled: bool = False
 
     @property
     def expired(self) -> bool:
@@ -48,7 +49,7 @@ class Case(NamedTuple):
         return self.record.policy_decision == "automatic" and self.record.verification_status != "verified"
 
 
-# Every reason of LRN-3, LRN-4, LRN-11 and TNT-2 by itself, in the order in which they are told.
+# Every reason of LRN-3, LRN-4, LRN-11, PRJ-7 and TNT-2 by itself, in the order in which they are told.
 REASONS: list[tuple[Hidden, Callable[[Case], bool]]] = [
     (Hidden.CONSTRAINED, lambda case: case.record.state == "constrained"),
     (Hidden.SUPERSEDED, lambda case: case.record.state == "superseded"),
@@ -62,6 +63,7 @@ REASONS: list[tuple[Hidden, Callable[[Case], bool]]] = [
     (Hidden.ESCALATED, lambda case: case.record.policy_decision == "escalated"),
     (Hidden.UNVERIFIED, lambda case: case.unproven),
     (Hidden.TAINTED, lambda case: case.record.provenance.untrusted or case.record.provenance.needs_review),
+    (Hidden.OVERRULED, lambda case: case.overruled),
 ]
 
 
@@ -90,11 +92,10 @@ def every_record() -> Iterator[Record]:
 def test_a_record_is_visible_exactly_when_no_reason_speaks_against_it() -> None:
     wrong = []
     for record in every_record():
-        for shadowed in ((), (OLD,)):
-            told = hidden_because(record, NOW, shadowed=shadowed)
-            expected = next(
-                (reason for reason, holds in REASONS if holds(Case(record, bool(shadowed)))), None
-            )
+        for shadowed, overruled in (((), ()), ((OLD,), ()), ((), (OLD,))):
+            told = hidden_because(record, NOW, shadowed=shadowed, overruled=overruled)
+            case = Case(record, bool(shadowed), bool(overruled))
+            expected = next((reason for reason, holds in REASONS if holds(case)), None)
             if told is not expected:
                 wrong.append((told, expected, record))
 
@@ -137,7 +138,9 @@ def test_any_record_is_hidden_for_a_reason_that_a_second_formulation_knows(
 @pytest.mark.req("LRN-4")
 def test_every_reason_can_be_told_and_reads_differently() -> None:
     told = {
-        hidden_because(record, NOW, shadowed=shadow) for record in every_record() for shadow in ((), (OLD,))
+        hidden_because(record, NOW, shadowed=shadow, overruled=overruled)
+        for record in every_record()
+        for shadow, overruled in (((), ()), ((OLD,), ()), ((), (OLD,)))
     }
 
     assert told == {None, *Hidden}

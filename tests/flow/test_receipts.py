@@ -51,7 +51,7 @@ def test_a_receipt_names_what_was_given_with_revisions_scores_and_budget(
     assert (answer.run.run, answer.run.request) == (view.run, "zeppelin")
     receipt = answer.receipt
     assert receipt is not None
-    assert (receipt.run_id, receipt.at, receipt.renderer) == (view.run.run_id, view.run.opened_at, 1)
+    assert (receipt.run_id, receipt.at, receipt.renderer) == (view.run.run_id, view.run.opened_at, 2)
     assert (receipt.budget.prompt_tokens, receipt.budget.model_family) == (70, "claude")
     assert view.sections is not None
     for kept, given in zip(receipt.sections, view.sections, strict=True):

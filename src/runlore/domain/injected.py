@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from runlore.domain.projection import SectionName
-from runlore.domain.sections import FENCE, FENCE_OPENED, INTRO, MARKER
+from runlore.domain.sections import FENCE, FENCE_OPENED, INTROS, MARKER
 
 REMOVED = "[runlore section removed]"
 """What stands where a section stood. No marker can reach across it, so taking one out never makes another."""
@@ -75,8 +75,10 @@ def _cut_off_end(text: str, mark: _Mark) -> int | None:
     Ours opens with its sentence, and its entries are headings with fenced texts. A fence that is not closed
     holds all the rest.
     """
-    intro = f"\n{INTRO[SectionName(mark[3].lower())]}"
-    if mark[2] or not text.startswith(intro, mark.end()):
+    name = SectionName(mark[3].lower())
+    intros = (f"\n{intro[name]}" for intro in INTROS.values())
+    intro = next((each for each in intros if text.startswith(each, mark.end())), None)
+    if mark[2] or intro is None:
         return None
     end = mark.end() + len(intro)
     while (content := _fence_opened(text, end)) is not None:

@@ -5,7 +5,7 @@ heading and a fenced text. Whatever an entry holds, it stays inside its fence: c
 bidirectional characters are written as their codes (`safe_text`), and so is what could be read as a marker or
 a fence. `entries_of` reads a section back into exactly its entries, which is what the tests hold it to.
 
-Raise `RENDERER` with any change of these bytes: receipts keep the number and the digest of what was given.
+Receipts keep the number of the renderer (`sections.RENDERER`) and the digest of what was given.
 """
 
 import re
@@ -16,10 +16,17 @@ from runlore.domain.errors import Corrupt
 from runlore.domain.projection import LearnedEntry, SectionName
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.safe_text import escaped
-from runlore.domain.sections import FENCE, FENCE_OPENED, INTRO, MARKER, closing_line, opening_line
+from runlore.domain.sections import (
+    FENCE,
+    FENCE_OPENED,
+    INTRO,
+    INTROS,
+    MARKER,
+    RENDERER,
+    closing_line,
+    opening_line,
+)
 from runlore.domain.timestamps import format_time
-
-RENDERER = 1
 
 _BETWEEN = " · "
 
@@ -44,9 +51,10 @@ def frame(name: SectionName) -> str:
     return f"{opening_line(name)}\n{INTRO[name]}\n{closing_line(name)}"
 
 
-def section(name: SectionName, entries: Iterable[str]) -> str:
-    """A section of rendered entries."""
-    return "\n".join((opening_line(name), INTRO[name], *entries, closing_line(name)))
+def section(name: SectionName, entries: Iterable[str], *, renderer: int = RENDERER) -> str:
+    """A section of rendered entries, as the renderer of that number framed it."""
+    intro = INTROS.get(renderer, INTRO)[name]
+    return "\n".join((opening_line(name), intro, *entries, closing_line(name)))
 
 
 def learned(entry: LearnedEntry) -> str:

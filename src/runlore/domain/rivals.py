@@ -33,6 +33,13 @@ def are_known_to_hold(record: Record, other: Record) -> bool:
     return other.record_id in record.both_hold or record.record_id in other.both_hold
 
 
+def overrules(narrow: Record, wide: Record) -> bool:
+    """Whether a record of a narrower scope answers the question that one of a wider scope answers."""
+    if not narrow.semantic_key or not narrow.scope.is_narrower_than(wide.scope):
+        return False
+    return narrow.semantic_key == wide.semantic_key or contradicts(narrow, wide)
+
+
 def twin_of(record: Record, around: Surroundings) -> Record | None:
     """The live record that says the same, if there is one."""
     if not record.semantic_key:

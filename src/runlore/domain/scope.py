@@ -20,6 +20,7 @@ class ScopeKind(StrEnum):
     WORKSPACE = "workspace"
 
 
+_RANKS = {kind: rank for rank, kind in enumerate(ScopeKind)}
 _KINDS = frozenset(kind.value for kind in ScopeKind)
 
 
@@ -69,6 +70,10 @@ class Scope:
         if not colon and kind == ScopeKind.WORKSPACE:
             identifier = WORKSPACE_ID
         return cls(kind=ScopeKind(kind), id=identifier)
+
+    def is_narrower_than(self, other: "Scope") -> bool:
+        """Whether it is of a kind that comes before the other's; two projects are equally wide."""
+        return _RANKS[self.kind] < _RANKS[other.kind]
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}"

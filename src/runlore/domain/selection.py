@@ -4,14 +4,16 @@ Only content is scored, by the one ranking. If any eligible learning scores, tho
 out. If none scores, nothing is given, unless the input asks for memory explicitly.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.ranking import Score
 from runlore.domain.record import Record, RecordId
+from runlore.domain.rivals import overrules
 from runlore.domain.scope import Scope
+from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import to_milliseconds
 from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
 
@@ -63,17 +65,28 @@ class Candidate:
         return (self.score or 0) > self.meaning
 
 
-def eligible(candidates: Iterable[Candidate], now: datetime) -> list[Candidate]:
+def eligible(
+    candidates: Iterable[Candidate], now: datetime, *, overruled: Collection[RecordId] = ()
+) -> list[Candidate]:
     """Those that a prompt may see."""
     found = list(candidates)
     shadowed = shadowed_by((candidate.record for candidate in found), now)
-    return [each for each in found if hidden_because(each.record, now, shadowed=shadowed) is None]
+    return [
+        each
+        for each in found
+        if hidden_because(each.record, now, shadowed=shadowed, overruled=overruled) is None
+    ]
 
 
-def hidden_among(records: Sequence[Record], now: datetime) -> dict[RecordId, Hidden]:
+def hidden_among(
+    records: Sequence[Record], now: datetime, *, overruled: Collection[RecordId] = ()
+) -> dict[RecordId, Hidden]:
     """Those that a prompt may not see, each with its reason."""
     shadowed = shadowed_by(records, now)
-    reasons = {record.record_id: hidden_because(record, now, shadowed=shadowed) for record in records}
+    reasons = {
+        record.record_id: hidden_because(record, now, shadowed=shadowed, overruled=overruled)
+        for record in records
+    }
     return {record_id: reason for record_id, reason in reasons.items() if reason is not None}
 
 
@@ -81,6 +94,25 @@ def shadowed_by(records: Iterable[Record], now: datetime) -> frozenset[RecordId]
     """What those of the records that may be seen say they supersede, written back or not."""
     replacing = ((record.supersedes, hidden_from_planning(record, now)) for record in records)
     return frozenset(old for old, hidden in replacing if old is not None and hidden is None)
+
+
+def overruled_by(
+    narrow: Mapping[str, Sequence[Record]], wide: Mapping[str, Sequence[Record]]
+) -> Iterator[RecordId]:
+    """Those of the wide records that a narrow one overrules; both are given by their subjects."""
+    for subject in narrow.keys() & wide.keys():
+        for record in wide[subject]:
+            if any(overrules(other, record) for other in narrow[subject]):
+                yield record.record_id
+
+
+def by_subject(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The records by what they are about; one without a key is about nothing that could be compared."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        if record.semantic_key:
+            found.setdefault(SemanticKey.parse(record.semantic_key).subject, []).append(record)
+    return found
 
 
 def ordered(candidates: Iterable[Candidate], scopes: Sequence[Scope]) -> list[Candidate]:

@@ -34,22 +34,41 @@ class Hidden(StrEnum):
     ESCALATED = "escalated to an operator"
     UNVERIFIED = "published automatically and not verified"
     TAINTED = "from an untrusted source and not yet accepted"
+    OVERRULED = "a narrower scope answers the same question"
 
 
-def hidden_because(record: Record, now: datetime, *, shadowed: Collection[RecordId] = ()) -> Hidden | None:
+def hidden_because(
+    record: Record,
+    now: datetime,
+    *,
+    shadowed: Collection[RecordId] = (),
+    overruled: Collection[RecordId] = (),
+) -> Hidden | None:
     """The first reason that keeps a record out of prompts, or None when it is visible.
 
     `shadowed` names the records that a live record already says it supersedes, while the link back is
-    still being written.
+    still being written; `overruled` those whose question a narrower scope answers, for who sees both.
     """
-    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record, PROMPT_KINDS)
+    return (
+        _hidden_by_state(record, now, shadowed)
+        or _hidden_by_review(record, PROMPT_KINDS)
+        or (Hidden.OVERRULED if record.record_id in overruled else None)
+    )
 
 
 def hidden_from_planning(
-    record: Record, now: datetime, *, shadowed: Collection[RecordId] = ()
+    record: Record,
+    now: datetime,
+    *,
+    shadowed: Collection[RecordId] = (),
+    overruled: Collection[RecordId] = (),
 ) -> Hidden | None:
     """The same for the context of a task, which knows approved procedures too."""
-    return _hidden_by_state(record, now, shadowed) or _hidden_by_review(record, PLANNING_KINDS)
+    return (
+        _hidden_by_state(record, now, shadowed)
+        or _hidden_by_review(record, PLANNING_KINDS)
+        or (Hidden.OVERRULED if record.record_id in overruled else None)
+    )
 
 
 def leaves_empty(new: Record, old: Record, now: datetime) -> Hidden | None:

@@ -4,7 +4,7 @@ A function that takes a `Store` owns its transactions; one that takes a `Transac
 caller's. Records and events are canonical; everything else can be rebuilt from them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -188,6 +188,10 @@ class Records(Protocol):
 
     def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
         """The active records of a scope and kind whose semantic key has this subject."""
+        ...
+
+    def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
+        """The active records of a scope, of the kinds that prompts get, that are about one of these."""
         ...
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:

@@ -222,7 +222,15 @@ class ProjectionActs(Bound):
             best = {
                 layer: tuple(
                     ops.SearchHit(record=found.record, score=found.score)
-                    for found in best_for_goal(then, goal, layer, scopes=scopes, limit=limit, now=now)
+                    for found in best_for_goal(
+                        then,
+                        goal,
+                        layer,
+                        scopes=scopes,
+                        limit=limit,
+                        now=now,
+                        in_session=session_id is not None,
+                    )
                 )
                 for layer in (Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC)
             }

@@ -33,6 +33,7 @@ from runlore.domain.projection import (
 )
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.sections import RENDERER
 from runlore.domain.session import Session
 from runlore.domain.tokens import (
     FACTOR_NEUTRAL,
@@ -109,7 +110,7 @@ class Given:
         return Receipt(
             run_id=run_id,
             at=at,
-            renderer=rendering.RENDERER,
+            renderer=RENDERER,
             sections=tuple(_kept(section) for section in self.projection.sections),
             omissions=self.projection.omissions,
             budget=self.projection.budget,

@@ -10,6 +10,7 @@ from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
 from runlore.domain.selection import shadowed_by
 from runlore.domain.visibility import hidden_from_planning
+from runlore.flow.project.narrower import overruled
 from runlore.flow.project.search import Found, Reading
 
 # So many hits are looked at for those that may be seen, and then once as many more.
@@ -24,8 +25,9 @@ def best_for_goal(
     scopes: frozenset[Scope] | None,
     limit: int,
     now: datetime,
+    in_session: bool = False,
 ) -> tuple[Found, ...]:
-    """The best records of a layer for a goal."""
+    """The best records of a layer for a goal; `in_session` the scopes are those that one session sees."""
     where = RankFilter(
         layers=frozenset({layer}),
         states=frozenset({State.ACTIVE}),
@@ -37,7 +39,13 @@ def best_for_goal(
     while True:
         found = reading.search(goal, where=where, limit=asked)
         shadowed = shadowed_by((each.record for each in found), now)
-        seen = [each for each in found if hidden_from_planning(each.record, now, shadowed=shadowed) is None]
+        seen_together = tuple(scopes or ()) if in_session else ()
+        lost = overruled(reading, (each.record for each in found), seen_together, now)
+        seen = [
+            each
+            for each in found
+            if hidden_from_planning(each.record, now, shadowed=shadowed, overruled=lost) is None
+        ]
         if len(seen) >= limit or len(found) < asked or asked >= _RANKED_MAX:
             return tuple(seen[:limit])
         asked *= 4

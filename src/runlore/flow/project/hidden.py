@@ -10,6 +10,7 @@ from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, S
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.selection import hidden_among
 from runlore.domain.visibility import Hidden, hidden_because
+from runlore.flow.project.narrower import overruled
 from runlore.flow.project.search import Reading
 from runlore.ports.store import RecordFilter, RecordLine
 
@@ -43,7 +44,8 @@ def hidden_then(reading: Reading, *, scopes: Sequence[Scope], now: datetime) -> 
     """The records of these scopes that prompts did not get at the reading's past moment."""
     where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     page = reading.page(where, limit=LOOKED_AT_MAX)
-    return _bounded(hidden_among(page, now).items(), more=0)
+    lost = overruled(reading, page, scopes, now)
+    return _bounded(hidden_among(page, now, overruled=lost).items(), more=0)
 
 
 def hidden_records(
@@ -54,7 +56,7 @@ def hidden_records(
     if len(lines) > LOOKED_AT_MAX:
         lines = lines[:LOOKED_AT_MAX]
         more = _count_beyond(reading, scopes, lines)
-    return _bounded(reasons_of(reading, lines, now), more=more)
+    return _bounded(reasons_of(reading, lines, now, scopes=scopes), more=more)
 
 
 def _bounded(found: Iterable[tuple[RecordId, Hidden]], *, more: int) -> HiddenRecords:
@@ -64,11 +66,15 @@ def _bounded(found: Iterable[tuple[RecordId, Hidden]], *, more: int) -> HiddenRe
 
 
 def reasons_of(
-    reading: Reading, lines: Sequence[RecordLine], now: datetime
+    reading: Reading, lines: Sequence[RecordLine], now: datetime, *, scopes: Sequence[Scope] = ()
 ) -> Iterable[tuple[RecordId, Hidden]]:
-    """The reason of each line that has one: most are told by what they are, the others are read."""
+    """The reason of each line that has one: most are told by what they are, the others are read.
+
+    `scopes` are those that are seen together.
+    """
     unsure = tuple(line for line in lines if may_be_visible(line))
-    read = hidden_among([each.record for each in reading.of_lines(unsure)], now)
+    records = [each.record for each in reading.of_lines(unsure)]
+    read = hidden_among(records, now, overruled=overruled(reading, records, scopes, now))
     for line in lines:
         if may_be_visible(line):
             reason = read.get(line.record_id)

@@ -21,6 +21,7 @@ from runlore.domain.selection import Candidate, content_score, eligible, entry_o
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.project.hidden import LOOKED_AT_MAX, may_be_visible
 from runlore.flow.project.kept import Analysed
+from runlore.flow.project.narrower import overruled
 from runlore.flow.project.nearness import (
     NEAREST_MAX,
     Near,
@@ -87,7 +88,8 @@ def learned_for(
         few = _few(reading, where, lines) if views is None else None
         best = None
         if reading.near is not None:
-            looked_at = _all_visible(views, few, asked, where=where, scopes=scopes)
+            lost = _lost(reading, few or (), scopes, now)
+            looked_at = _all_visible(views, few, asked, where=where, scopes=scopes, lost=lost)
             if looked_at is not None:
                 best = _with_meaning(reading.near, *looked_at)
             else:
@@ -100,7 +102,9 @@ def learned_for(
         elif views is not None and views.is_complete:
             found = _scored(views, asked, entries_max)
         elif few is not None:
-            found = _bounded(ordered(eligible(_one_by_one(few, asked), now), scopes), entries_max)
+            lost = _lost(reading, few, scopes, now)
+            seen = eligible(_one_by_one(few, asked), now, overruled=lost)
+            found = _bounded(ordered(seen, scopes), entries_max)
         else:
             ranked = _best_ranked(reading, query, where=where, scopes=scopes, wanted=entries_max)
             found = _bounded(ranked, entries_max)
@@ -122,7 +126,8 @@ def all_learned(
 ) -> Learned:
     """All that is eligible, by the priority of its scope and then the latest published."""
     if views is not None:
-        every = [entry for view in views.each for entry in view.entries]
+        entries = (entry for view in views.each for entry in view.entries)
+        every = [entry for entry in entries if entry.record_id not in views.overruled]
         beyond = every[entries_max:]
         return Learned(
             entries=tuple(every[:entries_max]),
@@ -135,8 +140,15 @@ def all_learned(
         records = [
             each for scope in scopes for each in _listed(reading, frozenset({scope}), now, None)[:_LISTED_MAX]
         ]
-    found = eligible((Candidate(record=each.record) for each in records), now)
+    lost = _lost(reading, records, scopes, now)
+    found = eligible((Candidate(record=each.record) for each in records), now, overruled=lost)
     return _bounded(ordered(found, scopes), entries_max)
+
+
+def _lost(
+    reading: Reading, records: Iterable[Analysed], scopes: Sequence[Scope], now: datetime
+) -> frozenset[RecordId]:
+    return overruled(reading, (each.record for each in records), scopes, now)
 
 
 def _bounded(candidates: Sequence[Candidate], entries_max: int) -> Learned:
@@ -161,15 +173,17 @@ def _all_visible(
     *,
     where: RankFilter,
     scopes: Sequence[Scope],
+    lost: frozenset[RecordId],
 ) -> tuple[list[Candidate], dict[RecordId, Record]] | None:
     """What words find, in its order, and all that prompts may see; None where that is too much to look at."""
     if views is not None and views.is_complete:
-        visible = [each.record for view in views.each for each in view.visible]
+        records = [each.record for view in views.each for each in view.visible]
+        visible = [record for record in records if record.record_id not in views.overruled]
         return list(views.scored(asked, most=len(visible), named=0).best), by_id(visible)
     if few is None:
         return None
-    found = ordered(eligible(_one_by_one(few, asked), where.now), scopes)
-    seen = eligible((Candidate(record=each.record) for each in few), where.now)
+    found = ordered(eligible(_one_by_one(few, asked), where.now, overruled=lost), scopes)
+    seen = eligible((Candidate(record=each.record) for each in few), where.now, overruled=lost)
     return found, by_id(each.record for each in seen)
 
 
@@ -197,10 +211,10 @@ def _ranked_with_meaning(
     # The nearest that may be seen tells what nearness counts. Beyond it only what may be among the best is
     # read.
     read: dict[RecordId, Analysed] = {}
-    visible = _visible(found, read, where)
+    visible = _visible(reading, found, read, where)
     for start in range(0, len(order := nearest_first(similar, known)), _READ_AT_ONCE):
         read.update(reading.newest(order[start : start + _READ_AT_ONCE]))
-        visible = _visible(found, read, where)
+        visible = _visible(reading, found, read, where)
         if not visible.keys().isdisjoint(read):
             break
     hits = [WordHit(key=each.record.record_id, total=each.score or 0) for each in found]
@@ -209,7 +223,7 @@ def _ranked_with_meaning(
     sight = among(similar, similar.of.keys() - (read.keys() - visible.keys()))
     wordy = gaining(hits, sight, limit=wanted + 1, at_most=lambda key: totals.get(key, beyond))
     read.update(reading.newest(wordy - read.keys()))
-    visible = _visible(found, read, where)
+    visible = _visible(reading, found, read, where)
     found = [each for each in found if each.record.record_id in visible]
     seen = [read[record_id] for record_id in wordy if record_id in visible]
     found += ordered(_content(seen, analysed(query), whole.collection), scopes)
@@ -217,11 +231,12 @@ def _ranked_with_meaning(
 
 
 def _visible(
-    found: Iterable[Candidate], read: Mapping[RecordId, Analysed], where: RankFilter
+    reading: Reading, found: Iterable[Candidate], read: Mapping[RecordId, Analysed], where: RankFilter
 ) -> dict[RecordId, Record]:
     """What prompts may see of both."""
     both = (*found, *(Candidate(record=each.record) for each in read.values()))
-    return by_id(each.record for each in eligible(both, where.now))
+    lost = overruled(reading, (each.record for each in both), tuple(where.scopes or ()), where.now)
+    return by_id(each.record for each in eligible(both, where.now, overruled=lost))
 
 
 def _content(records: Iterable[Analysed], query: Query, collection: Collection) -> Iterator[Candidate]:
@@ -255,11 +270,13 @@ def _best_ranked(
     """
     read: list[Candidate] = []
     best: list[Candidate] = []
+    lost: frozenset[RecordId] = frozenset()
     # A few more than are wanted: they tell that something is left out, and mostly are all that is read.
     for hits, next_total in _hits(reading, query, where, first=wanted + _SPARE, whole=whole):
         found = reading.explained(hits, query)
         read += [Candidate(record=each.record, score=content_score(each.score)) for each in found]
-        best = ordered(eligible((each for each in read if each.score), where.now), scopes)
+        lost |= overruled(reading, (each.record for each in found), scopes, where.now)
+        best = ordered(eligible((each for each in read if each.score), where.now, overruled=lost), scopes)
         if len(best) > wanted and (wanted == 0 or (best[wanted - 1].score or 0) >= next_total):
             break
     return best

@@ -33,13 +33,13 @@ def rebuilt(
     histories = _histories(receipt, records)
     if reached is not None:
         histories = {name: told for name, told in histories.items() if _is_within(told, reached)}
-    return tuple(_rebuilt(section, histories) for section in receipt.sections)
+    return tuple(_rebuilt(section, histories, receipt.renderer) for section in receipt.sections)
 
 
 def sections_again(receipt: Receipt, records: Records) -> tuple[Section, ...]:
     """The same as sections of a prompt, for a run that asks for what it was given once more."""
     histories = _histories(receipt, records)
-    return tuple(_again(section, histories) for section in receipt.sections)
+    return tuple(_again(section, histories, receipt.renderer) for section in receipt.sections)
 
 
 def _histories(receipt: Receipt, records: Records) -> Histories:
@@ -61,9 +61,10 @@ def _was_forgotten(events: Sequence[RecordEvent]) -> bool:
     return any(event.move is Move.FORGET for event in events)
 
 
-def _rebuilt(section: ReceiptSection, histories: Histories) -> RebuiltSection:
+def _rebuilt(section: ReceiptSection, histories: Histories, renderer: int) -> RebuiltSection:
     texts = [(entry, _text(section.name, entry, histories)) for entry in section.entries]
-    text = rendering.section(section.name, [told for _, told in texts if told is not None])
+    entries = [told for _, told in texts if told is not None]
+    text = rendering.section(section.name, entries, renderer=renderer)
     return RebuiltSection(
         name=section.name,
         text=text,
@@ -72,7 +73,7 @@ def _rebuilt(section: ReceiptSection, histories: Histories) -> RebuiltSection:
     )
 
 
-def _again(section: ReceiptSection, histories: Histories) -> Section:
+def _again(section: ReceiptSection, histories: Histories, renderer: int) -> Section:
     texts = [(entry, _text(section.name, entry, histories)) for entry in section.entries]
     entries = tuple(
         SectionEntry(
@@ -87,7 +88,7 @@ def _again(section: ReceiptSection, histories: Histories) -> Section:
     )
     return Section(
         name=section.name,
-        text=rendering.section(section.name, [entry.text for entry in entries]),
+        text=rendering.section(section.name, [entry.text for entry in entries], renderer=renderer),
         tokens=section.tokens,
         entries=entries,
         truncated=section.truncated or len(entries) < len(texts),

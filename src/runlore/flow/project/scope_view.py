@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from runlore.domain.analysis import folded
 from runlore.domain.projection import LearnedEntry
-from runlore.domain.record import RecordId
+from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, entry_of
+from runlore.domain.selection import Candidate, by_subject, entry_of
 from runlore.domain.visibility import Hidden
 from runlore.flow.project.kept import Analysed
 
@@ -79,6 +79,11 @@ class ScopeView:
     def entries(self) -> tuple[LearnedEntry, ...]:
         """What prompts get, as it is told where nothing was asked for."""
         return tuple(entry_of(Candidate(record=each.record)) for each in self.visible)
+
+    @cached_property
+    def subjects(self) -> Mapping[str, Sequence[Record]]:
+        """What prompts get, by what it is about."""
+        return by_subject(each.record for each in self.visible)
 
     @cached_property
     def postings(self) -> Mapping[str, Posting]:

@@ -16,7 +16,8 @@ from runlore.domain.ranking import Collection, Query, RankFilter, analysed, stri
 from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.visibility import hidden_because
+from runlore.domain.visibility import Hidden, hidden_because
+from runlore.flow.project.narrower import overruled
 from runlore.flow.project.run_search import FoundRun, RunHits, RunSearch
 from runlore.flow.project.search import Reading
 from runlore.flow.project.skill_search import (
@@ -97,9 +98,13 @@ def gathered(
     ]
     joint = joined(query, alone)
     ranking = learnings.ranking(asked.query, where=where, limit=wanted, relative_to=joint)
+    ranked = learnings.explained(ranking, asked.query)
+    lost = overruled(learnings, (each.record for each in ranked), asked.scopes, asked.now)
     found = tuple(
-        _described(each.record, score=each.score.total, query=query, now=asked.now)
-        for each in learnings.explained(ranking, asked.query)
+        _described(
+            each.record, hidden_because(each.record, asked.now, overruled=lost), each.score.total, query
+        )
+        for each in ranked
     )
     best = best_skills(query, skills, relative_to=joint, limit=wanted)
     return Gathered(
@@ -136,14 +141,15 @@ def _recent(learnings: Reading, asked: Asked) -> tuple[SessionFound, ...]:
     """What was published last. Runs come beside it by their end."""
     where = RecordFilter(kinds=LEARNING_KINDS, states=_ACTIVE, scopes=frozenset(asked.scopes), now=asked.now)
     records = learnings.page(where, limit=_BROWSED_MAX)
+    lost = overruled(learnings, records, asked.scopes, asked.now)
     return tuple(
-        _described(record, score=0, query=None, now=asked.now)
+        _described(record, hidden_because(record, asked.now, overruled=lost), 0, None)
         for record in records
         if record.sensitivity is not Sensitivity.SENSITIVE
     )
 
 
-def _described(record: Record, *, score: int, query: Query | None, now: datetime) -> SessionFound:
+def _described(record: Record, hidden: Hidden | None, score: int, query: Query | None) -> SessionFound:
     fields = [("summary", record.summary), ("metadata", "\n".join(strings_of(record.metadata)))]
     matched = _matched(fields, query)
     # Only content is scored against an input, so what its metadata alone finds is not given to a prompt.
@@ -156,7 +162,7 @@ def _described(record: Record, *, score: int, query: Query | None, now: datetime
         score=score,
         timestamp=record.published_at or record.created_at,
         scope=record.scope,
-        prompt_eligible=would_score and hidden_because(record, now) is None,
+        prompt_eligible=would_score and hidden is None,
         matched_fields=matched,
     )
 

@@ -7,12 +7,14 @@ record is being superseded while the link back is missing, the views cannot tell
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import permutations
 
 from runlore.domain import limits
 from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
 from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, eligible, ordered, shadowed_by
+from runlore.domain.selection import Candidate, eligible, ordered, overruled_by, shadowed_by
+from runlore.domain.visibility import Hidden
 from runlore.flow.project.hidden import (
     LOOKED_AT_MAX,
     HiddenRecords,
@@ -23,6 +25,7 @@ from runlore.flow.project.hidden import (
     reasons_of,
     visible_lines,
 )
+from runlore.flow.project.narrower import overruled
 from runlore.flow.project.scope_view import HiddenLine, Place, ScopeView
 from runlore.flow.project.search import Reading
 from runlore.ports.store import RecordFilter, RecordLine
@@ -41,9 +44,11 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Views:
-    """The views of scopes, the first priority first."""
+    """The views of scopes, the first priority first. `overruled` are those of the visible that a narrower
+    scope keeps out."""
 
     each: tuple[ScopeView, ...]
+    overruled: frozenset[RecordId] = frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -60,7 +65,12 @@ class Views:
                 weights[term] = TOKEN_SCALE * rarity(sum(found_in), size)
         scores = [score for view in self.each for score in _scores(view, query, weights)]
         records = [each.record for view in self.each for each in view.visible]
-        found = [number for number, score in enumerate(scores) if score]
+        seen = (record.record_id not in self.overruled for record in records)
+        found = [
+            number
+            for number, (score, is_seen) in enumerate(zip(scores, seen, strict=True))
+            if score and is_seen
+        ]
         # Of the same score the one that stands first comes first: sorting leaves it so.
         found.sort(key=scores.__getitem__, reverse=True)
         best = [Candidate(record=records[number], score=scores[number]) for number in found[:most]]
@@ -72,6 +82,11 @@ class Views:
         lines: list[HiddenLine] = []
         for view in self.each:
             lines.extend(view.hidden)
+            lines.extend(
+                HiddenLine((each.record.created_at, each.record.record_id), Hidden.OVERRULED, for_good=False)
+                for each in view.visible
+                if each.record.record_id in self.overruled
+            )
         more = 0
         if sum(len(view.places) for view in self.each) > LOOKED_AT_MAX:
             places: list[Place] = []
@@ -95,14 +110,28 @@ def views_of(reading: Reading, scopes: Sequence[Scope], now: datetime) -> Views 
     if reading.past is not None:
         return None
     stamps = reading.records.stamps(scopes)
-    views = tuple(
-        _view(reading, scope, stamps[scope], now) for scope in dict.fromkeys(scopes) if scope in stamps
-    )
+    present = [scope for scope in dict.fromkeys(scopes) if scope in stamps]
+    views = tuple(_view(reading, scope, stamps[scope], now) for scope in present)
     if any(view.shadows for view in views):
         shadows = frozenset().union(*(view.shadows for view in views))
         if any(not shadows.isdisjoint(view.live) for view in views):
             return None
-    return Views(each=views)
+    return Views(each=views, overruled=_overruled(reading, present, views, now))
+
+
+def _overruled(
+    reading: Reading, scopes: Sequence[Scope], views: Sequence[ScopeView], now: datetime
+) -> frozenset[RecordId]:
+    """What the narrower views overrule; where one of them does not tell of all, the store is asked."""
+    found: set[RecordId] = set()
+    for (narrow, narrow_view), (wide, wide_view) in permutations(zip(scopes, views, strict=True), 2):
+        if not narrow.is_narrower_than(wide):
+            continue
+        if narrow_view.is_large:
+            found |= overruled(reading, (each.record for each in wide_view.visible), [narrow], now)
+        else:
+            found.update(overruled_by(narrow_view.subjects, wide_view.subjects))
+    return frozenset(found)
 
 
 def _view(reading: Reading, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:

@@ -1,11 +1,11 @@
 """The records, as the port asks for them, in SQL that both databases run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain.audit import RecordEvent, replay
 from runlore.domain.errors import NotFound
-from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
@@ -96,6 +96,18 @@ class SqlRecords:
         """The active records of a scope and kind whose semantic key has this subject."""
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
         return self._where(condition, scope.kind.value, scope.id, kind.value, digest(subject))
+
+    def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
+        """The active records of a scope, of the kinds that prompts get, that are about one of these."""
+        found: list[Record] = []
+        kinds = sorted(kind.value for kind in PROMPT_KINDS)
+        for chunk in chunks(map(digest, subjects), IN_LIST_MAX):
+            condition = (
+                f"r.state = 'active' AND {_IN_SCOPE} AND r.kind IN ({in_list(kinds)})"
+                f" AND r.subject IN ({in_list(chunk)})"
+            )
+            found += self._where(condition, scope.kind.value, scope.id, *kinds, *chunk)
+        return tuple(found)
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
