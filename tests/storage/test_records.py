@@ -123,7 +123,7 @@ def test_many_are_read_in_the_order_they_were_asked_for(store: Store) -> None:
     }
 
 
-@pytest.mark.req("LRN-6")
+@pytest.mark.req("LRN-6", "PRJ-7")
 def test_active_records_are_found_by_the_subject_of_their_key(store: Store) -> None:
     atlas, other = fact("The codename is Atlas"), fact("The port is 8080")
     elsewhere, waiting = fact("The codename is Nova", scope=WORKSPACE), fact("The codename is Orion")
@@ -134,8 +134,12 @@ def test_active_records_are_found_by_the_subject_of_their_key(store: Store) -> N
         found = snapshot.records.matching_subject(ACME, Kind.FACT, "codename")
         assert snapshot.records.matching_subject(ACME, Kind.DECISION, "codename") == ()
         assert snapshot.records.matching_subject(ACME, Kind.FACT, "code") == ()
+        many = [f"subject {number}" for number in range(600)]
+        about = snapshot.records.about_subjects(ACME, ["codename", "port", "code", *many])
+        assert snapshot.records.about_subjects(ACME, []) == ()
 
     assert found == (active(atlas),)
+    assert set(ids(about)) == {atlas.record_id, other.record_id}
 
 
 @pytest.mark.req("LRN-6")

@@ -84,11 +84,29 @@ def learning(both: Both, session_id: SessionId, run_id: RunId) -> None:
     assert (newer.summary, newer.supersedes) == ("The codename is Caldera", known.record_id)
     fed(both, session_id, newer.record_id)
     both.do("publish", ops.Publication(record_id=other.record_id))
+    beside(both, run_id)
     dry = ops.MatchingRevocation(filters=ops.LearningFilters(kinds=frozenset({Kind.DECISION})), dry_run=True)
     assert [record.record_id for record in both.read("revoke_matching", dry).items] == [other.record_id]
     assert both.do("revoke_matching", replace(dry, dry_run=False, reason="gone")).dry_run is False
     assert both.do("revoke", ops.Decision(record_id=newer.record_id)).state is State.TOMBSTONED
     automation(both, session_id)
+
+
+def beside(both: Both, run_id: RunId) -> None:
+    """Learnings that seem to contradict each other and both hold, by each act that can say so."""
+    made = [both.do("create_candidate", candidate(f"The lead is {name}", run_id)) for name in "ABCDE"]
+    first, second, third, fourth, fifth = (record.record_id for record in made)
+    both.do("publish", ops.Publication(record_id=first))
+    both.do("publish", ops.Publication(record_id=second, both_hold=(first,)))
+    third_one = both.do("confirm", ops.Decision(record_id=third, both_hold=(first, second)))
+    assert third_one.both_hold == (first, second)
+    both.do("publish", ops.Publication(record_id=fourth, supersedes=third, both_hold=(first, second)))
+    both.do(
+        "supersede",
+        ops.Supersession(record_id=fourth, content="The lead is F", both_hold=(first, second)),
+    )
+    both.do("reject", ops.Decision(record_id=fifth))
+    both.do("verify", ops.VerifyRequest(record_id=first, on_my_word=True, both_hold=(second,)))
 
 
 def raised(both: Both, record_id: RecordId, run_id: RunId) -> None:

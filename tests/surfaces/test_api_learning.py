@@ -295,3 +295,23 @@ def test_what_an_agent_says_after_it_read_from_outside_waits_until_somebody_acce
     assert refused.status == 422
     assert "https://e.org" in refused.json["detail"], "the sources are named"
     assert (accepted["state"], accepted["provenance"]["needs_review"]) == ("active", False)
+
+
+@pytest.mark.req("LRN-14", "LRN-15")
+def test_a_conflict_offers_three_answers_and_no_replacement_hides_what_it_replaces(api: Api) -> None:
+    old = published(api, "The staging port is 6001")["record_id"]
+    new = said(api, "The staging port is 5433")
+
+    conflict = act(api, new, "publish")
+    hiding = act(api, new, "publish", {"supersedes": old, "publish_tier": "provisional"})
+    hidden = act(api, old, "supersede", {"content": "The staging port is 1", "sensitivity": "sensitive"})
+    misnamed = act(api, new, "publish", {"both_hold": ["rec_none"]})
+    both = act(api, new, "publish", {"both_hold": [old]})
+
+    assert conflict.problem == (409, "review.conflict")
+    assert f"--supersedes {old}" in conflict.json["hint"]
+    assert f"--both-hold {old}" in conflict.json["hint"]
+    assert hiding.problem == hidden.problem == (409, "review.hides")
+    assert misnamed.problem == (404, "record.not-found")
+    assert (both.status, both.json["both_hold"]) == (200, [old])
+    assert api.get(path_of("v1", "learnings", old))["both_hold"] == [new]
