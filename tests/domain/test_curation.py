@@ -181,13 +181,19 @@ def test_a_merge_of_something_tainted_is_tainted(tainted: int) -> None:
         assert merge.provenance == inherited([UNTRUSTED, TRUSTED])
 
 
-@pytest.mark.req("LAY-3", "LAY-4")
-def test_a_merge_of_something_sensitive_is_sensitive() -> None:
+@pytest.mark.req("LAY-3", "LAY-4", "LRN-15")
+def test_what_is_sensitive_merges_with_nothing_that_prompts_get() -> None:
     for kind, merges_of in ((Kind.FACT, compactions), (Kind.PROCEDURE, dedups)):
-        plain, secret = (
-            record(n, "The codename is Atlas", kind=kind, sensitivity=s) for n, s in enumerate(Sensitivity)
+        plain, secret, other = (
+            record(n, "The codename is Atlas", kind=kind, sensitivity=sensitivity)
+            for n, sensitivity in enumerate((*Sensitivity, Sensitivity.SENSITIVE))
         )
-        assert merges_of([plain, secret])[0].sensitivity is Sensitivity.SENSITIVE
+        assert merges_of([plain, secret]) == ()
+        (merge,) = merges_of([plain, secret, other])
+        assert (merge.sources, merge.sensitivity) == (
+            (secret.record_id, other.record_id),
+            Sensitivity.SENSITIVE,
+        )
 
 
 @pytest.mark.req("LAY-3", "LAY-4")

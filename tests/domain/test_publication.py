@@ -127,6 +127,13 @@ traits: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
 )
 
 
+traits_of_candidates: list[dict[str, Any]] = [
+    {"sensitivity": Sensitivity.SENSITIVE},
+    {"verification_status": VerificationStatus.FAILED},
+    {"provenance": WEB},
+]
+
+
 def saying(said: Said, kind: Kind, key: str, **fields: Any) -> Record:
     """A record of a kind that says something; a preference does so under a key of its own spelling."""
     value = f"{'not ' if said.negated else ''}{said.value}"
@@ -176,16 +183,7 @@ def cases(draw: st.DrawFn, *, merges: bool = False) -> Case:
     ids = [r.record_id for r in world.records]
     changes: dict[str, Any] = {
         "expires_at": draw(st.sampled_from([None, None, None, NOW, NOW + timedelta(milliseconds=1)])),
-        **draw(
-            st.sampled_from(
-                [
-                    *[{}] * 4,
-                    {"sensitivity": Sensitivity.SENSITIVE},
-                    {"verification_status": VerificationStatus.FAILED},
-                    {"provenance": WEB},
-                ]
-            )
-        ),
+        **draw(st.sampled_from([{}, {}, {}, *traits_of_candidates])),
     }
     if candidate.layer is Layer.PROFILE:
         changes["supersedes"] = draw(st.sampled_from([None, *ids]))
@@ -341,17 +339,6 @@ def test_a_confirmed_record_is_published_by_hand_linked_and_cleared(
     assert (record.summary, record.semantic_key, record.state) == (
         *(candidate.summary, candidate.semantic_key, candidate.state),
     )
-
-
-@pytest.mark.req("LRN-7")
-def test_a_replacement_inherits_no_verification() -> None:
-    old = published(fact("The codename is Atlas"), verification_status=VerificationStatus.VERIFIED)
-    new = fact("The codename is Borealis")
-
-    record = confirmed(new, Consequences(supersedes=(old,)), actor="pat", now=NOW)
-
-    assert record.verification_status is VerificationStatus.UNVERIFIED
-    assert record.supersedes == old.record_id
 
 
 @pytest.mark.req("TNT-3")

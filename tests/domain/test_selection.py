@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -195,6 +196,26 @@ def test_a_record_that_another_says_it_supersedes_is_left_out_before_the_link_is
 
     assert hidden_among([old, new], START) == {old.record_id: Hidden.SHADOWED}
     assert [each.record for each in eligible(map(_candidate, [old, new]), START)] == [new]
+
+
+@pytest.mark.req("LRN-15")
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        {"state": State.CONSTRAINED},
+        {"state": State.TOMBSTONED},
+        {"publish_tier": PublishTier.PROVISIONAL},
+        {"sensitivity": Sensitivity.SENSITIVE},
+        {"expires_at": START},
+    ],
+    ids=str,
+)
+def test_what_is_not_seen_itself_takes_nothing_out(unseen: dict[str, Any]) -> None:
+    old = published(preference())
+    new = replace(published(preference(value="emacs"), supersedes=old.record_id), **unseen)
+
+    assert hidden_among([old, new], START).keys() == {new.record_id}
+    assert [each.record for each in eligible(map(_candidate, [old, new]), START)] == [old]
 
 
 @pytest.mark.req("RET-5", "LRN-4")

@@ -164,3 +164,14 @@ def test_left_alone_a_publication_is_by_hand_and_in_the_active_tier() -> None:
 
 def _decision() -> Record:
     return replace(fact("We use canary releases"), kind=Kind.DECISION)
+
+
+@pytest.mark.req("LRN-7")
+def test_a_replacement_inherits_no_verification() -> None:
+    old = published(fact("The codename is Atlas"), verification_status=VerificationStatus.VERIFIED)
+    new = fact("The codename is Borealis")
+
+    record = confirmed(new, Consequences(supersedes=(old,)), actor="pat", now=NOW)
+
+    assert record.verification_status is VerificationStatus.UNVERIFIED
+    assert record.supersedes == old.record_id

@@ -58,7 +58,7 @@ def test_a_session_sees_itself_its_persona_its_projects_and_the_workspace_in_thi
     world.session("other", project_ids=("secret",))
     seen = {}
     for scope in (WORKSPACE, PROJECT, PERSONA, SESSION):
-        seen[scope] = said(world, f"Atlas is known in the {scope.kind}", scope).record_id
+        seen[scope] = said(world, f"Atlas has a {scope.kind}", scope).record_id
         world.clock.advance(seconds=1)
     for scope in (
         Scope(ScopeKind.SESSION, "other"),

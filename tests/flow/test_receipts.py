@@ -1,15 +1,19 @@
 """What a run was given, told again byte for byte, but for what was forgotten since."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.domain.injected import without_notes
 from runlore.domain.projection import Omitted, RebuiltSection, SectionName
 from runlore.domain.record import Move, RecordId
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.flow.project.given import digest_of
+from runlore.flow.project.rebuild import rebuilt
 from runlore.ports import operations as ops
 from tests.builders import changed
 from tests.flow.learnings import TALK, learn
@@ -63,6 +67,27 @@ def test_a_receipt_names_what_was_given_with_revisions_scores_and_budget(
     assert [(each.name, each.text, each.exact, each.missing) for each in answer.sections] == [
         (each.name, each.text, True, ()) for each in view.sections
     ]
+
+
+def test_a_section_of_an_earlier_renderer_is_told_in_its_bytes(world: World, view: ops.RunView) -> None:
+    answer = world.operator.receipt(view.run.run_id)
+    assert answer.receipt is not None
+    then = [each.text.replace("the working folder win", "the workspace win") for each in answer.sections]
+    sections = zip(answer.receipt.sections, then, strict=True)
+    earlier = replace(
+        answer.receipt,
+        renderer=1,
+        sections=tuple(replace(section, digest=digest_of(text)) for section, text in sections),
+    )
+
+    with world.parts.store.snapshot() as snapshot:
+        again = rebuilt(earlier, snapshot.records)
+
+    assert [(each.text, each.exact) for each in again] == [(text, True) for text in then]
+    # An agent that repeats one without its end repeats nothing of its own.
+    unclosed = then[0].rpartition("\n")[0]
+    assert "zeppelin" in unclosed
+    assert "zeppelin" not in without_notes(unclosed)
 
 
 def test_a_section_is_the_same_whatever_has_become_of_what_was_given(world: World, view: ops.RunView) -> None:
