@@ -210,3 +210,20 @@ def test_a_reviewer_who_takes_the_other_one_back_sees_that_nothing_is_in_the_way
     assert item.attention == ("supported by its evidence, yet provisional: it contradicts nothing any more",)
     assert item.outcome.obstacles == ()
     assert verify(world, record, on_my_word=True).publish_tier is PublishTier.ACTIVE
+
+
+@pytest.mark.req("LRN-14", "LAY-1")
+def test_two_preferences_about_one_subject_stand_together_where_they_answer_other_questions(
+    world: World,
+) -> None:
+    short, german, french = (
+        publish(world, candidate(world.operator, text, kind=Kind.PREFERENCE))
+        for text in ("Reports are short", "Reports are in German", "Reports are in French")
+    )
+
+    assert world.record(short).state is State.ACTIVE
+    assert world.record(german).superseded_by == french.record_id
+    longer = candidate(world.operator, "Reports are long", kind=Kind.PREFERENCE)
+    error = error_of(partial(publish, world, longer, both_hold=(short.record_id,)))
+    assert error.code == "review.both-hold"
+    assert "profile_key" in error.hint

@@ -71,6 +71,7 @@ def test_every_field_of_a_record_is_read_as_it_was_written(store: Store) -> None
         supersedes=RecordId("rec_old"),
         superseded_by=RecordId("rec_new"),
         duplicate_of=RecordId("rec_same"),
+        both_hold=(RecordId("rec_beside"),),
         feedback=Feedback(wrong=1, helped=2),
         published_at=LATER,
         expires_at=LATER + timedelta(milliseconds=1),

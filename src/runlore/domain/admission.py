@@ -310,7 +310,7 @@ def _derived(layer: Layer, summary: str) -> dict[str, JsonValue]:
         return {}
     key = semantic_key(summary)
     if layer is Layer.PROFILE:
-        return {"profile_key": key.subject, "value": _value_of(key, summary), "reason": "captured"}
+        return {"profile_key": key.place, "value": _value_of(key, summary), "reason": "captured"}
     if layer is Layer.SEMANTIC:
         return {"origin": "candidate", "topic_tags": list(topic_terms(key))}
     return {"workflow": slug(key.subject), "canonical": False}
@@ -324,7 +324,7 @@ def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
     key = semantic_key(summary)
     if layer is Layer.PROFILE:
         subject, value = str(metadata["profile_key"]), str(metadata["value"])
-        if (subject, value) != (key.subject, _value_of(key, summary)):
+        if (subject, value) != (key.place, _value_of(key, summary)):
             key = key_of_parts(subject, value)
     return key.text
 

@@ -258,14 +258,21 @@ _UNHIDE = {
 
 def _misnamed(candidate: Record, outcome: Consequences, terms: Terms) -> tuple[Obstacle, ...]:
     known = {r.record_id for r in outcome.both_hold}
+    replaced = {r.record_id for r in outcome.supersedes}
     return tuple(
-        Obstacle(
-            code="review.both-hold",
-            sentence=f"{candidate.record_id} does not contradict {named}, so nobody asks whether both hold",
-            hint="name records of its scope and kind that it contradicts, or leave both_hold out",
-        )
+        not_asked(candidate, named, "would replace" if named in replaced else "does not contradict")
         for named in terms.both_hold
         if named not in known
+    )
+
+
+def not_asked(record: Record, named: RecordId, why: str) -> Obstacle:
+    """The obstacle of a word that both hold where that is no question."""
+    return Obstacle(
+        code="review.both-hold",
+        sentence=f"{record.record_id} {why} {named}, so nobody asks whether both hold",
+        hint="name records of its scope and kind that it contradicts and does not replace; a preference"
+        " replaces what has its profile_key",
     )
 
 

@@ -21,6 +21,13 @@ class Answer:
     questions: frozenset[str]
     sides: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The question in a few words; the open one has none."""
+        if WHAT in self.questions:
+            return ""
+        return min(self.sides, default=min(self.questions, key=lambda question: (len(question), question)))
+
     def agrees(self, other: "Answer") -> bool:
         """Whether both say the same in other words: on every scale that they share, one side."""
         shared = self.sides.keys() & other.sides.keys()

@@ -118,7 +118,7 @@ _OPPOSITES = (
 def _scales() -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for sides in _OPPOSITES:
-        name = sides[0].split()[0]
+        name = "/".join(side.split()[0] for side in sides[:2])
         for number, side in enumerate(sides):
             for word in side.split():
                 found[word][name] = number

@@ -45,6 +45,14 @@ class SemanticKey:
             return f"{subject} {'!=' if self.negated else '='} {self.value}"
         return f"{subject} !=" if self.negated else subject
 
+    @property
+    def place(self) -> str:
+        """What a preference that says this is kept under: one place for each question about a subject."""
+        if not self.value or _NAMES_QUESTION.search(self.subject):
+            return self.subject
+        question = answer_of(self.subject, self.value).name
+        return _bounded(f"{self.subject} ({question})") if question else self.subject
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the stored form back. A text that is not one is a subject."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.publication import raise_obstacles
+from runlore.domain.publication import not_asked, raise_obstacles
 from runlore.domain.record import (
     EvidenceRef,
     Move,
@@ -72,11 +72,8 @@ def _beside(record: Record, around: Surroundings, vouching: Vouching) -> tuple[R
     asked = tuple(known.get(record_id) for record_id in dict.fromkeys(vouching.both_hold))
     for named, other in zip(dict.fromkeys(vouching.both_hold), asked, strict=True):
         if other is None or not (contradicts(record, other) or are_known_to_hold(record, other)):
-            raise Conflict(
-                f"{record.record_id} does not contradict {named}, so nobody asks whether both hold",
-                code="review.both-hold",
-                hint="name records of its scope and kind that it contradicts, or leave both_hold out",
-            )
+            obstacle = not_asked(record, named, "does not contradict")
+            raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
     return tuple(other for other in asked if other is not None and contradicts(record, other))
 
 
