@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain import subject_words as table
-from runlore.domain.question import WHAT, answer_of
+from runlore.domain.question import WHAT, claim_of
 from runlore.domain.subject import (
     SLUG_CHARS_MAX,
     TOPIC_TERMS_MAX,
@@ -314,7 +314,7 @@ KNOWN_WORDS = {
     for word in words
 }
 plain_words = st.text(alphabet=string.ascii_letters + string.digits + "é", min_size=2, max_size=8).filter(
-    lambda word: word.casefold() not in KNOWN_WORDS and answer_of("", word.casefold()).questions == {WHAT}
+    lambda word: word.casefold() not in KNOWN_WORDS and claim_of("", word.casefold()).questions == {WHAT}
 )
 plain_phrases = st.lists(plain_words, min_size=1, max_size=4).map(" ".join)
 

@@ -8,6 +8,7 @@ from hypothesis.stateful import rule
 from runlore.domain.record import Kind, PublishTier, Record, RecordId, Sensitivity, State
 from runlore.domain.run import Run
 from runlore.domain.scope import Scope
+from runlore.domain.visibility import hidden_from_planning
 from runlore.ports import operations as ops
 from tests.flow.any_sequence import AnySequence, lifetimes, picks, scopes, some_scopes, summaries
 from tests.flow.learning_acts import given_run, paged
@@ -86,6 +87,7 @@ class AnyLearning(AnySequence):
     @rule(pick=picks, text=summaries, kind=st.none() | kinds, tier=tiers, keyed=st.booleans())
     def supersede(self, pick: int, text: str, kind: Kind | None, tier: PublishTier, keyed: bool) -> None:
         old = self.pick(pick, State.ACTIVE)
+        seen = old in self.world.stored() and self.is_seen(self.world.record(old))
         asked: dict[str, Any] = {"record_id": old, "content": text, "kind": kind, "publish_tier": tier}
         done = self.act(
             lambda more: self.world.operator.supersede(
@@ -97,6 +99,11 @@ class AnyLearning(AnySequence):
             replaced = self.world.record(old)
             assert (replaced.state, replaced.superseded_by) == (State.SUPERSEDED, done.record_id)
             assert (done.supersedes, done.scope) == (old, replaced.scope)
+            assert not seen or self.is_seen(done)
+
+    def is_seen(self, record: Record) -> bool:
+        """Whether prompts or plans get it."""
+        return hidden_from_planning(record, self.world.clock.now()) is None
 
     @rule(pick=picks, word=st.booleans(), keyed=st.booleans())
     def verify(self, pick: int, word: bool, keyed: bool) -> None:

@@ -15,7 +15,7 @@ WHAT, WHEN, WHERE, HOW, WITH = "what", "when", "where", "how", "with"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Claim:
     """The questions that a value answers, and for each scale of opposites the side that it is on."""
 
     questions: frozenset[str]
@@ -28,23 +28,23 @@ class Answer:
             return ""
         return min(self.sides, default=min(self.questions, key=lambda question: (len(question), question)))
 
-    def agrees(self, other: "Answer") -> bool:
+    def agrees(self, other: "Claim") -> bool:
         """Whether both say the same in other words: on every scale that they share, one side."""
         shared = self.sides.keys() & other.sides.keys()
         return bool(shared) and all(self.sides[scale] == other.sides[scale] for scale in shared)
 
 
-def answer_of(subject: str, value: str) -> Answer:
+def claim_of(subject: str, value: str) -> Claim:
     """What a value answers. A subject that names a slot ("log level") asks the open question itself."""
     words = _without_degree(value.split())
     first = words[0] if words else ""
-    answer = _answer_of_words(words)
+    claim = _claim_of_words(words)
     if _is_slot(subject) and first not in table.PREPOSITIONS and not _relates(words):
-        return Answer(questions=answer.questions | {WHAT}, sides=answer.sides)
-    return answer
+        return Claim(questions=claim.questions | {WHAT}, sides=claim.sides)
+    return claim
 
 
-def _answer_of_words(words: Sequence[str]) -> Answer:
+def _claim_of_words(words: Sequence[str]) -> Claim:
     if not words or _is_amount(words):
         return _asked(WHAT)
     first, rest = words[0], words[1:]
@@ -63,8 +63,8 @@ def _is_slot(subject: str) -> bool:
     return last in table.SLOTS or last.endswith("name")
 
 
-def _asked(*questions: str) -> Answer:
-    return Answer(questions=frozenset(questions))
+def _asked(*questions: str) -> Claim:
+    return Claim(questions=frozenset(questions))
 
 
 def _without_degree(words: list[str]) -> list[str]:
@@ -113,7 +113,7 @@ def _relates(words: Sequence[str]) -> bool:
     return len(words) > 1 and _is_participle(words[0], words[1:]) and words[1] not in table.JOINING
 
 
-def _act(participle: str, rest: Sequence[str]) -> Answer:
+def _act(participle: str, rest: Sequence[str]) -> Claim:
     """What is asked about something that was done: "documented where", "run by", "kept for"."""
     if len(rest) > 1 and rest[0] in table.PARTICLES:
         participle, rest = f"{participle} {rest[0]}", rest[1:]
@@ -124,7 +124,7 @@ def _act(participle: str, rest: Sequence[str]) -> Answer:
     if participle in table.BEING_SOMEWHERE or asked == {WHAT}:
         found |= asked
     by_whom = _state(table.MANNERS[rest[-1]]) if asked == {HOW} and rest[-1] in table.MANNERS else _asked()
-    return Answer(questions=by_whom.questions | found, sides=by_whom.sides)
+    return Claim(questions=by_whom.questions | found, sides=by_whom.sides)
 
 
 def _relation(words: Sequence[str]) -> set[str]:
@@ -143,7 +143,7 @@ def _relation(words: Sequence[str]) -> set[str]:
     return {group, with_what} if group == WITH else {group}
 
 
-def _quality(adjective: str, rest: Sequence[str]) -> Answer:
+def _quality(adjective: str, rest: Sequence[str]) -> Claim:
     if not rest or rest[0] in table.JOINING:
         return _state(adjective)
     if rest[0] not in table.PREPOSITIONS:
@@ -154,12 +154,12 @@ def _quality(adjective: str, rest: Sequence[str]) -> Answer:
     return _asked(*(f"{adjective} {question}" for question in _relation(rest)))
 
 
-def _state(word: str) -> Answer:
+def _state(word: str) -> Claim:
     """A word that is a state by itself: it meets itself, its own negation and the other sides of a scale."""
     scales = table.SCALES_OF.get(word, {})
     questions = {f"is {word}", *(f"scale {scale}" for scale in scales)}
     questions |= {f"is {plain}" for plain in _plain_forms(word)}
-    return Answer(questions=frozenset(questions), sides={**scales})
+    return Claim(questions=frozenset(questions), sides={**scales})
 
 
 def _plain_forms(word: str) -> set[str]:

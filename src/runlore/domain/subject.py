@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 from runlore.domain import limits
 from runlore.domain import subject_words as table
 from runlore.domain.analysis import is_stop_word
-from runlore.domain.question import answer_of
+from runlore.domain.question import claim_of
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
 SUBJECT_WORDS_MAX = 12
@@ -50,7 +50,7 @@ class SemanticKey:
         """What a preference that says this is kept under: one place for each question about a subject."""
         if not self.value or _NAMES_QUESTION.search(self.subject):
             return self.subject
-        question = answer_of(self.subject, self.value).name
+        question = claim_of(self.subject, self.value).name
         return _bounded(f"{self.subject} ({question})") if question else self.subject
 
     @classmethod
@@ -90,7 +90,7 @@ def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
     if one.value == other.value or not (one.value and other.value):
         return True
     if not _NAMES_QUESTION.search(one.subject):
-        answer, against = (answer_of(each.subject, each.value) for each in (one, other))
+        answer, against = (claim_of(each.subject, each.value) for each in (one, other))
         if answer.questions.isdisjoint(against.questions):
             return False
         if answer.agrees(against):
