@@ -72,7 +72,7 @@ _OPPOSITES = (
     ("internal", "external"),
     ("open opened", "closed"),
     ("on enabled active activated", "off disabled inactive deactivated"),
-    ("up running online live", "down stopped offline dead"),
+    ("up running online live", "down stopped paused offline dead"),
     ("required mandatory compulsory obligatory", "optional voluntary", "forbidden prohibited banned"),
     ("allowed permitted", "forbidden prohibited banned disallowed denied"),
     ("manual", "automatic automated"),
