@@ -58,6 +58,13 @@ def contradicting(record: Record, around: Surroundings) -> tuple[Record, ...]:
     )
 
 
+def in_the_way(record: Record, around: Surroundings) -> tuple[Record, ...]:
+    """What keeps automation from giving prompts a record: what has its profile key, or contradicts it."""
+    taken = (other for other in around.same_profile_key if other.record_id != record.record_id)
+    found = {other.record_id: other for other in (*taken, *contradicting(record, around))}
+    return tuple(found.values())
+
+
 def neighbours(record: Record, around: Surroundings) -> tuple[Record, ...]:
     """The others of the same subject or profile key that hold and have a key to compare."""
     others = {other.record_id: other for other in (*around.same_subject, *around.same_profile_key)}

@@ -12,7 +12,7 @@ from runlore.domain.audit import Act
 from runlore.domain.job import Job
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
-from runlore.domain.rivals import Surroundings, contradicting, twin_of
+from runlore.domain.rivals import Surroundings, in_the_way, twin_of
 from runlore.domain.support import Support
 from runlore.domain.verdict import baseline, review_of
 from runlore.flow.capture.turns import Beat, unhurried
@@ -154,7 +154,6 @@ def _give_back(tx: Transaction, record: Record, act: Act) -> None:
 def _against(learning: Learning, around: Surroundings, now: datetime) -> _Against | None:
     """What keeps a supported learning provisional. Of a contradiction somebody has to be told."""
     record = learning.record
-    taken = [other for other in around.same_profile_key if other.record_id != record.record_id]
     twin = twin_of(record, around)
     if baseline(record, learning.policy, now).action is not Action.PUBLISH_ACTIVE:
         return _Against(reason="the policy does not publish it actively")
@@ -162,7 +161,7 @@ def _against(learning: Learning, around: Surroundings, now: datetime) -> _Agains
         return _Against(reason="the judge has not said that it may be active")
     if twin is not None:
         return _Against(reason=f"it repeats {twin.record_id}")
-    for other in (*taken, *contradicting(record, around)):
+    for other in in_the_way(record, around):
         return _Against(reason=f"it contradicts {other.record_id}", escalates=True)
     return None
 

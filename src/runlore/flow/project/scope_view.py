@@ -6,16 +6,17 @@ It holds until the scope's stamp moves or a record expires, whichever comes firs
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 from runlore.domain.analysis import folded
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, by_subject, entry_of
+from runlore.domain.selection import Candidate, by_subject, entry_of, overruled_by
 from runlore.domain.visibility import Hidden
 from runlore.flow.project.kept import Analysed
 
@@ -65,6 +66,7 @@ class ScopeView:
     is_large: bool = False
     shadows: frozenset[RecordId] = frozenset()
     live: frozenset[RecordId] = frozenset()
+    _overruled: "WeakKeyDictionary[ScopeView, frozenset[RecordId]]" = field(default_factory=WeakKeyDictionary)
 
     @property
     def size(self) -> int:
@@ -84,6 +86,13 @@ class ScopeView:
     def subjects(self) -> Mapping[str, Sequence[Record]]:
         """What prompts get, by what it is about."""
         return by_subject(each.record for each in self.visible)
+
+    def overruled_by(self, narrower: "ScopeView") -> frozenset[RecordId]:
+        """What the view of a narrower scope keeps out of this one: worked out once while both hold."""
+        found = self._overruled.get(narrower)
+        if found is None:
+            found = self._overruled[narrower] = frozenset(overruled_by(narrower.subjects, self.subjects))
+        return found
 
     @cached_property
     def postings(self) -> Mapping[str, Posting]:

@@ -13,7 +13,7 @@ from runlore.domain import limits
 from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
 from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, eligible, ordered, overruled_by, shadowed_by
+from runlore.domain.selection import Candidate, eligible, ordered, shadowed_by
 from runlore.domain.visibility import Hidden
 from runlore.flow.project.hidden import (
     LOOKED_AT_MAX,
@@ -130,7 +130,7 @@ def _overruled(
         if narrow_view.is_large:
             found |= overruled(reading, (each.record for each in wide_view.visible), [narrow], now)
         else:
-            found.update(overruled_by(narrow_view.subjects, wide_view.subjects))
+            found |= wide_view.overruled_by(narrow_view)
     return frozenset(found)
 
 

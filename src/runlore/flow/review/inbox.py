@@ -16,7 +16,7 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.rivals import Surroundings, contradicting
+from runlore.domain.rivals import Surroundings, in_the_way
 from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
@@ -60,15 +60,18 @@ def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> 
 
 
 def _held_item(record: Record, around: Surroundings, now: datetime) -> ReviewItem:
-    against = [f"contradicts {other.record_id}: {other.summary!r}" for other in contradicting(record, around)]
+    against = [f"contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)]
     return ReviewItem(
         record=record,
         outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
-        attention=tuple(
-            f"supported by its evidence, yet provisional: it {each}"
-            for each in against or ["contradicts nothing any more"]
+        attention=(
+            *(f"supported by its evidence, yet provisional: it {each}" for each in against or _NOTHING_LEFT),
+            *_attention(record),
         ),
     )
+
+
+_NOTHING_LEFT = ("contradicts nothing any more",)
 
 
 def _attention(record: Record) -> tuple[str, ...]:
