@@ -1,0 +1,233 @@
+"""Requests that mention a claim without asserting it, and texts that do assert theirs (POL-13).
+
+Both come in two halves. The rules of `domain/support` were fitted to the first half of each family alone; the
+second was written before any rule was changed and measured once, when the rules were done.
+"""
+
+Cases = dict[str, tuple[tuple[str, str], ...]]
+"""For each family, texts with the claim that is asked about."""
+
+UNASSERTED: Cases = {
+    "changes": (
+        ("Please change the port from 8080 to 9090", "The port is 8080"),
+        ("Migrate the database from MySQL to PostgreSQL", "The database is MySQL"),
+        ("Switch logging from JSON to plain text in the worker", "Logging is plain text"),
+        ("Can you bump the timeout from 30 to 60 seconds", "The timeout is 60 seconds"),
+    ),
+    "names": (
+        ("Rename the project Atlas to Borealis", "The project is Atlas"),
+        ("Rename the project Atlas to Borealis", "The project is Borealis"),
+        ("Call the new service Orion and register it", "The new service is Orion"),
+        ("Move the file config.yaml into the folder settings", "The folder is settings"),
+    ),
+    "tests": (
+        ("write a test where the user is an admin", "The user is an admin"),
+        ("Add a fixture in which the cart is empty", "The cart is empty"),
+        ("Write tests for these cases: the token is expired, the user is banned", "The token is expired"),
+        ("Create a test case. The customer is a minor.", "The customer is a minor"),
+    ),
+    "defects": (
+        ("fix the bug: the API is unauthenticated", "The API is unauthenticated"),
+        ("Fix that the login page is blank", "The login page is blank"),
+        ("Debug why the queue is full", "The queue is full"),
+        ("Handle the case the disk is read-only", "The disk is read-only"),
+    ),
+    "checks": (
+        ("make sure the debug mode is disabled", "The debug mode is disabled"),
+        ("Ensure all endpoints are encrypted", "All endpoints are encrypted"),
+        ("Please verify that backups are encrypted.", "Backups are encrypted"),
+        ("I need the API to return JSON", "The API returns JSON"),
+    ),
+    "given texts": (
+        ("Translate into French: The office is closed on Monday.", "The office is closed on Monday"),
+        (
+            "Translate the following text into German.\n\nThe museum is free on Sundays.",
+            "The museum is free on Sundays",
+        ),
+        ("Correct the grammar: we deploys on Friday. The server is old.", "The server is old"),
+        ("Summarize this:\nThe merger is approved. The price is 40 million.", "The price is 40 million"),
+    ),
+    "quotes": (
+        ('Replace the headline with "The beta is over"', "The beta is over"),
+        ('The banner reads "maintenance mode is on", remove it', "Maintenance mode is on"),
+        ("Fact: the earth is flat, it claimed. Do you agree?", "The earth is flat"),
+        ("Bob's ticket: the cache is broken", "The cache is broken"),
+    ),
+    "hypotheses": (
+        ("Imagine the cluster is down. What do we do?", "The cluster is down"),
+        ("Let's say the budget is 500 euros, which plan fits?", "The budget is 500 euros"),
+        ("Write a story. The hero is blind.", "The hero is blind"),
+        ("For example, the limit is 100 requests", "The limit is 100 requests"),
+    ),
+    "questions": (
+        ("Tell me if the license is MIT", "The license is MIT"),
+        ("The build is green, right?", "The build is green"),
+        ("Main is protected. Is that right?", "Main is protected"),
+        ("check whether staging is reachable", "Staging is reachable"),
+    ),
+    "contents": (
+        ("Add a note to the README that the service is stateless", "The service is stateless"),
+        ("Set the page title to Dashboard", "The page title is Dashboard"),
+        ("Use Redis for the project", "The project uses Redis"),
+        ("Remove the sentence that says the plugin is free", "The plugin is free"),
+    ),
+}
+
+UNASSERTED_HELD: Cases = {
+    "changes": (
+        ("Update the region from eu-west-1 to us-east-1", "The region is eu-west-1"),
+        ("Swap the license MIT for Apache 2.0 in all packages", "The license is Apache 2.0"),
+        ("Replace the payment provider Stripe by Adyen", "The payment provider is Stripe"),
+        ("Could you turn the default theme from light into dark, please", "The default theme is dark"),
+    ),
+    "names": (
+        ("Rename branch master to main and push it", "Branch is main"),
+        ("Give the module parser the name reader", "The module parser is reader"),
+        ("please convert the table users into a view called people", "The view is people"),
+        ("Move the team standup to Tuesday", "The team standup is Tuesday"),
+    ),
+    "tests": (
+        ("write an integration test in which the order is already paid", "The order is already paid"),
+        ("Mock the client so that the response is empty", "The response is empty"),
+        ("Given a user whose account is locked, test that login fails", "The account is locked"),
+        (
+            "Cover this scenario: the invoice is overdue and the customer is in Spain",
+            "The invoice is overdue",
+        ),
+    ),
+    "defects": (
+        ("Resolve issue 42: the export is missing columns", "The export is missing columns"),
+        ("find out why the nightly build is slow", "The nightly build is slow"),
+        ("The task is to fix the page when the header is hidden", "The header is hidden"),
+        ("Investigate the report that passwords are logged", "Passwords are logged"),
+    ),
+    "checks": (
+        ("Confirm the certificate is valid before you deploy", "The certificate is valid"),
+        ("Make the uploads folder is writable for nginx", "The uploads folder is writable"),
+        ("I'd like the sidebar to be collapsed", "The sidebar is collapsed"),
+        ("double-check that replicas are in sync and report", "Replicas are in sync"),
+    ),
+    "given texts": (
+        ("Rewrite this sentence politely: your invoice is late", "Your invoice is late"),
+        (
+            "Proofread the paragraph below.\n\nOur engine is written in Rust. It is fast.",
+            "Our engine is written in Rust",
+        ),
+        ("Extract the names from this text: Clara is the lawyer of Tom.", "Clara is the lawyer of Tom"),
+        (
+            "Turn the following notes into minutes:\n- the launch is in May\n- Tim is on leave",
+            "The launch is in May",
+        ),
+    ),
+    "quotes": (
+        ("Put 'the store is closed' on the landing page", "The store is closed"),
+        ("The docs state: the API is rate limited. Find out who wrote that.", "The API is rate limited"),
+        ("According to the blog the framework is dead", "The framework is dead"),
+        ('My boss wrote "the project is cancelled" in the chat', "The project is cancelled"),
+    ),
+    "hypotheses": (
+        ("Suppose that the primary is in Frankfurt and plan a failover", "The primary is in Frankfurt"),
+        ("In a world where energy is free, what would change", "Energy is free"),
+        ("Write a poem about Lena. Lena is a sailor.", "Lena is a sailor"),
+        ("Pretend you are a pirate and the ship is sinking", "The ship is sinking"),
+    ),
+    "questions": (
+        ("Do you know if the parser is thread-safe", "The parser is thread-safe"),
+        ("the demo is on Thursday, isn't it", "The demo is on Thursday"),
+        ("Port 22 is open. Do you agree?", "Port 22 is open"),
+        ("explain how the scheduler is started", "The scheduler is started"),
+    ),
+    "contents": (
+        ("Log a warning: the quota is exceeded", "The quota is exceeded"),
+        ("Set the retry limit to 5", "The retry limit is 5"),
+        ("Add a comment saying the function is deprecated", "The function is deprecated"),
+        ("Document that the endpoint is public", "The endpoint is public"),
+    ),
+}
+
+ASSERTED: Cases = {
+    "plain": (
+        ("The staging port is 5433.", "The staging port is 5433"),
+        ("our nightly builds are kept for 30 days", "Nightly builds are kept for 30 days"),
+        ("Redis depends on Postgres here.", "Redis depends on Postgres"),
+        (
+            "The production database is PostgreSQL 16. Please upgrade the driver.",
+            "The production database is PostgreSQL 16",
+        ),
+    ),
+    "people": (
+        ("I deploy on Fridays.", "I deploy on Fridays"),
+        ("We use tabs and never spaces.", "We use tabs and never spaces"),
+        ("I prefer short answers, please keep to that.", "I prefer short answers"),
+        ("My name is Ada and I live in Graz", "My name is Ada"),
+    ),
+    "introduced": (
+        ("Remember that the codename is Atlas", "The codename is Atlas"),
+        ("Please note: the API key rotates every Monday", "The API key rotates every Monday"),
+        ("FYI, the wiki is read-only on weekends", "The wiki is read-only on weekends"),
+        ("As you know, main is protected", "Main is protected"),
+    ),
+    "placed": (
+        ("In this project the tests run with pytest", "The tests run with pytest"),
+        ("On Friday our deploys happen", "Deploys happen on Friday"),
+        ("Currently the queue is Kafka.", "The queue is Kafka"),
+        ("For search, we use Elasticsearch", "We use Elasticsearch"),
+    ),
+    "before a task": (
+        ("The license is MIT, please add the file", "The license is MIT"),
+        ("the frontend is in web/ and the backend in api/, now run the linter", "The frontend is in web/"),
+        ("Fix the login. We use Keycloak for authentication.", "We use Keycloak for authentication"),
+        ("Update the docs; the default branch is trunk", "The default branch is trunk"),
+    ),
+    "labels and lists": (
+        ("Fact: the codename is “Atlas”.", "The codename is Atlas"),
+        ("project codename: atlas", "Project codename is Atlas"),
+        ("Our conventions:\n- commits are signed\n- branches are short-lived", "Branches are short-lived"),
+        ("Decision: we ship on Tuesdays\n\nNow write the release notes.", "We ship on Tuesdays"),
+    ),
+}
+
+ASSERTED_HELD: Cases = {
+    "plain": (
+        ("The release manager is Ines.", "The release manager is Ines"),
+        (
+            "Feature flags are stored in LaunchDarkly, not in the repository.",
+            "Feature flags are stored in LaunchDarkly, not in the repository",
+        ),
+        ("Grafana runs on port 3000", "Grafana runs on port 3000"),
+        ("All our services log to stdout. Write a logger for the new one.", "Our services log to stdout"),
+    ),
+    "people": (
+        ("I work from Lisbon, so my time zone is WET.", "I work from Lisbon"),
+        ("We review every pull request in pairs.", "We review every pull request in pairs"),
+        ("I always want tests with the code", "I always want tests with the code"),
+        ("Our team is six people and I am the lead", "Our team is six people"),
+    ),
+    "introduced": (
+        ("Keep in mind that the VPN is required", "The VPN is required"),
+        ("For the record, the contract ends in March", "The contract ends in March"),
+        ("By the way, the linter is ruff", "The linter is ruff"),
+        ("We agreed that releases are tagged by CI", "Releases are tagged by CI"),
+    ),
+    "placed": (
+        ("At our company the fiscal year starts in April", "The fiscal year starts in April"),
+        ("In production, sessions are stored in Redis", "Sessions are stored in Redis"),
+        ("Today the standup is at ten", "The standup is at ten"),
+        ("Usually we squash commits", "We squash commits"),
+    ),
+    "before a task": (
+        ("Our API is versioned by date, so please add 2026-11-01", "Our API is versioned by date"),
+        ("I use fish, write me an alias", "I use fish"),
+        ("Write a changelog. Our product is called Tern.", "Our product is called Tern"),
+        ("The bucket is in Zurich. Move the old files there.", "The bucket is in Zurich"),
+    ),
+    "labels and lists": (
+        ("Preference: answers in German", "Answers in German"),
+        ("Context: the app is a PWA. Task: add push messages.", "The app is a PWA"),
+        (
+            "Some facts about us:\n1. the office is in Porto\n2. the payroll is monthly",
+            "The payroll is monthly",
+        ),
+        ("deploy window: Sunday 02:00", "Deploy window is Sunday 02:00"),
+    ),
+}
