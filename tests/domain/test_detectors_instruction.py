@@ -12,7 +12,7 @@ from runlore.domain.detectors.asked_names import asked_name, slug
 from runlore.domain.detectors.explicit_instruction import (
     CONTEXT_STEPS_MAX,
     AskedToKeep,
-    candidate_of,
+    candidates_of,
     explicit_instruction,
 )
 from runlore.domain.detectors.match import Heuristic, Match
@@ -179,13 +179,13 @@ def test_without_any_command_it_is_a_match_without_steps_that_becomes_a_candidat
     assert match is not None
     assert match.occurrences[0].steps == ()
     said = "the staging database listens on port 5433"
-    assert candidate_of(match) == AskedToKeep(kind=Kind.FACT, text=said)
+    assert candidates_of(match) == (AskedToKeep(kind=Kind.FACT, text=said),)
 
 
 @pytest.mark.parametrize(
     ("message", "kind", "text"),
     [
-        ("We deploy with make ship. Remember this.", Kind.FACT, "We deploy with make ship."),
+        ("We deploy with make ship. Remember this.", Kind.FACT, "We deploy with make ship"),
         ("create skill about rotating api keys", Kind.PROCEDURE, "create skill about rotating api keys"),
         (
             "Add a skill: first drain the node, then restart it.",
@@ -197,26 +197,40 @@ def test_without_any_command_it_is_a_match_without_steps_that_becomes_a_candidat
 def test_a_candidate_says_what_the_user_said(message: str, kind: Kind, text: str) -> None:
     match = asked(message)
     assert match is not None
-    assert candidate_of(match) == AskedToKeep(kind=kind, text=text)
+    assert candidates_of(match) == (AskedToKeep(kind=kind, text=text),)
 
 
 def test_an_instruction_that_says_nothing_else_is_no_candidate() -> None:
     match = asked("remember this")
     assert match is not None
-    assert candidate_of(match) is None
+    assert candidates_of(match) == ()
 
 
 def test_an_instruction_with_commands_is_no_candidate() -> None:
-    match = asked("remember this: we deploy with make ship", ok("make ship"))
+    match = asked("We deploy with make ship. Remember this.", ok("make ship"))
     assert match is not None
-    assert candidate_of(match) is None
+    assert candidates_of(match) == ()
+
+
+@pytest.mark.req("CAP-3")
+def test_what_is_to_be_remembered_is_a_candidate_for_each_sentence_whatever_was_run_before() -> None:
+    stated = asked("remember this: we deploy with make ship. I do it on Fridays.", ok("make ship"))
+    asked_for = asked("remember that I deploy on Fridays", ok("make ship"))
+    assert stated is not None
+    assert asked_for is not None
+
+    assert candidates_of(stated) == (
+        AskedToKeep(kind=Kind.FACT, text="we deploy with make ship"),
+        AskedToKeep(kind=Kind.PREFERENCE, text="I do it on Fridays"),
+    )
+    assert candidates_of(asked_for) == (AskedToKeep(kind=Kind.PREFERENCE, text="I deploy on Fridays"),)
+    assert asked_for.occurrences[0].steps == ()
 
 
 def test_what_a_candidate_says_fits_into_a_record() -> None:
     match = asked("remember this: " + "it matters " * 400)
     assert match is not None
-    candidate = candidate_of(match)
-    assert candidate is not None
+    (candidate,) = candidates_of(match)
     assert len(candidate.text) <= limits.SUMMARY_CHARS_MAX
 
 

@@ -67,6 +67,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "an original mail": lambda text: f"Original message\n\n{text}",
     "a reply": lambda text: f"On Mon, 3 Nov, Bob wrote:\n{text}",
     "an announcement": lambda text: f"The tool output:\n{text}",
+    "a text to translate": lambda text: f"Please translate into French: {text}",
+    "a text to proofread": lambda text: f"Proofread the paragraph below.\n\n{text}",
     "a rule": lambda text: f"Summarise:\n---\n{text}\n---",
     "a patch": lambda text: f"diff --git a b\n{text}",
     "a table": lambda text: f"| a |\n{text}",

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.excerpt import ELLIPSIS
-from runlore.domain.support import Support, support_of
+from runlore.domain.support import Support, is_stated, support_of
+from tests.domain.support_requests import (
+    ASSERTED,
+    ASSERTED_HELD,
+    UNASSERTED,
+    UNASSERTED_HELD,
+    Cases,
+)
 
 pytestmark = pytest.mark.req("POL-9")
 
@@ -155,6 +162,38 @@ def said(subject: str, value: str, negated: bool) -> str:
 @pytest.mark.parametrize(("content", "text", "expected"), CASES)
 def test_what_a_text_says_of_a_statement(content: str, text: str, expected: Support) -> None:
     assert support_of(content, [text]) is expected
+
+
+def pairs(cases: Cases) -> list[tuple[str, str]]:
+    """Texts with their claims."""
+    return [pair for family in cases.values() for pair in family]
+
+
+@pytest.mark.req("POL-13")
+@pytest.mark.parametrize(("text", "claim"), pairs(UNASSERTED))
+def test_a_request_asserts_nothing_about_what_it_mentions(text: str, claim: str) -> None:
+    assert support_of(claim, [text]) is NOTHING
+    assert support_of(claim, [f"Request: {text}\nResult: Done."]) is NOTHING
+    assert not is_stated(claim, text)
+
+
+@pytest.mark.req("POL-13")
+@pytest.mark.parametrize(("text", "claim"), pairs(ASSERTED))
+def test_what_a_text_states_is_supported(text: str, claim: str) -> None:
+    assert support_of(claim, [text]) is YES
+
+
+@pytest.mark.req("POL-13")
+@given(
+    claim=st.sampled_from([claim for _, claim in pairs(ASSERTED) if "\n" not in claim]),
+    before=st.sampled_from(
+        ["make sure that", "write a test where", "fix the bug:", "check whether", "translate:", "ensure"]
+    ),
+)
+def test_the_same_words_behind_an_order_state_nothing(claim: str, before: str) -> None:
+    assert support_of(claim, [f"{claim}."]) is YES
+    assert support_of(claim, [f"{before} {claim}."]) is NOTHING
+    assert support_of(claim, [f"Please {before} {claim}"]) is NOTHING
 
 
 said_things = st.tuples(subjects, values, st.booleans())

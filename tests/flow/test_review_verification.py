@@ -63,6 +63,16 @@ def test_the_request_supports_it(world: World) -> None:
     assert support(world, captured(world, run)) is Support.SUPPORTED
 
 
+@pytest.mark.req("POL-13")
+def test_a_request_that_asks_for_a_change_supports_neither_what_was_nor_what_is_to_be(world: World) -> None:
+    asked = world.finished("Please change the port from 8080 to 9090, and make sure the debug mode is off.")
+    told = world.finished("The port is 8080, please open it.")
+
+    assert support(world, captured(world, asked, "The port is 8080")) is Support.NONE
+    assert support(world, captured(world, asked, "The debug mode is off")) is Support.NONE
+    assert support(world, captured(world, told, "The port is 8080")) is Support.SUPPORTED
+
+
 @pytest.mark.parametrize("is_looked_at", [True, False])
 def test_the_outcome_supports_it_also_where_capture_has_not_come_to_the_run(
     world: World, is_looked_at: bool

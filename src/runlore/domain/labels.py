@@ -84,7 +84,7 @@ def labelled(request: str) -> tuple[Labelled, ...]:
     beginning and its end are read."""
     pasted = pasted_in(request)
     outside = without(request, pasted.blocks)
-    inert = _inert(outside)
+    inert = inert_spans(outside)
     found: list[Labelled] = []
     for window in _windows(outside):
         marks = _marks(outside, inert, window)
@@ -131,7 +131,9 @@ _OPENS = (
     r"|(?<=[。！？；][」』”’]?)[ \t]*"
     r"|(?<=[,:，：])[ \t]*(?:(?:and|und|et|y)[ \t]+)?(?-i:(?=[*_]{0,3}\p{Lu})))"
 )
-_CLOSES = r"[*_]{0,3}[ \t\u00a0\u202f]?[:：][*_]{0,3}(?=\s|$|[^\x00-\x7f])"
+_CLOSES = r"[*_]{0,3}[ \t\u00a0\u202f]?[:：][*_]{0,3}(?![:/\\=])"
+# Behind a colon without a blank: more than one word, for `fact:sheet` is a name.
+_GLUED = r"\S+[ \t]+\S+[ \t]+\S"
 _SENTENCE = r"(?<=[.!?…][\"')\]”’»]{0,2})\s+|(?<=[。！？])\s*"
 _ENDED = r"[.!?…。！？][\"')\]”’»]*$"
 # "and reply exactly OK", "Reply exactly: stored": how the answer is to look is no part of a statement.
@@ -158,10 +160,15 @@ def _pattern(text: str, flags: int = 0) -> "regex.Pattern[str]":
     return regex.compile(text, flags)
 
 
-def _inert(text: str) -> list[Span]:
+def inert_spans(text: str) -> list[Span]:
     """Spans inside a line in which no label opens: code, and what stands in quotes."""
     code = code_spans(text)
     return sorted([*code, *quotations(masked(text, code))[0]])
+
+
+def is_labelled(sentence: str) -> bool:
+    """Whether a sentence opens with a label."""
+    return bool(_marks(sentence, (), (0, len(sentence))))
 
 
 def _marks(outside: str, inert: Sequence[Span], window: Span) -> Sequence["regex.Match[str]"]:
@@ -176,60 +183,79 @@ def _marks(outside: str, inert: Sequence[Span], window: Span) -> Sequence["regex
         start = mark.start("name")
         while passed < len(inert) and inert[passed][1] <= start:
             passed += 1
-        if passed == len(inert) or inert[passed][0] > start:
+        is_inert = passed < len(inert) and inert[passed][0] <= start
+        if not is_inert and _is_closed(outside, mark):
             marks.append(mark)
     return marks
 
 
+def _is_closed(text: str, mark: "regex.Match[str]") -> bool:
+    """Whether a colon is that of a label: a blank is behind it, or a statement; `Fact:x` is one too, for a
+    capital opens no name of that form."""
+    behind = text[mark.end() : mark.end() + 1]
+    is_apart = not behind.strip() or not behind.isascii() or mark[0].endswith(("*", "_"))
+    return is_apart or mark["name"][0].isupper() or _pattern(_GLUED).match(text, mark.end()) is not None
+
+
 def _statement(behind: str) -> str:
     """What a label says, of all that stands between it and the next one."""
-    text = _without_task(" ".join(" ".join(_lines(behind[:_STATEMENT_CHARS_MAX])).split()))
-    return _unmarked(text.strip(" \t.;,")).strip(" \t.;,")
+    lines = next(grouped_lines(behind[:_STATEMENT_CHARS_MAX]), "")
+    return clean_statement(next(sentences_in(" ".join(lines.split())), ""))
 
 
-def _lines(behind: str) -> Iterator[str]:
-    """The line of a label, and those behind it that go on with it."""
-    said = ""
+def clean_statement(sentence: str) -> str:
+    """A sentence as it is kept: without how an answer is to look, its last stop, and emphasis around it."""
+    return _unmarked(_without_answer(sentence).strip(" \t.;,")).strip(" \t.;,")
+
+
+def grouped_lines(behind: str) -> Iterator[str]:
+    """The lines behind a label, each with those that go on with it, up to a blank one. A label may stand
+    alone on its line, directly above what it labels."""
+    group: list[str] = []
     for number, line in enumerate(behind.splitlines()):
         if not line.strip():
-            # A label may stand alone on its line, directly above what it labels.
             if number:
-                return
+                break
             continue
-        if said and not _continues(said, line):
-            return
-        said = line
-        yield line
+        if group and not _continues(group[-1], line):
+            yield "\n".join(group)
+            group = []
+        group.append(line)
+    if group:
+        yield "\n".join(group)
 
 
 def _continues(said: str, line: str) -> bool:
     """Whether a line goes on with the one above it, as text does that was wrapped."""
     above, here = said.rstrip(), line.strip()
-    if _pattern(_ENDED).search(above) or _pattern(_ITEM).match(here) or _is_task(here):
+    if _pattern(_ENDED).search(above) or _pattern(_ITEM).match(here) or is_task(here):
         return False
     if _last_word(above) in DANGLING or above.endswith((",", ":", "-", "–", "(")):
         return True
     return len(above) >= _WRAPPED_CHARS_MIN or _pattern(_GOES_ON).match(here) is not None
 
 
-def _without_task(text: str) -> str:
-    """The first sentence, those that belong to it, and of them no more than how an answer is to look."""
-    end = len(text)
+def sentences_in(text: str) -> Iterator[str]:
+    """The sentences of one line, each with those behind it that belong to it."""
+    begun = 0
     for gap in _pattern(_SENTENCE, regex.VERSION1).finditer(text):
         start, behind = gap.span()
         word = _last_word(text[max(0, start - _WORD_CHARS) : start])
         if not _is_abbreviation(word) and not _refers_back(text[behind : behind + _WORD_CHARS]):
-            end = start
-            break
-    answer = _pattern(_ANSWER, regex.IGNORECASE).search(text, 0, end)
-    if answer is not None:
-        # Looked for backwards from its verb, and not far: every word before it may be one that leads to it.
-        begun = max(0, answer.start() - _LEAD_CHARS)
-        lead = _pattern(_ANSWER_LEAD, regex.IGNORECASE).search(text[begun : answer.start()])
-        tail = begun + lead.start() if lead is not None else answer.start()
-        if _last_word(text[:tail]) not in DANGLING | {""}:
-            end = tail
-    return text[:end]
+            yield text[begun:start]
+            begun = behind
+    yield text[begun:]
+
+
+def _without_answer(text: str) -> str:
+    answer = _pattern(_ANSWER, regex.IGNORECASE).search(text)
+    if answer is None:
+        return text
+    # Looked for backwards from its verb, and not far: every word before it may be one that leads to it.
+    begun = max(0, answer.start() - _LEAD_CHARS)
+    lead = _pattern(_ANSWER_LEAD, regex.IGNORECASE).search(text[begun : answer.start()])
+    tail = begun + lead.start() if lead is not None else answer.start()
+    return text[:tail] if _last_word(text[:tail]) not in DANGLING | {""} else text
 
 
 def _is_abbreviation(word: str) -> bool:
@@ -242,7 +268,8 @@ def _refers_back(text: str) -> bool:
     return bool(first) and (first[0].strip(",.:;!") in REFERRING or text.startswith(REFERRING_SIGNS))
 
 
-def _is_task(line: str) -> bool:
+def is_task(line: str) -> bool:
+    """Whether a line goes on with the task."""
     first = line.casefold().split(maxsplit=1)[:1]
     return bool(first) and first[0].strip(",.:;!") in TASK_WORDS
 

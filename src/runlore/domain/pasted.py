@@ -66,6 +66,19 @@ _ANNOUNCING = re.compile(
 )
 
 
+# A text that is given to be worked on: "Translate into French: ...", "Proofread the paragraph below. ...".
+_GIVEN = re.compile(
+    r"(?:^|[.!?])[ \t]*+(?:\w{1,20}:[ \t]{1,4})?"
+    r"(?:(?:please|now|then|and|(?:can|could|would) you)[ \t]{1,4}){0,3}"
+    r"(?:translate|rewrite|rephrase|reword|paraphrase|proofread|summari[sz]e|transcribe|übersetze?|traduis"
+    r"|traduce"
+    r"|(?:correct|fix|check|improve|polish)[ \t]{1,4}(?:the[ \t]{1,4})?"
+    r"(?:grammar|spelling|punctuation|wording|style|typos))\b"
+    r"[^\n.!?:：]{0,200}(?:[:：]|\b(?:following|below)\b[^\n.!?:：]{0,200}(?:[:：.!]|$))",
+    re.I | re.M,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pasted:
     """`first` is where the first mark stands, the length of the text where there is none. `blocks` lie apart,
@@ -90,6 +103,12 @@ def pasted_in(text: str) -> Pasted:
     return Pasted(first=found[0][0] if found else len(text), blocks=tuple(blocks))
 
 
+def given_from(text: str) -> int:
+    """Where a text begins that the user gives to be worked on; the length of all where there is none."""
+    found = _GIVEN.search(text)
+    return len(text) if found is None else found.end()
+
+
 def without(text: str, blocks: tuple[Span, ...]) -> str:
     """A text with some blocks blanked out, character by character; the ends of lines stay."""
     parts: list[str] = []
@@ -108,7 +127,7 @@ def _marks(text: str, plain: str) -> Iterator[Span]:
     yield from _elements(text, plain)
     yield from _heredocs(text, plain)
     yield from _indented(plain)
-    yield from ((place, place) for place in _heads(plain))
+    yield from ((place, place) for place in (*_heads(plain), given_from(plain)) if place < len(plain))
     yield from ((place, place) for place in quotations(plain)[1])
 
 

@@ -26,7 +26,10 @@ NOT_ONLY = subject_words.NOT_ONLY
 FRENCH_NOT = subject_words.FRENCH_NOT
 
 UNSPACED_NEGATION = "不|没|沒|未|无|無|别|別|勿|莫|ない|なかった|ません|なく|ず|않|못|없|아니|말고|ไม่|ห้าม|อย่า"
-UNSPACED_DOUBT = "如果|若|假如|也许|也許|可能|或许|或許|除非|もし|なら|たら|かも|만약|ถ้า"
+UNSPACED_DOUBT = (
+    "如果|若|假如|也许|也許|可能|或许|或許|除非|もし|なら|たら|かも|만약|ถ้า"
+    "|确保|確保|翻译|翻譯|改成|改为|改為|改名|重命名|假设|假設|想象|测试|測試|修复|修復|てください|해주세요"
+)
 UNSPACED_QUESTION = "吗|嗎|是否|ですか|ますか"
 """Inside runs of scripts that are written without spaces."""
 
@@ -36,13 +39,16 @@ CONDITIONS = subject_words.SUBORDINATORS | _set(
     " ob außer sauf sinon salvo excepto se quando als wanneer om если когда eğer jika kalau nếu"
 )
 RESERVATIONS = _set(
-    "without except excluding unless instead rather only merely just sometimes some few almost nearly hardly"
-    " barely seldom rarely partly partially unlikely perhaps maybe probably possibly supposedly allegedly"
-    " apparently ohne sin sans sem senza zonder bez без vielleicht peut-être quizás talvez forse misschien"
+    "or without except excluding unless instead rather only merely just sometimes some few almost nearly"
+    " hardly barely seldom rarely partly partially unlikely perhaps maybe probably possibly supposedly"
+    " allegedly apparently ohne sin sans sem senza zonder bez без vielleicht peut-être quizás talvez forse"
+    " misschien oder"
 )
 PAST = _set("was were had did formerly previously earlier était étaient fue era waren")
 HEARSAY = _set(
-    "say says said tell tells told claim claims claimed think thinks thought believe believes guess assume"
+    "say says said saying tell tells told claim claims claimed think thinks thought believe believes guess"
+    " assume state states stated report reports reported read reads write writes wrote mention mentions"
+    " according"
     " assumes wish wishes hope hopes want wants doubt doubts imagine pretend pretends allege alleges argue"
     " argues suggest suggests suggested propose proposes proposed"
 )
@@ -55,30 +61,98 @@ DOUBTS = MODALS | CONDITIONS | RESERVATIONS | PAST | HEARSAY | REVERSALS
 """A sentence with one of these that the statement lacks does not say what the statement says."""
 
 DOUBTFUL_LABELS = _set("question q example todo idea option hypothesis draft proposal")
-LABELS = subject_words.LABELS | _set("request result task answer user assistant context background")
+LABELS = subject_words.LABELS - _set("todo example") | _set(
+    "request result answer user assistant context background error reason"
+)
 """What stands before a sentence and says nothing itself."""
 
 LEAD_INS = tuple(
     tuple(phrase.split())
     for phrase in (
-        "please",
-        "hi",
-        "hello",
-        "also",
-        "for the record",
+        *("please", "hi", "hello", "hey", "ok", "okay", "yes", "thanks", "also", "btw", "by the way", "fyi"),
+        *("for the record", "for your information", "from now on", "of course", "in fact", "in general"),
+        *("as you know", "as we know", "as agreed", "just so you know", "it turns out", "it turns out that"),
+        *(
+            f"{like} i {said}"
+            for like in ("as", "like")
+            for said in ("said", "mentioned", "wrote", "told you")
+        ),
         *(
             f"{order}{that}"
-            for that in ("", " that")
+            for that in ("", " that", " this", " the following")
             for order in (
-                "remember",
-                "note",
-                "keep in mind",
-                "i want you to remember",
-                "i would like you to remember",
+                *("remember", "note", "keep in mind", "don't forget", "do not forget"),
+                *("i want you to remember", "i would like you to remember", "i'd like you to remember"),
             )
+        ),
+        *(
+            f"{who} {verb}{that}"
+            for who in ("i", "we", "we all", "we have", "we've", "i have", "i've", "you")
+            for verb in ("know", "agreed", "decided", "found", "learned", "noticed", "confirmed", "settled")
+            for that in ("", " that")
         ),
     )
 )
+"""What introduces a statement, and leaves it one."""
+
+LINKS = frozenset(subject_words.COPULAS) | frozenset(subject_words.OPERATORS) | {":"}
+"""What ties a value to its subject."""
+
+DETERMINERS = (
+    subject_words.ENGLISH_ARTICLES
+    | subject_words.ARTICLES[subject_words.SYMBOL]
+    | _set(
+        "my our your his her its their this that these those all every each both any some many most"
+        " den dem des mon ma mes notre nos unser unsere mein meine mi mis nuestro nuestra"
+    )
+)
+SUBJECT_PRONOUNS = _set("i we you he she it they there everyone everybody ich wir je nous yo nosotros")
+FIRST_PERSON = _set("i we my our us ich wir mein meine unser unsere je nous mon ma mes notre nos")
+ADVERBS = _set(
+    "now today here always never often usually normally also still already then thus so currently generally"
+    " actually please do not first second third finally"
+)
+NO_ADVERBS = _set("apply reply supply multiply rely comply imply fly only rely family assembly early")
+"""What ends as adverbs do and is none."""
+
+BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS
+PLACING = subject_words.PREPOSITIONS | _set("since as")
+"""What begins a place or a time that stands before a statement."""
+
+COORDINATORS = _set("and or but so then und oder et ou y o")
+LISTED = DETERMINERS | COORDINATORS | subject_words.PREPOSITIONS | NEGATIONS | _set("of to")
+"""What may stand between "and" and the next thing of a list."""
+
+GOING_ON = LISTED - DETERMINERS | _set("over than")
+"""What a wrapped line begins with: it goes on with the one above."""
+
+CLAUSE_OPENERS = subject_words.RELATIVES | subject_words.QUESTIONS
+OBJECT_OPENERS = (
+    DETERMINERS
+    | CLAUSE_OPENERS
+    | subject_words.PREPOSITIONS
+    | _set("me us them him it to of into onto about if how")
+)
+"""What stands behind the verb of an order, and seldom behind a subject."""
+
+NO_ORDERS = OBJECT_OPENERS | SUBJECT_PRONOUNS | COORDINATORS | LINKS | subject_words.AUXILIARIES
+"""What no order begins with."""
+
+DEPICTING = _set(
+    "write draft compose invent imagine suppose assume pretend simulate narrate picture consider"
+)
+DEPICTED = _set(
+    "test tests case cases scenario scenarios fixture fixtures mock mocks story stories example examples poem"
+    " novel essay dialogue game persona character criteria requirements requirement ticket issue bug bugs"
+    " text sentence paragraph article quote title headline message error errors"
+)
+"""Orders for something made up, and what it may be. What is told of it is no statement about the world."""
+
+STATING_HEADS = _set(
+    "fact facts rule rules note notes setup convention conventions context background environment stack info"
+    " details decision decisions preference preferences"
+)
+"""What a line that ends in a colon calls the statements below it."""
 
 ANAPHORS = _set("it its it's this that that's these those they their he his she her")
 """A sentence that begins so goes on with what the one before it was about."""
@@ -87,6 +161,18 @@ DENIALS = _set("no nope nah wrong false incorrect untrue nein falsch faux")
 CORRECTIONS = _set("actually correction sorry oops wait")
 RETRACTIONS = _set("scratch forget ignore disregard cancel undo drop strike")
 """What takes the sentence before it back: a denial apart from what follows, an order before "that"."""
+
+EXAMPLES = {
+    ("for", "example"),
+    ("for", "instance"),
+    ("zum", "beispiel"),
+    ("par", "exemple"),
+    ("por", "ejemplo"),
+}
+"""What a sentence begins with that is no more than an example."""
+
+AGREEMENT = _set("agree right correct true sure so okay ok")
+"""What a short question asks about the sentence before it: "Do you agree?"."""
 
 QUESTION_OPENERS = _set(
     "is are was were does did can could would should shall has had am"

@@ -1,7 +1,8 @@
 """`explicit-instruction`: the user asks for a skill outright (SKL-2), in words of their own.
 
 The session's commands up to there that worked are its context; without any, what was said becomes a learning
-candidate. Of several instructions in one message the last wins.
+candidate. What the user asks to remember ("remember that ...") becomes one too, each sentence by itself. Of
+several instructions in one message the last wins.
 """
 
 import re
@@ -15,6 +16,7 @@ from runlore.domain.detectors.mined import MinedRun, Outcome, Request, Step
 from runlore.domain.excerpt import excerpt
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import Kind
+from runlore.domain.to_remember import kind_of, statements_in, told_to_remember
 
 CONTEXT_STEPS_MAX = 20
 READ_CHARS_MAX = 8_000
@@ -38,43 +40,54 @@ def explicit_instruction(session: Sequence[MinedRun]) -> Match | None:
     if last is None or last.request is None:
         return None
     asked = instruction_in(last.request)
-    if asked is None:
+    if asked is None and not told_to_remember(_own(last.request)):
         return None
-    steps = _context(session, last.request, asked)
+    steps = () if asked is None else _context(session, last.request, asked)
+    name = "" if asked is None else asked.name
     occurrence = seen_in(last, steps)
     told = " ; ".join(step.form for step in steps)
     return Match(
         heuristic=Heuristic.EXPLICIT_INSTRUCTION,
-        pattern=f"asked for {asked.name} in {last.project}"
-        if asked.name
-        else told or f"said in {last.run_id}",
+        pattern=f"asked for {name} in {last.project}" if name else told or f"said in {last.run_id}",
         occurrences=(occurrence,),
         request=last.request,
-        asked_name=asked.name,
+        asked_name=name,
     )
 
 
-def candidate_of(match: Match) -> AskedToKeep | None:
-    """What to keep of an instruction without any command; None where it says nothing but the phrase.
+def candidates_of(match: Match) -> tuple[AskedToKeep, ...]:
+    """What to keep of an instruction beside a skill: what the user asks to remember, each sentence by itself.
 
-    It is the statement behind the phrase, else what was said before it, else the instruction with its name.
+    Where no command shows a skill, it is else the statement behind the phrase, what was said before it, or
+    the instruction with its name; none where it says nothing but the phrase.
     """
-    request = match.request
-    asked = instruction_in(request) if request is not None else None
-    if request is None or asked is None or any(found.steps for found in match.occurrences):
-        return None
-    own = _own(request)
+    if match.request is None:
+        return ()
+    own = _own(match.request)
+    statements = told_to_remember(own)
+    if statements:
+        return tuple(_kept(each.kind, each.text) for each in statements)
+    asked = instruction_in(match.request)
+    if asked is None or any(found.steps for found in match.occurrences):
+        return ()
+    said = _said_around(own, asked)
+    if own[asked.start : asked.end].lower().startswith("remember"):
+        return tuple(_kept(kind_of(each), each) for each in statements_in(said))
+    return (_kept(Kind.PROCEDURE, " ".join(said.split())),) if said else ()
+
+
+def _kept(kind: Kind, text: str) -> AskedToKeep:
+    return AskedToKeep(kind=kind, text=excerpt(text, limits.SUMMARY_CHARS_MAX))
+
+
+def _said_around(own: str, asked: Instruction) -> str:
+    """What was said behind an instruction, or before it; else all of it where it names what is meant."""
     behind = _BEHIND.match(own, asked.end)
     sentences = [own[: asked.start][: _last_end(own[: asked.start])]]
     if behind is not None:
         sentences.insert(0, own[behind.end() :])
     said = next((text for text in sentences if len(text.split()) >= STATEMENT_WORDS_MIN), "")
-    if not said and (asked.name or asked.closes_task):
-        said = own
-    if not said:
-        return None
-    kind = Kind.FACT if own[asked.start : asked.end].lower().startswith("remember") else Kind.PROCEDURE
-    return AskedToKeep(kind=kind, text=excerpt(" ".join(said.split()), limits.SUMMARY_CHARS_MAX))
+    return own if not said and (asked.name or asked.closes_task) else said
 
 
 def _last_end(text: str) -> int:

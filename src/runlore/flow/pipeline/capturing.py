@@ -34,6 +34,7 @@ from runlore.domain.redaction import redacted
 from runlore.domain.run import Run, RunId
 from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.subject import SemanticKey
+from runlore.domain.to_remember import told_to_remember
 from runlore.flow.asking import Asking, budget_renews_at
 from runlore.flow.capture.semantic import (
     Sight,
@@ -141,11 +142,12 @@ class Capturing:
         return True, state
 
     def _found(self, sight: Sight, job: Job) -> _Found:
-        """Labels, and what a model adds to them; labels that were written before are not found again."""
+        """What the user labels or asks to remember, and what a model adds to that; what was written before is
+        not found again."""
         policy = sight.terms.learning.capture.semantic_candidates
         personal, cap = sight.terms.run_memory.redact_pii, policy.max_candidates_per_run
         sieve = Sieve(cap=cap, personal=personal)
-        sieve.add_labels(labelled(sight.text.asked))
+        sieve.add_labels((*labelled(sight.text.asked), *told_to_remember(sight.text.asked)))
         labels = sieve.kept
         if sight.has_labels_written:
             sieve = Sieve(cap=max(0, cap - len(labels)), personal=personal, known=labels)

@@ -5,14 +5,14 @@ forgotten meanwhile they look again. What the user told to keep, without a comma
 it becomes a learning candidate, once for a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft, Stamp, admitted
 from runlore.domain.audit import Act
-from runlore.domain.detectors.explicit_instruction import candidate_of
+from runlore.domain.detectors.explicit_instruction import candidates_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
@@ -146,7 +146,7 @@ class LearningSkills:
             sessions=everything.sessions,
             new=tuple(each for each in (*kept.new, *kept.again) if each.suggestion_id in made),
             seen_again=sum(each.suggestion_id not in made for each in kept.again),
-            candidates=sum(self._proposed(match) for match in everything.matches),
+            candidates=sum(map(self._proposed, everything.matches)),
             suppressed=kept.suppressed,
         )
 
@@ -174,25 +174,25 @@ class LearningSkills:
                 return None
             return keep(tx, found, Finding(ids=self.ids, at=self.clock.now(), whole_since=look.since))
 
-    def _proposed(self, match: Match) -> bool:
-        """Make a candidate of an instruction without commands, where its run has not been made one of."""
-        if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or candidate_of(match) is None:
-            return False
+    def _proposed(self, match: Match) -> int:
+        """How many candidates are made of what a user told to keep, where none was made of its run before."""
+        if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or not candidates_of(match):
+            return 0
         with self.store.transaction() as tx:
             run, session = run_turn(tx, match.occurrences[-1].run_id)
             if run.memory is MemoryState.FORGOTTEN or not is_captured(tx, session):
-                return False
-            return self._propose(tx, run, [match]) > 0
+                return 0
+            return self._propose(tx, run, [match])
 
     def _propose(self, tx: Transaction, run: Run, matches: Sequence[Match]) -> int:
         """How many candidates were made; the caller has the session's turn."""
         at = self.clock.now()
         intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
-        drafts = [draft for match in matches if (draft := _draft(run, match)) is not None]
+        drafts = [draft for match in matches for draft in _drafts(run, match)]
         made = 0
-        for draft in drafts:
+        for draft in () if _is_made(tx, run) else drafts:
             record = _admitted(draft, at)
-            if record is None or _is_made(tx, run) or said_already(tx, record, at) is not None:
+            if record is None or said_already(tx, record, at) is not None:
                 continue
             propose(tx, intake, [draft])
             made += 1
@@ -247,21 +247,21 @@ def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
     )
 
 
-def _draft(run: Run, match: Match) -> Draft | None:
-    """The candidate of an instruction: the user's own words, and what these had read before them."""
-    asked = candidate_of(match) if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION else None
-    if asked is None or match.request is None:
-        return None
-    return Draft(
-        kind=asked.kind,
-        summary=asked.text,
-        scope=Scope(ScopeKind.SESSION, run.session_id),
-        metadata={NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value},
-        confidence=limits.CONFIDENCE_MAX,
-        source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
-        evidence_refs=(EvidenceRef(run_id=run.run_id, event_number=match.request.number),),
-        provenance=inherited(occurrence.provenance for occurrence in match.occurrences),
-    )
+def _drafts(run: Run, match: Match) -> Iterator[Draft]:
+    """The candidates of an instruction: the user's own words, and what these had read before them."""
+    if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or match.request is None:
+        return
+    for asked in candidates_of(match):
+        yield Draft(
+            kind=asked.kind,
+            summary=asked.text,
+            scope=Scope(ScopeKind.SESSION, run.session_id),
+            metadata={NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value},
+            confidence=limits.CONFIDENCE_MAX,
+            source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
+            evidence_refs=(EvidenceRef(run_id=run.run_id, event_number=match.request.number),),
+            provenance=inherited(occurrence.provenance for occurrence in match.occurrences),
+        )
 
 
 def _admitted(draft: Draft, at: datetime) -> Record | None:

@@ -1,0 +1,129 @@
+"""Where in a sentence something is stated (POL-13): behind what leads to it, and nowhere inside of an order.
+
+A statement begins with its subject. Before it stand at most adverbs, a place or a time ("In staging, ...") or
+another statement that it is joined to. What stands behind anything else, "make sure", "a test where" or "fix
+the bug:", is what that speaks of: it is mentioned, and stated by nobody.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from runlore.domain import support_words as table
+
+COLON = ":"
+GAP = "\ufffc"
+"""A word of its own that stands before what is quoted: no subject is looked for behind it."""
+
+_CLAUSES_MAX = 32
+
+
+class Clause(NamedTuple):
+    """A place where a statement may begin: `front` is where what places it begins, `start` its subject."""
+
+    front: int
+    start: int
+
+
+def clauses_in(words: Sequence[str], pauses: Collection[int]) -> tuple[Clause, ...]:
+    """Where statements may begin in a sentence; `pauses` are the words with a comma behind them."""
+    found = [_clause_at(words, pauses, 0)]
+    for place in _joints(words, pauses):
+        if len(found) == _CLAUSES_MAX or not _may_go_on(words, found[0].start, place):
+            break
+        found.append(_clause_at(words, pauses, place))
+    return tuple(found)
+
+
+def is_reached(words: Sequence[str], start: int, place: int) -> bool:
+    """Whether a subject that begins at `start` can be what stands at `place`: nothing is between but what
+    belongs to a noun, or a pronoun with what belongs to its verb."""
+    return all(word in table.BEFORE_SUBJECTS or _is_adverb(word) for word in words[start:place])
+
+
+def is_joined(words: Sequence[str], pauses: Collection[int], places: Sequence[int]) -> bool:
+    """Whether the words at some places are of one clause: no relative clause begins between them, and behind
+    "and" or a comma only what is listed."""
+    for before, place in pairwise(places):
+        between = range(before + 1, place)
+        if any(words[at] in table.CLAUSE_OPENERS for at in between):
+            return False
+        joints = [at for at in (before, *between) if at in pauses or words[at] in table.COORDINATORS]
+        if joints and any(words[at] not in table.LISTED for at in range(joints[-1] + 1, place)):
+            return False
+    return True
+
+
+def is_order(words: Sequence[str]) -> bool:
+    """Whether a sentence has the form of an order: a bare word, and then what only an object begins with."""
+    return len(words) > 1 and words[0] not in table.NO_ORDERS and words[1] in table.OBJECT_OPENERS
+
+
+def depicts(words: Sequence[str]) -> bool:
+    """Whether a sentence asks for something made up: what follows may tell of that and not of the world."""
+    if words and words[0] in table.DEPICTING:
+        return True
+    return is_order(words) and any(word in table.DEPICTED for word in words)
+
+
+def is_of_speaker(words: Sequence[str], clause: Clause) -> bool:
+    """Whether a statement is about whoever speaks: that is no part of what is made up."""
+    return any(word in table.FIRST_PERSON for word in words[clause.front : clause.start + 2])
+
+
+def introduces(words: Sequence[str]) -> bool:
+    """Whether what stands before a colon introduces statements: "we agreed:", "Our conventions:"."""
+    said = set(words)
+    return not said & (table.DEPICTED | table.DEPICTING) and bool(
+        said & (table.STATING_HEADS | table.FIRST_PERSON)
+    )
+
+
+def _clause_at(words: Sequence[str], pauses: Collection[int], place: int) -> Clause:
+    start = place
+    while start < len(words):
+        if _is_adverb(words[start]) and start + 1 < len(words):
+            start += 1
+        elif words[start] in table.PLACING and (end := _placed_until(words, pauses, start)):
+            start = end
+        else:
+            break
+    return Clause(place, start)
+
+
+def _placed_until(words: Sequence[str], pauses: Collection[int], start: int) -> int:
+    """Where "in this project" ends: at its comma, before the subject that follows, else behind its noun."""
+    noun = start + 1
+    while noun < len(words) - 1 and words[noun] in table.DETERMINERS:
+        noun += 1
+    for at in range(noun, min(len(words) - 1, start + _PLACE_WORDS_MAX)):
+        if at in pauses or words[at + 1] in table.DETERMINERS | table.SUBJECT_PRONOUNS:
+            return at + 1
+        if words[at + 1] in table.LINKS or words[at + 1] == COLON:
+            break
+    return noun + 1 if noun + 1 < len(words) else 0
+
+
+def _joints(words: Sequence[str], pauses: Collection[int]) -> Iterator[int]:
+    """Where a second clause may begin: behind a comma, behind "and", and behind a colon that introduces."""
+    for at in range(len(words) - 1):
+        is_colon = words[at] == COLON and introduces(words[:at])
+        is_pause = at in pauses and words[at + 1] not in table.COORDINATORS
+        if is_colon or is_pause or (at and words[at] in table.COORDINATORS):
+            yield at + 1
+
+
+def _may_go_on(words: Sequence[str], start: int, place: int) -> bool:
+    """Whether what stands before a joint is a statement itself, so that another one can be joined to it."""
+    said = words[start:place]
+    if not said or GAP in said or (COLON in said and said[-1] != COLON):
+        return False
+    has_subject = said[0] in table.DETERMINERS | table.SUBJECT_PRONOUNS
+    return has_subject or (not is_order(said) and any(word in table.LINKS for word in said))
+
+
+def _is_adverb(word: str) -> bool:
+    return word in table.ADVERBS or (word.endswith("ly") and word not in table.NO_ADVERBS)
+
+
+_PLACE_WORDS_MAX = 8

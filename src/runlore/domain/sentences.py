@@ -1,0 +1,339 @@
+"""A text as sentences, with what each of them says, denies and leaves in doubt: what `support` compares.
+
+A sentence is read with the heading that it stands under and with what is said of it behind it. Where a text
+is given to be worked on, reading ends: nothing of that is said by whoever gives it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache, cached_property
+
+from runlore.domain import support_words as table
+from runlore.domain.analysis import is_stop_word, terms_of
+from runlore.domain.clauses import (
+    COLON,
+    GAP,
+    Clause,
+    clauses_in,
+    depicts,
+    introduces,
+    is_of_speaker,
+    is_order,
+)
+from runlore.domain.excerpt import ELLIPSIS
+from runlore.domain.inline_spans import code_spans, masked, quotations
+from runlore.domain.pasted import given_from
+from runlore.domain.wording import Word, folded, is_unspaced, read_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """What is compared of a sentence: `negated` are the terms that its negations turn round.
+
+    `places` are the words that the terms stand in, `pauses` those with a comma behind them, and `clauses`
+    where something is stated in it.
+    """
+
+    words: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    pauses: frozenset[int] = frozenset()
+    clauses: tuple[Clause, ...] = ()
+    negated: Counter[str]
+    doubts: Counter[str]
+    is_doubtful: bool = False
+
+    @cached_property
+    def held(self) -> frozenset[str]:
+        """Its terms, each once."""
+        return frozenset(self.terms)
+
+    @cached_property
+    def links(self) -> tuple[int, ...]:
+        """The words that tie a value to a subject."""
+        return tuple(at for at, word in enumerate(self.words) if word in table.LINKS)
+
+    @cached_property
+    def linked_at(self) -> int:
+        """How many of its terms stand before its link; none where it has no link between two of them."""
+        before = sum(place < self.links[0] for place in self.places) if self.links else 0
+        return before if before < len(self.terms) else 0
+
+    @cached_property
+    def is_unspaced(self) -> bool:
+        """Whether its words are not told apart by spaces, so that none tells where a clause begins."""
+        return any(is_unspaced(word) for word in self.words)
+
+    def followed_by(self, other: "Sentence") -> "Sentence":
+        """The two as one, in which the second one is about what the first one names."""
+        shift = len(self.words)
+        return Sentence(
+            words=self.words + other.words,
+            terms=self.terms + other.terms,
+            places=(*self.places, *(place + shift for place in other.places)),
+            pauses=self.pauses | {place + shift for place in other.pauses},
+            clauses=tuple(Clause(0, clause.start + shift) for clause in other.clauses[:1]),
+            negated=self.negated + other.negated,
+            doubts=self.doubts + other.doubts,
+            is_doubtful=self.is_doubtful or other.is_doubtful,
+        )
+
+
+def sentences_of(text: str) -> Iterator[Sentence]:
+    """The sentences of a text, each with the heading that it stands under, up to where a text is given."""
+    read: list[Sentence] = []
+    is_made_up = False
+    for heading, line in _lines(text[: given_from(text)]):
+        is_cut = line.rstrip().endswith(ELLIPSIS)
+        spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line)))
+        parts = list(_parts(read_words(folded(spaced))))
+        above = _heading(heading) if heading else None
+        is_mentioned = False
+        for index, part in enumerate(parts):
+            if read and (_takes_back(part) or _asks_back(part)):
+                read[-1] = replace(read[-1], is_doubtful=True)
+            meant = _meant(part)
+            sentence = _read(meant, is_cut=is_cut and index == len(parts) - 1)
+            is_labelled = len(meant) < len(part) and part[0].is_label
+            if not is_labelled and (is_mentioned or is_made_up):
+                sentence = _of_speaker(sentence) if not is_mentioned else replace(sentence, clauses=())
+            is_made_up = is_made_up or depicts(sentence.words)
+            is_mentioned = is_mentioned or (COLON in sentence.words and is_order(sentence.words))
+            read.append(sentence if above is None else _under(above, sentence))
+    yield from read
+
+
+def _of_speaker(sentence: Sentence) -> Sentence:
+    """What a sentence states of whoever speaks."""
+    kept = tuple(clause for clause in sentence.clauses if is_of_speaker(sentence.words, clause))
+    return replace(sentence, clauses=kept)
+
+
+def _heading(text: str) -> Sentence:
+    """What stands above a sentence. Where it is no topic and introduces no statements, they are doubtful."""
+    words = _meant(read_words(folded(text)))
+    sentence = _read(words)
+    is_label = bool(words) and words[0].core in table.LABELS
+    is_plain = not text.endswith(":") or is_label or introduces(sentence.words)
+    return sentence if is_plain else replace(sentence, is_doubtful=True)
+
+
+def _with_gaps(line: str) -> str:
+    """A line in which quotations and code of several words have a sign before them, and no ends inside."""
+    code = code_spans(line)
+    quoted, _ = quotations(masked(line, code))
+    parts: list[str] = []
+    done = 0
+    for start, end in sorted([*code, *quoted]):
+        if start >= done and " " in line[start:end].strip():
+            parts += line[done:start], f" {GAP} ", _compiled(_STOPS).sub(" ", line[start:end])
+            done = end
+    return "".join([*parts, line[done:]])
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Lines with what governs them: a heading, and a line that ends in a colon up to the next gap."""
+    heading, opening, is_governing = "", "", False
+    for line in _joined_lines(text):
+        if line.startswith("#"):
+            heading, opening = line.lstrip("#").strip(), ""
+        elif not line:
+            opening = "" if is_governing else opening
+        else:
+            yield f"{heading} {opening}".strip(), line
+            is_governing = not line.endswith(":")
+            opening = opening if is_governing else line
+
+
+def _joined_lines(text: str) -> Iterator[str]:
+    """Lines without list markers; one that only goes on with the line before is joined to it."""
+    pending: list[str] = []
+    for raw in (*text.splitlines(), ""):
+        line = raw.strip()
+        is_new = not line or line.startswith("#") or _ITEM.match(line) is not None
+        goes_on = line.partition(" ")[0] in table.GOING_ON
+        if pending and (is_new or (_is_complete(pending[-1]) and not goes_on)):
+            yield " ".join(pending)
+            pending = []
+        if not line or line.startswith("#"):
+            yield line
+        else:
+            pending.append(_ITEM.sub("", line))
+
+
+def _is_complete(line: str) -> bool:
+    """Whether a line of wrapped text can end a sentence: not behind "that", a comma or "not"."""
+    words = read_words(folded(line))
+    if not words or line.endswith((",", "-", "–", "—")):
+        return False
+    last = words[-1]
+    return bool(last.tail.strip("\"')]}")) or not (is_stop_word(last.core) or last.core in _OPEN_ENDED)
+
+
+def _parts(words: Sequence[Word]) -> Iterator[list[Word]]:
+    part: list[Word] = []
+    for word in words:
+        part.append(word)
+        if _ends(word):
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _ends(word: Word) -> bool:
+    if any(stop in word.tail for stop in "!?;。！？；؟"):
+        return True
+    is_short = len(word.core) < 2 or word.core in table.ABBREVIATIONS or "." in word.core
+    return "." in word.tail and not is_short
+
+
+def _meant(words: Sequence[Word]) -> list[Word]:
+    """The words without labels and lead-ins, which say nothing themselves."""
+    rest = list(words)
+    is_shorter = True
+    while is_shorter and len(rest) > 1:
+        is_shorter = rest[0].core in table.LABELS and rest[0].is_label
+        length = 1 if is_shorter else _lead_in(rest)
+        is_shorter = 0 < length < len(rest)
+        rest = rest[length:] if is_shorter else rest
+    return rest
+
+
+def _lead_in(words: Sequence[Word]) -> int:
+    cores = tuple(word.core for word in words)
+    return max((len(each) for each in table.LEAD_INS if cores[: len(each)] == each), default=0)
+
+
+def _takes_back(words: Sequence[Word]) -> bool:
+    """Whether a sentence denies the one before: "No.", "That is not true.", "Scratch that."."""
+    first, second = words[0], words[1].core if len(words) > 1 else ""
+    if first.core in table.CORRECTIONS:
+        return True
+    if first.core in table.DENIALS and (first.tail or len(words) <= _DENIAL_WORDS_MAX // 2):
+        return True
+    if first.core in table.RETRACTIONS and second in table.ANAPHORS:
+        return True
+    if (first.core, second) in (("never", "mind"), ("just", "kidding")):
+        return True
+    return (
+        len(words) <= _DENIAL_WORDS_MAX
+        and first.core in table.ANAPHORS
+        and any(word.core in table.NEGATIONS | table.REVERSALS for word in words)
+    )
+
+
+def _asks_back(words: Sequence[Word]) -> bool:
+    """Whether a sentence asks whether the one before is so: "Do you agree?", "Is that right?"."""
+    return (
+        len(words) <= _DENIAL_WORDS_MAX
+        and "?" in words[-1].tail
+        and any(word.core in table.AGREEMENT for word in words)
+    )
+
+
+def _tokens(words: Sequence[Word]) -> Iterator[tuple[str, bool]]:
+    """The words, with a colon as one of its own, and whether a comma stands behind each."""
+    for word in words:
+        yield word.core, "," in word.tail
+        if word.is_label:
+            yield COLON, False
+
+
+def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
+    tokens = list(_tokens(words))
+    is_long = len(words) > _SENTENCE_WORDS_MAX
+    cores = [core for core, _ in tokens]
+    kinds = [_kind(cores, index) for index in range(len(cores))]
+    heard = [at for at, kind in enumerate(kinds) if kind is not _Kind.NOTHING]
+    spoken = [cores[at] for at in heard]
+    pauses = frozenset(place for place, at in enumerate(heard) if tokens[at][1])
+    terms = [terms_of(core) if kind is _Kind.SAID else [] for core, kind in zip(cores, kinds, strict=True)]
+    negated = Counter(_target(terms, index) for index, kind in enumerate(kinds) if kind is _Kind.NEGATION)
+    said = [core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.SAID]
+    negated[UNSPACED_TARGET] = sum(len(_found(_UNSPACED_NEGATION, core)) for core in said)
+    doubts = Counter(core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.DOUBT)
+    doubts.update(found for core in said for found in _found(_UNSPACED_DOUBT, core))
+    return Sentence(
+        words=tuple(spoken),
+        terms=tuple(term for each in terms for term in each),
+        places=tuple(place for place, at in enumerate(heard) for _ in terms[at]),
+        pauses=pauses,
+        clauses=() if is_long else clauses_in(spoken, pauses),
+        negated=+negated,
+        doubts=doubts,
+        is_doubtful=is_cut or is_long or _asks(words),
+    )
+
+
+class _Kind(StrEnum):
+    """What a word does in its sentence."""
+
+    SAID = "said"
+    NEGATION = "negation"
+    DOUBT = "doubt"
+    NOTHING = "nothing"
+
+
+def _kind(cores: Sequence[str], index: int) -> _Kind:
+    core = cores[index]
+    behind = cores[index + 1] if index + 1 < len(cores) else ""
+    before = cores[index - 1] if index else ""
+    if (before, core) in table.NO_LONGER:
+        return _Kind.NOTHING
+    if (core, behind) in table.NO_LONGER:
+        return _Kind.NEGATION
+    if core in table.NEGATIONS:
+        return _Kind.DOUBT if behind in table.NOT_ONLY else _Kind.NEGATION
+    if core == "ne":
+        return _Kind.NOTHING
+    if core in table.FRENCH_NOT and "ne" in cores[:index]:
+        return _Kind.NEGATION
+    return _Kind.DOUBT if core in table.DOUBTS else _Kind.SAID
+
+
+def _target(terms: Sequence[Sequence[str]], index: int) -> str:
+    """What a negation turns round: the next term, or the last one before it where nothing follows."""
+    behind = next((each[0] for each in terms[index + 1 :] if each), "")
+    return behind or next((each[-1] for each in reversed(terms[:index]) if each), "")
+
+
+def _asks(words: Sequence[Word]) -> bool:
+    if not words:
+        return False
+    marked = any(mark in word.tail for word in words for mark in "?？؟")
+    label = words[0].is_label and words[0].core in table.DOUBTFUL_LABELS
+    asked = any(_found(_UNSPACED_QUESTION, word.core) for word in words)
+    opening = tuple(word.core for word in words[:2])
+    return marked or label or asked or words[0].core in table.QUESTION_OPENERS or opening in table.EXAMPLES
+
+
+def _under(heading: Sentence, sentence: Sentence) -> Sentence:
+    """A sentence with what its heading adds: "Never do this:" turns round every item below it."""
+    if not (heading.negated or heading.doubts or heading.is_doubtful):
+        return sentence
+    return heading.followed_by(sentence)
+
+
+def _found(pattern: str, core: str) -> list[str]:
+    """What a pattern finds in a word of a script that is written without spaces; such words are runs."""
+    return _compiled(pattern).findall(core) if not core.isascii() and is_unspaced(core) else []
+
+
+# Compiled when a text first needs them: most commands verify nothing.
+_compiled = cache(re.compile)
+_UNSPACED_NEGATION = table.UNSPACED_NEGATION
+_UNSPACED_DOUBT = table.UNSPACED_DOUBT
+_UNSPACED_QUESTION = table.UNSPACED_QUESTION
+_UNSPACED_STOP = "([。！？；])"
+UNSPACED_TARGET = "\0"
+_GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^\s:/\\=])"
+_STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
+_ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
+_OPEN_ENDED = table.NEGATIONS | table.DOUBTS
+_DENIAL_WORDS_MAX = 6
+# Longer ones are tables, logs and encoded data.
+_SENTENCE_WORDS_MAX = 300

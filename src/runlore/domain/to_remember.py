@@ -1,0 +1,150 @@
+"""What a user asks to remember in words of their own: "remember that ...", "Please remember: ..." (CAP-3).
+
+Each sentence of it is a statement by itself, and its kind is what it says. Nothing is asked where the phrase
+stands in a question ("do you remember that ...?"), tells of a memory ("remember when ..."), is quoted or was
+pasted. "Remember to ..." asks for an act and states nothing. The task that follows is no part of it.
+"""
+
+import re
+from collections.abc import Iterator
+
+from runlore.domain import limits
+from runlore.domain.clauses import is_order
+from runlore.domain.labels import (
+    Labelled,
+    clean_statement,
+    grouped_lines,
+    inert_spans,
+    is_labelled,
+    is_task,
+    sentences_in,
+)
+from runlore.domain.own_words import unpasted
+from runlore.domain.record import Kind
+from runlore.domain.subject_words import QUESTIONS
+from runlore.domain.support_words import LINKS
+from runlore.domain.wording import folded, read_words
+
+_READ_CHARS_MAX = 64_000
+_HINT = re.compile(r"remember|memori[sz]e|in mind|forget|merk|retiens|souviens|recuerda", re.I)
+_ASKED = re.compile(
+    r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？]))[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
+    r"(?:(?:please|pls|also|and|so|ok|okay|hey|hi|btw|kindly|now|just|bitte)\b,?[ \t]{1,4}){0,4}"
+    r"(?P<polite>(?:can|could|will|would)[ \t]you[ \t]{1,4}(?:please[ \t]{1,4})?)?"
+    r"(?:i(?:[ \t]want|[ \t]need|['’]d[ \t]like|[ \t]would[ \t]like)[ \t]you[ \t]to[ \t]{1,4})?"
+    r"(?:always[ \t]{1,4})?"
+    r"(?:remember|memori[sz]e|keep[ \t]in[ \t]mind|(?:don['’]?t|do[ \t]not)[ \t]forget"
+    r"|merke?[ \t]dir|retiens|souviens-toi|recuerda)"
+    r"(?:,?[ \t]{1,4}(?:that|dass|que)(?P<that>[ \t]{1,4}(?=\S))"
+    r"|(?:[ \t]{1,4}(?:this|these|the[ \t]following)(?:[ \t](?:fact|facts|rule|rules|things?|points?)){0,2})?"
+    r"(?:[ \t]for[ \t](?:later|me|next[ \t]time|the[ \t]future))?[ \t]{0,4}(?P<list>[:：]\s{0,8})"
+    r"|[ \t]{1,4}this(?P<behind>[ \t]{0,4}(?:[.,!]|[ \t][–—-])[ \t]{0,4})(?=\S)"
+    r"|[ \t]{1,4}(?P<bare>(?=(?:i|we|my|our|the|all|every)[ \t])))",
+    re.I | re.M,
+)
+_AND_THAT = re.compile(r",?[ \t]and[ \t]that[ \t]", re.I)
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_ITEM = re.compile(r"\A(?:[-*+•·–—]|\d{1,3}[.)])[ \t]+")
+# What tells of a moment, or asks; and what opens a rule.
+_NO_STATEMENT = QUESTIONS | {
+    "time",
+    "day",
+    "night",
+    "week",
+    "moment",
+    "one",
+    "guy",
+    "thing",
+    "if",
+    "to",
+    "about",
+}
+_RULE = {"always", "never", "don't", "do", "not", "prefer", "use", "avoid"}
+_SPEAKER = {"i", "i'm", "i'd", "i've", "i'll"}
+_DECIDED = {"decided", "agreed", "chose", "settled"}
+
+
+def told_to_remember(request: str) -> tuple[Labelled, ...]:
+    """The statements that a request asks to remember, in order: a bounded number of them."""
+    own = unpasted(request)[:_READ_CHARS_MAX]
+    if not _HINT.search(own):
+        return ()
+    inert = inert_spans(own)
+    found: list[str] = []
+    done = 0
+    for asked in _ASKED.finditer(own):
+        place = asked.end()
+        if asked.start() >= done and not any(start <= place - 1 < end for start, end in inert):
+            end = _PARAGRAPH_END.search(own, place)
+            text = own[place : end.start() if end else len(own)]
+            taken = _one(asked, text) if asked["list"] is None and asked["behind"] is None else _all(text)
+            found += taken
+            done = place + 1
+            if asked["list"] is not None:
+                done = place + len(text)
+    return tuple(map(_labelled, dict.fromkeys(found)))[: limits.REMEMBERED_PER_RUN_MAX]
+
+
+def statements_in(text: str) -> tuple[str, ...]:
+    """The sentences of a text that state something, each alone; orders and questions are left out."""
+    said = (
+        clean_statement(sentence) for sentence in sentences_in(" ".join(text.split())) if _states(sentence)
+    )
+    return tuple(each for each in said if len(each.split()) > 1)[: limits.REMEMBERED_PER_RUN_MAX]
+
+
+def kind_of(statement: str) -> Kind:
+    """What kind of statement it is: of the speaker or a rule a preference, of what was agreed a decision."""
+    words = folded(statement).split()
+    if words[0] in _SPEAKER | _RULE or is_order(words) or any(word.startswith("prefer") for word in words):
+        return Kind.PREFERENCE
+    return Kind.DECISION if words[0] == "we" and _DECIDED.intersection(words[1:4]) else Kind.FACT
+
+
+def _labelled(statement: str) -> Labelled:
+    return Labelled(kind=kind_of(statement), text=statement)
+
+
+def _one(asked: "re.Match[str]", text: str) -> list[str]:
+    """The sentence behind "that": it may be asked for politely, and otherwise is no question."""
+    sentence = next(sentences_in(" ".join(_first_line(text).split())), "")
+    if sentence.rstrip().endswith(("?", "？")) and not asked["polite"]:
+        return []
+    parts = [clean_statement(part.rstrip("?？ ")) for part in _AND_THAT.split(sentence)]
+    return [part for part in parts if _is_statement(part, is_bare=asked["bare"] is not None)]
+
+
+def _first_line(text: str) -> str:
+    return next(grouped_lines(text), "")
+
+
+def _all(text: str) -> Iterator[str]:
+    """The sentences of a list, to where a task, a question or a label begins."""
+    is_first = True
+    for line in grouped_lines(text):
+        is_item = _ITEM.match(line.lstrip()) is not None
+        if not is_first and not is_item and is_task(line):
+            return
+        for sentence in sentences_in(" ".join(_ITEM.sub("", line.lstrip(), count=1).split())):
+            if is_labelled(sentence):
+                return
+            if not _states(sentence, may_order=is_first or is_item):
+                return
+            statement = clean_statement(sentence)
+            if _is_statement(statement, is_bare=False):
+                yield statement
+            is_first = False
+
+
+def _states(sentence: str, *, may_order: bool = False) -> bool:
+    words = [word.core for word in read_words(folded(sentence))]
+    if not words or is_task(sentence) or sentence.rstrip().endswith(("?", "？")):
+        return False
+    return may_order or words[0] in _RULE or not is_order(words)
+
+
+def _is_statement(text: str, *, is_bare: bool) -> bool:
+    words = folded(text).split()
+    if len(words) < 2 or words[0] in _NO_STATEMENT:
+        return False
+    return not is_bare or words[0] in {"i", "we"} or not LINKS.isdisjoint(words)

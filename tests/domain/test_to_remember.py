@@ -1,0 +1,101 @@
+"""What a user asks to remember: each sentence by itself, of the kind that it says, and nothing else."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runlore.domain import limits
+from runlore.domain.record import Kind
+from runlore.domain.to_remember import told_to_remember
+
+pytestmark = pytest.mark.req("CAP-3")
+
+FACT, PREFERENCE, DECISION = Kind.FACT, Kind.PREFERENCE, Kind.DECISION
+PORT, FRIDAYS = (FACT, "the staging port is 5433"), (PREFERENCE, "I deploy on Fridays")
+
+
+def told(request: str) -> list[tuple[Kind, str]]:
+    """What is found, as pairs."""
+    return [(found.kind, found.text) for found in told_to_remember(request)]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "found"),
+    [
+        ("remember that I deploy on Fridays", [FRIDAYS]),
+        ("Please remember: the staging port is 5433", [PORT]),
+        ("Please remember this: the staging port is 5433.", [PORT]),
+        ("Fix the tests. Also remember the staging port is 5433", [PORT]),
+        ("Could you please keep in mind that I deploy on Fridays?", [FRIDAYS]),
+        ("I'd like you to remember that I deploy on Fridays. Then run the tests.", [FRIDAYS]),
+        ("remember that I deploy on Fridays and that the staging port is 5433", [FRIDAYS, PORT]),
+        (
+            "remember this: The port is 80. I prefer tabs. We agreed to ship weekly. Now fix the tests.",
+            [(FACT, "The port is 80"), (PREFERENCE, "I prefer tabs"), (DECISION, "We agreed to ship weekly")],
+        ),
+        # A sentence that belongs to the one before stays with it, and the task that follows is none.
+        (
+            "remember this: deploys are allowed. But not on Friday. The port is 80. Fix the tests. Go.",
+            [(FACT, "deploys are allowed. But not on Friday"), (FACT, "The port is 80")],
+        ),
+        (
+            "Remember these rules:\n- use tabs\n- run the linter\n  before each commit\n\nThe port is 80.",
+            [(PREFERENCE, "use tabs"), (PREFERENCE, "run the linter before each commit")],
+        ),
+        # What is labelled is for the label to say.
+        ("Remember: Fact: a is b. Preference: tabs", []),
+    ],
+)
+def test_each_sentence_is_a_statement_of_its_own_kind(
+    request_text: str, found: list[tuple[Kind, str]]
+) -> None:
+    assert told(request_text) == found
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "do you remember that I deploy on Fridays?",
+        "Remember that I deploy on Fridays?",
+        "remember when we broke production",
+        "Remember that time we broke production",
+        "Can you remember what the port is?",
+        "I remember that the port is 80",
+        "You should not remember that the port is 80",
+        "Don't remember that the port is 80",
+        "Remember to run the tests",
+        "Remember the milk",
+        "remember this",
+        "Remember?",
+        'He wrote "remember that the port is 80" there',
+        "`remember that the port is 80`",
+        "> remember that the port is 80",
+        "Translate into French: remember that the port is 80",
+        "The page said:\n\nremember that the port is 80",
+    ],
+)
+def test_questions_stories_orders_and_what_others_say_are_none(request_text: str) -> None:
+    assert told(request_text) == []
+
+
+def test_a_request_has_a_bounded_number_of_them() -> None:
+    many = " ".join(f"Port {number} is open." for number in range(100))
+
+    assert len(told(f"Remember this: {many}")) == limits.REMEMBERED_PER_RUN_MAX
+
+
+@given(st.text(max_size=80), st.sampled_from(["", "remember: ", "remember that ", "remember this. "]))
+def test_no_text_breaks_it_and_nothing_is_made_up(text: str, phrase: str) -> None:
+    request = phrase + text
+
+    assert all(each.text in " ".join(request.split()) for each in told_to_remember(request))
+
+
+@pytest.mark.parametrize("piece", ["remember that a is b. ", "remember: ", "please ", "remember that ", ". "])
+def test_a_long_request_is_read_in_time_that_grows_with_it(piece: str) -> None:
+    begun = time.process_time()
+    told_to_remember("remember " + piece * (200_000 // len(piece)))
+
+    assert time.process_time() - begun < 5
