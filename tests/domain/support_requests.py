@@ -1,7 +1,9 @@
 """Requests that mention a claim without asserting it, and texts that do assert theirs (POL-13).
 
 Both come in two halves. The rules of `domain/support` were fitted to the first half of each family alone; the
-second was written before any rule was changed and measured once, when the rules were done.
+second was written before any rule was changed and measured once, when the rules were done: of its 40 requests
+one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What that showed
+is mended since.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]

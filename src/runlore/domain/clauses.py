@@ -55,8 +55,11 @@ def is_joined(words: Sequence[str], pauses: Collection[int], places: Sequence[in
 
 
 def is_order(words: Sequence[str]) -> bool:
-    """Whether a sentence has the form of an order: a bare word, and then what only an object begins with."""
-    return len(words) > 1 and words[0] not in table.NO_ORDERS and words[1] in table.OBJECT_OPENERS
+    """Whether a sentence has the form of an order: a bare word that is no plural, and then what an object
+    begins with."""
+    if len(words) < 2 or words[0] in table.NO_ORDERS or words[1] not in table.OBJECT_OPENERS:
+        return False
+    return not words[0].endswith("s") or words[0].endswith(("ss", "us"))
 
 
 def depicts(words: Sequence[str]) -> bool:
@@ -74,9 +77,9 @@ def is_of_speaker(words: Sequence[str], clause: Clause) -> bool:
 def introduces(words: Sequence[str]) -> bool:
     """Whether what stands before a colon introduces statements: "we agreed:", "Our conventions:"."""
     said = set(words)
-    return not said & (table.DEPICTED | table.DEPICTING) and bool(
-        said & (table.STATING_HEADS | table.FIRST_PERSON)
-    )
+    if is_order(words) or said & (table.DEPICTED | table.DEPICTING):
+        return False
+    return bool(said & (table.STATING_HEADS | table.FIRST_PERSON))
 
 
 def _clause_at(words: Sequence[str], pauses: Collection[int], place: int) -> Clause:

@@ -115,6 +115,8 @@ def _of_speaker(sentence: Sentence) -> Sentence:
 def _heading(text: str) -> Sentence:
     """What stands above a sentence. Where it is no topic and introduces no statements, they are doubtful."""
     words = _meant(read_words(folded(text)))
+    while len(words) > 1 and words[0].core in table.DETERMINERS:
+        del words[0]
     sentence = _read(words)
     is_label = bool(words) and words[0].core in table.LABELS
     is_plain = not text.endswith(":") or is_label or introduces(sentence.words)
@@ -308,7 +310,15 @@ def _asks(words: Sequence[Word]) -> bool:
     label = words[0].is_label and words[0].core in table.DOUBTFUL_LABELS
     asked = any(_found(_UNSPACED_QUESTION, word.core) for word in words)
     opening = tuple(word.core for word in words[:2])
-    return marked or label or asked or words[0].core in table.QUESTION_OPENERS or opening in table.EXAMPLES
+    opened = words[0].core in table.QUESTION_OPENERS or opening in table.EXAMPLES
+    return marked or label or asked or opened or _has_tag(words)
+
+
+def _has_tag(words: Sequence[Word]) -> bool:
+    """Whether a statement ends as a question: "..., isn't it", "..., right"."""
+    pauses = [at for at, word in enumerate(words) if "," in word.tail]
+    tag = words[pauses[-1] + 1 :] if pauses else ()
+    return 0 < len(tag) <= _TAG_WORDS_MAX and all(word.core in table.TAGS for word in tag)
 
 
 def _under(heading: Sentence, sentence: Sentence) -> Sentence:
@@ -335,5 +345,6 @@ _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
 _OPEN_ENDED = table.NEGATIONS | table.DOUBTS
 _DENIAL_WORDS_MAX = 6
+_TAG_WORDS_MAX = 3
 # Longer ones are tables, logs and encoded data.
 _SENTENCE_WORDS_MAX = 300

@@ -47,10 +47,9 @@ RESERVATIONS = _set(
 PAST = _set("was were had did formerly previously earlier était étaient fue era waren")
 HEARSAY = _set(
     "say says said saying tell tells told claim claims claimed think thinks thought believe believes guess"
-    " assume state states stated report reports reported read reads write writes wrote mention mentions"
-    " according"
-    " assumes wish wishes hope hopes want wants doubt doubts imagine pretend pretends allege alleges argue"
-    " argues suggest suggests suggested propose proposes proposed"
+    " assume assumes states stated reports reported reads writes wrote mentions according wish wishes hope"
+    " hopes want wants doubt doubts imagine pretend pretends allege alleges argue argues suggest"
+    " suggests suggested propose proposes proposed"
 )
 REVERSALS = _set(
     "false untrue wrong incorrect mistaken myth avoid avoids avoiding stop stops stopped forbid forbids"
@@ -173,6 +172,9 @@ EXAMPLES = {
 
 AGREEMENT = _set("agree right correct true sure so okay ok")
 """What a short question asks about the sentence before it: "Do you agree?"."""
+
+TAGS = SUBJECT_PRONOUNS | NEGATIONS | subject_words.AUXILIARIES | AGREEMENT
+"""What is asked behind a statement and a comma: "isn't it", "right"."""
 
 QUESTION_OPENERS = _set(
     "is are was were does did can could would should shall has had am"
