@@ -15,7 +15,7 @@ from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
 from runlore.domain.journal import EventType, text_of
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import Kind
+from runlore.domain.record import PROMPT_KINDS, Kind
 from runlore.domain.run import MemoryState, RunStatus
 from runlore.domain.run_memory import CaptureState
 from runlore.domain.scope import Scope, ScopeKind
@@ -29,6 +29,7 @@ from tests.world import World, decision, outcome
 
 pytestmark = pytest.mark.req("INT-1")
 
+SAID = [("fact", "the port is 8080"), ("preference", "I deploy on Fridays")]
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 
@@ -145,11 +146,13 @@ def test_a_start_leaves_imported_runs_as_they_are(sqlite_world: World) -> None:
 def test_no_model_is_asked_of_them_until_somebody_asks_for_it(sqlite_world: World) -> None:
     policy = {"capture": {"semantic_candidates": {"enabled": True}}}
     sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=policy))
-    run = told("Remember: the port is 8080", "Noted")
+    run = told("The port is 8080", "Noted")
     bring(sqlite_world, run)
     do_due_jobs(sqlite_world.parts)
     with sqlite_world.parts.store.snapshot() as snapshot:
-        assert snapshot.captures.get(run.run_id) is None
+        looked = snapshot.captures.get(run.run_id)
+        assert looked is not None
+        assert looked.state is CaptureState.SKIPPED
         assert snapshot.pointers.get_many([run.run_id])[run.run_id].capture is CaptureState.SKIPPED
     assert sqlite_world.operator.backfill_capture(ops.BackfillRequest()).runs == (run.run_id,)
     do_due_jobs(sqlite_world.parts)
@@ -157,6 +160,29 @@ def test_no_model_is_asked_of_them_until_somebody_asks_for_it(sqlite_world: Worl
         capture = snapshot.captures.get(run.run_id)
     assert capture is not None
     assert capture.state is CaptureState.COMPLETED
+
+
+@pytest.mark.req("CAP-10")
+@pytest.mark.parametrize("is_semantic", [True, False])
+def test_they_teach_their_project_whatever_their_age(sqlite_world: World, is_semantic: bool) -> None:
+    policy = {"capture": {"semantic_candidates": {"enabled": is_semantic}}}
+    sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=policy))
+    asked = "Remember: the port is 8080. I deploy on Fridays."
+    late = told(asked, "Noted", project="shop", source_session="late")
+    old = told(asked, "Noted", at=THEN - timedelta(days=300), project="old", source_session="old")
+    labelled = told("Fact: x is y", "Noted", at=THEN - timedelta(days=300), source_session="alone")
+    assert bring(sqlite_world, late, old, labelled).beyond_retention == 2
+
+    sqlite_world.operator.suggest(ops.SuggestRequest())
+    do_due_jobs(sqlite_world.parts)
+    do_due_jobs(sqlite_world.parts)
+
+    records = [record for record in sqlite_world.stored().values() if record.kind in PROMPT_KINDS]
+    found = sorted((str(record.scope), record.kind.value, record.summary) for record in records)
+    own = [(scope, *said) for scope in ("project:old", "project:shop") for said in sorted(SAID)]
+    alone = [(f"session:{labelled.session_id}", "fact", "x is y")] if is_semantic else []
+    assert found == [*own, *alone]
+    assert sqlite_world.memory(old.run_id) is None
 
 
 @pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.INTERRUPTED, RunStatus.CANCELLED])

@@ -143,6 +143,7 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
         "stored": stored.stored,
         "known": stored.known,
         "left": dict(stored.reasons),
+        "beyond_retention": stored.beyond_retention,
         "suggestions": [answers.stored_suggestion_to_plain(each) for each in waiting],
         "new": [each.suggestion.name for each in answer.new],
         "seen_again": answer.seen_again,

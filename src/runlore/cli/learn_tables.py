@@ -78,9 +78,15 @@ def show_learned(
     known = f"; {stored.known:,} more were stored before" if stored.known else ""
     say(f"Stored {counted(stored.stored, 'run')} (a run is one request and all that followed){known}.")
     _show_left(stored.reasons)
+    if stored.beyond_retention:
+        say(
+            f"{counted(stored.beyond_retention, 'run')} ended before the time that run memories are kept for:"
+            " learned from like the others, and not recovered in a session.",
+            "dim",
+        )
     _show_found(answer)
     if answer.candidates:
-        say(f"{counted(answer.candidates, 'instruction')} without a command became learning candidates.")
+        say(f"{counted(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
     if answer.enhancing:
         say(f"{counted(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
     _show_report(report)

@@ -68,6 +68,15 @@ class Session:
         return visible_scopes(self.session_id, binding or self.binding)
 
 
+def learned_scope(session: Session, *, imported: bool) -> Scope:
+    """Where what a session teaches belongs: to itself; to its project where it was brought in, for such a
+    session has ended, and nobody sees what lies in its scope."""
+    projects = session.binding.project_ids
+    if imported and projects:
+        return Scope(ScopeKind.PROJECT, projects[0])
+    return Scope(ScopeKind.SESSION, session.session_id)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Persona:
     """Who an agent is when it speaks. `capture` off stores nothing of the sessions bound to it."""

@@ -75,8 +75,10 @@ DOCUMENTS: dict[str, Schema] = {
             "sessions": WHOLE,
             "events": WHOLE,
             "reasons": numbers("How many runs were left alone, by reason."),
+            "beyond_retention": WHOLE,
         },
-        "What became of runs: stored now, there before, or left alone.",
+        "What became of runs: stored now, there before, or left alone. Those beyond the retention are stored,"
+        " and no run memory of them is kept.",
     ),
     "TranscriptPositions": page(
         thing({"source": TEXT, "offset": WHOLE, "line": WHOLE, "fingerprint": TEXT, "carried": _CARRIED}),

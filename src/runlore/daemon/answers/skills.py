@@ -101,6 +101,7 @@ def imported_runs_to_plain(answer: ops.ImportedRuns) -> Plain:
         "sessions": answer.sessions,
         "events": answer.events,
         "reasons": {str(reason): number for reason, number in answer.reasons.items()},
+        "beyond_retention": answer.beyond_retention,
     }
 
 
@@ -115,6 +116,7 @@ def imported_runs_from_plain(plain: JsonValue) -> ops.ImportedRuns:
         sessions=as_whole(fields["sessions"]),
         events=as_whole(fields["events"]),
         reasons=numbers(fields["reasons"]),
+        beyond_retention=as_whole(fields["beyond_retention"]),
     )
 
 

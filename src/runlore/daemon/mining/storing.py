@@ -35,7 +35,8 @@ _POSITIONS_PER_CALL = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What a storing run came to. `unchanged` files had nothing new; `reasons` say why runs were left out."""
+    """What a storing run came to. `unchanged` files had nothing new; `reasons` say why runs were left out. No
+    memory is kept of those `beyond_retention`."""
 
     reading: Reading
     unchanged: int = 0
@@ -44,6 +45,7 @@ class Stored:
     left: int = 0
     sessions: int = 0
     events: int = 0
+    beyond_retention: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -127,7 +129,7 @@ class _Sending:
         )
 
 
-_COUNTED = ("stored", "known", "left", "sessions", "events")
+_COUNTED = ("stored", "known", "left", "sessions", "events", "beyond_retention")
 
 
 def _positions(operations: SkillOperations, sources: Sequence[TranscriptSource]) -> dict[str, Position]:

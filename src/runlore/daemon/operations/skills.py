@@ -34,7 +34,7 @@ _SOURCES_MAX = 10_000
 _WAITING = frozenset({SuggestionState.WAITING})
 _PAUSED = "paused"
 # The numbers that answers tell, as they are kept with a key.
-_BROUGHT = ("stored", "known", "left", "sessions", "events")
+_BROUGHT = ("stored", "known", "left", "sessions", "events", "beyond_retention")
 _FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhancing", _PAUSED)
 _BECAUSE = "left: "
 _log = logging.getLogger(__name__)
@@ -179,10 +179,7 @@ def _imported_again(_tx: Transaction, numbers: Mapping[str, int]) -> ops.Importe
     reasons = {
         name.removeprefix(_BECAUSE): number for name, number in numbers.items() if name.startswith(_BECAUSE)
     }
-    stored, known, left, sessions, events = (numbers.get(name, 0) for name in _BROUGHT)
-    return ops.ImportedRuns(
-        stored=stored, known=known, left=left, sessions=sessions, events=events, reasons=reasons
-    )
+    return ops.ImportedRuns(reasons=reasons, **{name: numbers.get(name, 0) for name in _BROUGHT})
 
 
 def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.SuggestAnswer:

@@ -149,12 +149,14 @@ class CaptureDue:
 
 
 def capture_due(collections: Collections, run: Run, session: Session) -> CaptureDue:
-    """What is due for a run whose memory is being kept. Where people said no, nothing is. What was
-    brought in from a transcript is captured only where somebody asks for it (`backfill`)."""
-    if run.imported:
-        return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
+    """What is due for a run that ended. Where people said no, nothing is. Of what was brought in from a
+    transcript only the user's own statements are taken; a model is asked about it only where somebody asks
+    for that (`backfill`)."""
     policy = current_capture(collections)
     is_owed = run.status is RunStatus.COMPLETED and policy.semantic_candidates.enabled
+    if run.imported:
+        has_work = is_owed and is_captured(collections, session)
+        return CaptureDue(receipt=CaptureState.SKIPPED, has_work=has_work)
     if not (is_owed or policy.run_summary_candidates) or not is_captured(collections, session):
         return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
     return CaptureDue(receipt=CaptureState.PENDING if is_owed else CaptureState.SKIPPED, has_work=True)

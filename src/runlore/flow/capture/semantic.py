@@ -21,6 +21,7 @@ from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Sensitivi
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, RunText, remembered
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.session import learned_scope
 from runlore.domain.subject import semantic_key
 from runlore.domain.suspicion import is_order
 from runlore.domain.taint import TRUSTED, Provenance, inherited
@@ -55,9 +56,11 @@ class Terms:
 @dataclass(frozen=True, kw_only=True)
 class Sight:
     """A run as capture sees it: `noted` is the receipt so far, None where nobody has looked at it yet.
-    `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing."""
+    `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing.
+    `scope` is where candidates of the run belong; a run summary stays with its session."""
 
     run: Run
+    scope: Scope
     terms: Terms
     noted: Capture | None
     pointed: CaptureState | None
@@ -102,9 +105,16 @@ class Sight:
         return self.pointed is CaptureState.PENDING
 
     @property
-    def scope(self) -> Scope:
-        """Where candidates of the run belong."""
-        return Scope(ScopeKind.SESSION, self.run.session_id)
+    def wants_own_words(self) -> bool:
+        """Whether the user's own statements are taken from a run that was brought in, whatever its age. No
+        model is asked about those until somebody asks for it."""
+        return (
+            self.run.imported
+            and self.run.status is RunStatus.COMPLETED
+            and self.terms.captured
+            and self.terms.learning.capture.semantic_candidates.enabled
+            and (self.noted is None or self.noted.state is CaptureState.SKIPPED)
+        )
 
 
 def terms_of_capture(collections: Collections, run: Run) -> Terms:
@@ -123,14 +133,13 @@ def terms_of_capture(collections: Collections, run: Run) -> Terms:
 
 
 def is_capturable(run: Run | None, policy: RunMemoryPolicy, now: datetime) -> bool:
-    """Whether a run may be captured: it has ended, is not forgotten, and memories of its age are kept."""
-    return (
-        run is not None
-        and run.is_terminal
-        and run.memory in _REMEMBERED
-        and run.finished_at is not None
-        and run.finished_at >= oldest_kept(policy, now)
-    )
+    """Whether a run may be captured: it has ended, is not forgotten, and memories of its age are kept. One
+    that was brought in teaches whatever its age."""
+    if run is None or run.finished_at is None or not run.is_terminal:
+        return False
+    if run.imported:
+        return policy.enabled and run.memory is not MemoryState.FORGOTTEN
+    return run.memory in _REMEMBERED and run.finished_at >= oldest_kept(policy, now)
 
 
 def pointed(collections: Collections, run_id: RunId) -> CaptureState | None:
@@ -156,6 +165,7 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
     own = noted.provenance if noted is not None else _readable_provenance(collections, run, beat)
     return Sight(
         run=run,
+        scope=learned_scope(collections.sessions.get(run.session_id), imported=run.imported),
         terms=terms,
         noted=noted,
         pointed=pointed(collections, run_id),
@@ -182,7 +192,7 @@ def summary_draft(sight: Sight) -> Draft:
     return Draft(
         kind=Kind.RUN_SUMMARY,
         summary=unless_secret(sight.memory.summary) or f"The run ended as {run.status}.",
-        scope=sight.scope,
+        scope=Scope(ScopeKind.SESSION, run.session_id),
         metadata={"status": run.status.value},
         confidence=limits.CONFIDENCE_MAX,
         sensitivity=Sensitivity.SENSITIVE,

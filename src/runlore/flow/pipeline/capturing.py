@@ -125,7 +125,10 @@ class Capturing:
             with self.store.transaction() as tx:
                 tx.jobs.finish(job)
             return True, None
-        found = self._found(sight, job) if sight.wants_statements else _Found()
+        if sight.wants_statements:
+            found = self._found(sight, job)
+        else:
+            found = _Found(sieved=_sieve(sight).result()) if sight.wants_own_words else _Found()
         ready = _drafts(sight, found.sieved.statements, self.asking.clock.now())
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
@@ -144,13 +147,10 @@ class Capturing:
     def _found(self, sight: Sight, job: Job) -> _Found:
         """What the user labels or asks to remember, and what a model adds to that; what was written before is
         not found again."""
-        policy = sight.terms.learning.capture.semantic_candidates
-        personal, cap = sight.terms.run_memory.redact_pii, policy.max_candidates_per_run
-        sieve = Sieve(cap=cap, personal=personal)
-        sieve.add_labels((*labelled(sight.text.asked), *told_to_remember(sight.text.asked)))
+        sieve = _sieve(sight)
         labels = sieve.kept
         if sight.has_labels_written:
-            sieve = Sieve(cap=max(0, cap - len(labels)), personal=personal, known=labels)
+            sieve = _sieve(sight, known=labels)
         wait = None if sieve.is_full else self._add_asked(sight, sieve, labels, job)
         sieve.drop(Dropped.ECHO, echoes(sight, sieve.kept))
         return _Found(sieved=sieve.result(), wait=wait)
@@ -223,6 +223,17 @@ class Capturing:
         tx.write([moved(known, Move.AMEND, replace(act, reason="a later run says the same"), after=after)])
         if is_verified:
             queue(tx, self.ids, JobKind.VERIFY, [known.record_id], at=act.at)
+
+
+def _sieve(sight: Sight, known: Sequence[Statement] = ()) -> Sieve:
+    """What takes statements of a run, with those that its user makes; `known` ones were written before."""
+    policy = sight.terms.learning.capture.semantic_candidates
+    cap, personal = policy.max_candidates_per_run, sight.terms.run_memory.redact_pii
+    if known:
+        return Sieve(cap=max(0, cap - len(known)), personal=personal, known=known)
+    sieve = Sieve(cap=cap, personal=personal)
+    sieve.add_labels((*labelled(sight.text.asked), *told_to_remember(sight.text.asked)))
+    return sieve
 
 
 def _waiting_for(failure: ModelFailure, now: datetime) -> _Wait:

@@ -16,7 +16,7 @@ from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.job import Job
+from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import Entry
 from runlore.domain.record import Origin
 from runlore.domain.run import RunId
@@ -34,8 +34,9 @@ from runlore.flow.capture.importing import (
     folder_of,
     is_paused,
 )
-from runlore.flow.capture.remember import Remembering
+from runlore.flow.capture.remember import Remembering, capture_due
 from runlore.flow.policies import current_run_memory
+from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.skills.opened import RunOpened, note_opened
@@ -115,6 +116,7 @@ class Came:
             sessions=sum(brought.is_new_session for brought in self.stored),
             events=sum(brought.events for brought in self.stored),
             reasons=dict(sorted((+self.left).items())),
+            beyond_retention=sum(not brought.is_remembered for brought in self.stored),
         )
 
 
@@ -187,6 +189,9 @@ class Importing:
             came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
             self._remember(tx, brought, bringing, came)
+        elif capture_due(tx, brought.run, tx.sessions.get(brought.run.session_id)).has_work:
+            # Otherwise its memory has that done, when it is written.
+            queue(tx, self.remembering.ids, JobKind.CAPTURE, [brought.run.run_id], at=bringing.now)
 
     def _remember(self, tx: Transaction, brought: Brought, bringing: Bringing, came: Came) -> None:
         """What follows when a run of late ends: its episode, and the memory that is owed from here on."""

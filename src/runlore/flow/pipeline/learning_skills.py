@@ -19,7 +19,8 @@ from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.record import EvidenceRef, Origin, Record, RecordId, Source, StateReason
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.scope import Scope
+from runlore.domain.session import learned_scope
 from runlore.domain.skill_uses import OpenedSkill
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
@@ -188,7 +189,8 @@ class LearningSkills:
         """How many candidates were made; the caller has the session's turn."""
         at = self.clock.now()
         intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
-        drafts = [draft for match in matches for draft in _drafts(run, match)]
+        scope = learned_scope(tx.sessions.get(run.session_id), imported=run.imported)
+        drafts = [draft for match in matches for draft in _drafts(run, scope, match)]
         made = 0
         for draft in () if _is_made(tx, run) else drafts:
             record = _admitted(draft, at)
@@ -247,7 +249,7 @@ def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
     )
 
 
-def _drafts(run: Run, match: Match) -> Iterator[Draft]:
+def _drafts(run: Run, scope: Scope, match: Match) -> Iterator[Draft]:
     """The candidates of an instruction: the user's own words, and what these had read before them."""
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or match.request is None:
         return
@@ -255,7 +257,7 @@ def _drafts(run: Run, match: Match) -> Iterator[Draft]:
         yield Draft(
             kind=asked.kind,
             summary=asked.text,
-            scope=Scope(ScopeKind.SESSION, run.session_id),
+            scope=scope,
             metadata={NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value},
             confidence=limits.CONFIDENCE_MAX,
             source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),

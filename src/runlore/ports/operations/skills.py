@@ -26,7 +26,8 @@ class RunsToImport:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRuns:
-    """What became of runs: stored now, there before, or left alone (`reasons` says why)."""
+    """What became of runs: stored now, there before, or left alone (`reasons` says why). Of those that are
+    stored, `beyond_retention` are too old for a memory of them to be kept."""
 
     stored: int
     known: int
@@ -34,6 +35,7 @@ class ImportedRuns:
     sessions: int
     events: int
     reasons: Mapping[str, int]
+    beyond_retention: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
