@@ -24,7 +24,8 @@ marked. It is never washed off by time, by another run of the same conversation,
   A run inherits what every run of its session read that was opened before it ended, runs beside it included,
   and what the runs read whose memories it was given.
 - **The evidence, not the run.** What the user's own request says, before anything pasted into it,
-  stays trusted, whatever the run read besides.
+  stays trusted, whatever the run read besides. A text that is given to be worked on ("Translate into French:
+  ...") is pasted, and what a request only mentions ("make sure the debug mode is off") it does not say.
 - **A call counts from the moment it is reported.** One that failed, was refused or has no result yet counts
   as well: its answer may have been seen.
 - **A result's `source`** is the URL or path that was read. One from outside counts whatever tool it is of; a

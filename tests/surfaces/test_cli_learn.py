@@ -291,3 +291,23 @@ def test_while_capture_is_paused_it_says_so_and_suggests_nothing(embedded: Runlo
     embedded.text("capture", "resume")
     told = embedded.json("learn", str(sessions))
     assert (told["paused"], bool(told["new"])) == (False, True)
+
+
+@pytest.mark.req("CAP-10")
+def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
+    embedded: Runlore, clean_home: Path
+) -> None:
+    folder = clean_home / ".claude" / "projects" / "-srv-atlas"
+    write_session(folder, "first", [("Remember that I deploy on Fridays", [])])
+    told = embedded.json("learn")
+    write_session(folder, "second", [("Please remember: the staging port is 5433", [])])
+    text = embedded.text("learn")
+    candidates = embedded.json("learning", "candidates", "list")["items"]
+
+    assert (told["stored"], told["beyond_retention"], told["candidates"]) == (1, 1, 1)
+    assert "1 run ended before the time that run memories are kept for" in text
+    assert {(each["kind"], each["summary"]) for each in candidates} == {
+        ("preference", "I deploy on Fridays"),
+        ("fact", "the staging port is 5433"),
+    }
+    assert {each["scope"]["kind"] for each in candidates} == {"project"}
