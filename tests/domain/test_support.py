@@ -278,6 +278,23 @@ def test_no_text_breaks_it(content: str, text: str) -> None:
     assert support_of(content, [content, text]) in Support
 
 
+WORDS = st.sampled_from(["the", "port", "is", "are", "in", "staging", "80", "and", "it", "not", "blue", "On"])
+MARKS = st.sampled_from(["", "", "", ",", ".", ":", '"', "?"])
+
+
+@given(
+    content=st.lists(WORDS, min_size=1, max_size=7).map(" ".join),
+    text=st.lists(st.builds(str.__add__, WORDS, MARKS), max_size=14).map(" ".join),
+)
+@example(content="port is 80", text="In port the 80")
+@example(content="The blue big port is open", text="In the open the blue big is port")
+def test_words_in_any_order_are_read(content: str, text: str) -> None:
+    assert support_of(content, [text]) in Support
+    assert support_of(content, [f"{content}. {text}", content]) in Support
+    if is_stated(content, text):
+        assert support_of(content, [text]) is not NO
+
+
 @given(content=st.text(alphabet="ab ?.!:#\n不not", max_size=40))
 def test_what_contradicts_itself_is_never_supported_by_itself_and_the_opposite(content: str) -> None:
     assert support_of(content, [content]) is not NO

@@ -11,7 +11,7 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.job import Job, JobKind, JobState
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import JsonObject, State
+from runlore.domain.record import PROMPT_KINDS, JsonObject, Kind, State
 from runlore.domain.run import Run, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import Suggestion, SuggestionState
@@ -199,6 +199,24 @@ def test_what_the_user_told_to_keep_without_a_command_becomes_a_candidate(sqlite
     (candidate,) = [r for r in sqlite_world.stored().values() if r.state is State.CONSTRAINED]
     assert (candidate.source.run_id, "8080" in candidate.summary) == (run.run_id, True)
     assert suggest(sqlite_world).candidates == 0
+
+
+@pytest.mark.req("CAP-3", "CAP-4")
+@pytest.mark.parametrize("is_semantic", [True, False])
+def test_each_sentence_that_is_to_be_remembered_is_a_candidate_once_and_a_secret_is_none(
+    sqlite_world: World, is_semantic: bool
+) -> None:
+    policy = {"capture": {"semantic_candidates": {"enabled": is_semantic, "max_candidates_per_run": 8}}}
+    sqlite_world.operator.put_policy(ops.PolicyChange(name=PolicyName.LEARNING, policy=policy))
+    worked(sqlite_world, "Release it", *RELEASE)
+    said = "the port is 80. The key is AKIA" + "Q3EGRTZXBB2LMN4P. I deploy on Fridays. Now go on."
+    run = sqlite_world.finished(f"Keep in mind: {said}", "Noted")
+    for _ in range(2):
+        do_due_jobs(sqlite_world.parts)
+
+    found = [record for record in sqlite_world.stored().values() if record.source.run_id == run.run_id]
+    told = sorted((record.kind, record.summary) for record in found if record.kind in PROMPT_KINDS)
+    assert told == [(Kind.FACT, "the port is 80"), (Kind.PREFERENCE, "I deploy on Fridays")]
 
 
 @pytest.mark.req("CAP-7")

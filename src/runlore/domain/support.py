@@ -135,39 +135,36 @@ def _splits(claim: Sentence, sentence: Sentence, clause: Clause) -> Iterator[tup
 
 def _matches(claim: Sentence, sentence: Sentence, clause: Clause, split: tuple[int, int]) -> bool:
     begin, end = split
-    terms = claim.terms
+    terms, at = claim.terms, claim.linked_at
     if _found_in((*terms[:begin], *terms[end:]), sentence, clause.front, clause.start) is None:
         return False
-    at = claim.linked_at
-    if begin or end < len(terms) or not at:
-        return _is_one_clause(claim, sentence, clause, terms[begin:end], max(0, at - begin))
+    if not at:
+        return _is_one_clause(sentence, clause, terms[begin:end], None)
+    if end > at and _is_one_clause(sentence, clause, terms[begin:end], max(0, at - begin)):
+        return True
     turned = (*terms[at:], *terms[:at])
-    return _is_one_clause(claim, sentence, clause, terms, at) or _is_one_clause(
-        claim, sentence, clause, turned, len(terms) - at
-    )
+    return end - begin == len(terms) and _is_one_clause(sentence, clause, turned, len(terms) - at)
 
 
-def _is_one_clause(
-    claim: Sentence, sentence: Sentence, clause: Clause, terms: Sequence[str], before: int
-) -> bool:
-    """Whether a clause has these terms, the first of them as its subject; with a link behind so many of them
-    where the statement has one, and with none where it has none."""
+def _is_one_clause(sentence: Sentence, clause: Clause, terms: Sequence[str], linked_at: int | None) -> bool:
+    """Whether a clause has these terms, the first of them as its subject; with one link behind so many of
+    them, and with none where that is None."""
     found = _found_in(terms, sentence, clause.start, len(sentence.words))
     if found is None:
         return False
-    words = sentence.words
     links = [at for at in sentence.links if clause.start <= at < found[-1]]
-    if claim.linked_at:
-        is_tied = (
-            len(links) == 1 and (not before or found[before - 1] < links[0]) and links[0] <= found[before]
-        )
-    else:
+    subject = found[0]
+    if linked_at is None:
         is_tied = not links
-    return (
-        is_tied
-        and is_reached(words, clause.start, links[0] if links and not before else found[0])
-        and (is_joined(words, sentence.pauses, found))
-    )
+    else:
+        is_tied = len(links) == 1 and links[0] <= found[linked_at]
+        if linked_at:
+            is_tied = is_tied and found[linked_at - 1] < links[0]
+        else:
+            # The subject stands in front: "Let us talk about the project. It is late."
+            subject = min([subject, *links])
+    words = sentence.words
+    return is_tied and is_reached(words, clause.start, subject) and is_joined(words, sentence.pauses, found)
 
 
 def _found_in(terms: Sequence[str], sentence: Sentence, start: int, end: int) -> tuple[int, ...] | None:

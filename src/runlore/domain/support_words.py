@@ -69,7 +69,15 @@ LEAD_INS = tuple(
     tuple(phrase.split())
     for phrase in (
         *("please", "hi", "hello", "hey", "ok", "okay", "yes", "thanks", "also", "btw", "by the way", "fyi"),
-        *("for the record", "for your information", "from now on", "of course", "in fact", "in general"),
+        *(
+            "heads up",
+            "for the record",
+            "for your information",
+            "from now on",
+            "of course",
+            "in fact",
+            "in general",
+        ),
         *("as you know", "as we know", "as agreed", "just so you know", "it turns out", "it turns out that"),
         *(
             f"{like} i {said}"
@@ -105,8 +113,9 @@ DETERMINERS = (
         " den dem des mon ma mes notre nos unser unsere mein meine mi mis nuestro nuestra"
     )
 )
-SUBJECT_PRONOUNS = _set("i we you he she it they there everyone everybody ich wir je nous yo nosotros")
-FIRST_PERSON = _set("i we my our us ich wir mein meine unser unsere je nous mon ma mes notre nos")
+SPEAKERS = _set("i we i'm i've i'd we're we've we'd ich wir je nous")
+SUBJECT_PRONOUNS = SPEAKERS | _set("you he she it they there it's they're everyone everybody yo nosotros")
+FIRST_PERSON = SPEAKERS | _set("my our us mein meine unser unsere mon ma mes notre nos")
 ADVERBS = _set(
     "now today here always never often usually normally also still already then thus so currently generally"
     " actually please do not first second third finally"

@@ -26,7 +26,9 @@ from runlore.domain.support_words import LINKS
 from runlore.domain.wording import folded, read_words
 
 _READ_CHARS_MAX = 64_000
-_HINT = re.compile(r"remember|memori[sz]e|in mind|forget|merk|retiens|souviens|recuerda", re.I)
+HINTS = ("remember", "memori", "in mind", "forget", "merk", "retiens", "souviens", "recuerda")
+"""One of these stands in every request that asks to remember something; most have none."""
+
 _ASKED = re.compile(
     r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？]))[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
     r"(?:(?:please|pls|also|and|so|ok|okay|hey|hi|btw|kindly|now|just|bitte)\b,?[ \t]{1,4}){0,4}"
@@ -67,7 +69,8 @@ _DECIDED = {"decided", "agreed", "chose", "settled"}
 def told_to_remember(request: str) -> tuple[Labelled, ...]:
     """The statements that a request asks to remember, in order: a bounded number of them."""
     own = unpasted(request)[:_READ_CHARS_MAX]
-    if not _HINT.search(own):
+    said = own.casefold()
+    if not any(hint in said for hint in HINTS):
         return ()
     inert = inert_spans(own)
     found: list[str] = []

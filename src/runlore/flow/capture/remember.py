@@ -17,6 +17,7 @@ from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, Pointer, Remembered, pointer_to, remembered
 from runlore.domain.session import Session, SessionId, visible_scopes
 from runlore.domain.skill import SkillState
+from runlore.domain.to_remember import HINTS
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.turns import run_turn
@@ -32,7 +33,7 @@ JOB_LOST = "job.lost"
 STORE_BUSY = "store.busy"
 _BEYOND_MAX = 1_000
 # One of these stands in every wish to keep something, near enough to its beginning to be read.
-_WISHES = ("skill", "remember", "save")
+_WISHES = ("skill", "save", *HINTS)
 _WISH_CHARS_MAX = 8_000
 # How a request begins that calls a skill by a command.
 _COMMANDS = ("/", "$", "<command-")
