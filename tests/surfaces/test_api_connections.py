@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from runlore.api.connections import Bounds
+from runlore.api.security import BODY_BYTES_PER_S_MIN
 from runlore.config.settings import Settings
 from runlore.daemon.server import GRACE_S, Health
 from runlore.ports.store import Transaction
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.req("OPS-5")
 MOST = 4
 BOUNDS = Bounds(head_s=0.2, body_pause_s=0.2, taken_s=0.2, stopping_s=0.1, connections_max=MOST)
 PATIENT = Bounds(head_s=600.0, body_pause_s=600.0, connections_max=MOST)
+PIECE_S = 0.1
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -43,37 +45,72 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         yield api
 
 
-@pytest.mark.parametrize("over_tcp", [True, False], ids=["tcp", "unix"])
-@pytest.mark.parametrize("sent", [b"", b"GET /hea", HEALTH[:-2]])
-def test_a_connection_whose_head_does_not_come_is_closed(
+WAYS = pytest.mark.parametrize("over_tcp", [True, False], ids=["tcp", "unix"])
+
+
+@WAYS
+def test_a_connection_that_asks_nothing_is_closed(hurried: Api, *, over_tcp: bool) -> None:
+    with connected(hurried, over_tcp=over_tcp) as peer:
+        assert is_closed(peer)
+
+
+@WAYS
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("sent", [b"G", HEALTH[:-2]])
+def test_a_head_that_does_not_end_is_answered_and_closed(
     hurried: Api, sent: bytes, *, over_tcp: bool
 ) -> None:
     with connected(hurried, over_tcp=over_tcp) as peer:
         peer.sendall(sent)
 
-        assert is_closed(peer)
+        assert is_too_slow(everything(peer))
 
 
+@pytest.mark.req("SEC-5")
 def test_a_second_head_on_the_same_connection_is_waited_for_no_longer(hurried: Api) -> None:
     with connected(hurried) as peer:
         ask_for_health(peer)
         peer.sendall(b"GET /hea")
 
-        assert is_closed(peer)
+        assert is_too_slow(everything(peer))
 
 
+@WAYS
+@pytest.mark.req("SEC-5")
+@pytest.mark.parametrize("path", ["/v1/memory/profile-proposals", "/v1/memory/import"])
+def test_a_body_that_comes_byte_by_byte_is_answered_and_closed(
+    hurried: Api, path: str, *, over_tcp: bool
+) -> None:
+    with connected(hurried, over_tcp=over_tcp) as peer:
+        peer.sendall(post_head(hurried, path, length=10_000))
+
+        assert is_too_slow(everything(peer, sending=b" "))
+
+
+@pytest.mark.req("SEC-5")
 def test_a_body_that_stops_coming_is_answered_and_closed(hurried: Api) -> None:
-    head = (
-        "POST /v1/memory/profile-proposals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        f"Authorization: Bearer {hurried.secret}\r\nContent-Length: 100\r\n\r\n{{"
-    )
     with connected(hurried) as peer:
-        peer.sendall(head.encode())
+        peer.sendall(post_head(hurried, "/v1/memory/profile-proposals", length=100) + b"{")
 
-        told = everything(peer)
+        assert is_too_slow(everything(peer))
 
-    assert b" 408 " in told
-    assert b"request.too-slow" in told
+
+@pytest.mark.req("SEC-5")
+def test_an_honest_body_may_take_longer_than_one_may_pause(hurried: Api) -> None:
+    """Each piece earns the time of the next one."""
+    piece = b" " * (BODY_BYTES_PER_S_MIN // 4)
+    pieces = int(4 * BOUNDS.body_pause_s / PIECE_S)
+    length = len(piece) * pieces + 2
+    with connected(hurried) as peer:
+        peer.sendall(post_head(hurried, "/v1/memory/profile-proposals", length=length))
+        began_at = time.monotonic()
+        for _ in range(pieces):
+            peer.sendall(piece)
+            assert not select.select([peer], [], [], PIECE_S)[0], peer.recv(65_536)
+        assert time.monotonic() - began_at > 2 * BOUNDS.body_pause_s
+        peer.sendall(b"{}")
+
+        assert b" 422 " in peer.recv(65_536)
 
 
 @pytest.mark.req("AGT-5")
@@ -224,9 +261,31 @@ def is_closed(peer: socket.socket) -> bool:
         return True
 
 
-def everything(peer: socket.socket) -> bytes:
-    """All that comes until the connection is closed."""
-    told = b""
-    while piece := peer.recv(65_536):
+def post_head(api: Api, path: str, *, length: int) -> bytes:
+    """The head of a call whose body is still to come."""
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {api.secret}\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def is_too_slow(told: bytes) -> bool:
+    """Whether an answer is the problem document of a request that dawdles, and the last one."""
+    head, _, body = told.partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    said = b"content-type: application/problem+json" in lines and b"connection: close" in lines
+    return said and lines[0].startswith(b"http/1.1 408 ") and b'"request.too-slow"' in body
+
+
+def everything(peer: socket.socket, *, sending: bytes = b"") -> bytes:
+    """All that comes until the connection is closed, while some bytes are sent again and again."""
+    told, until = b"", time.monotonic() + TIMEOUT_S
+    while time.monotonic() < until:
+        if sending and not select.select([peer], [], [], 0.02)[0]:
+            peer.sendall(sending)
+            continue
+        piece = peer.recv(65_536)
+        if not piece:
+            return told
         told += piece
-    return told
+    raise AssertionError("the connection was never ended")

@@ -42,6 +42,9 @@ def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None
         own["WWW-Authenticate"] = 'Bearer realm="runlore"'
     elif status == 503:
         own["Retry-After"] = str(RETRY_AFTER_S)
+    elif status == 408:
+        # The rest of the request may still come, and would be taken for the next one.
+        own["Connection"] = "close"
     plain = {name: _sayable(value) for name, value in problem(error, status).items()}
     return Response(orjson.dumps(plain), status, own, PROBLEM_JSON)
 

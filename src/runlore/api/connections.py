@@ -8,11 +8,15 @@ on whatever happens on TCP.
 import asyncio
 import resource
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from runlore.api.answering import problem_answer
+from runlore.api.errors import head_too_slow
 from runlore.api.security import BODY_PAUSE_S
 
 _CONNECTIONS_MAX = 1_000
@@ -125,8 +129,18 @@ class _Impatient(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]
             self._forget_head()
         elif self._head_due is None and not self.transport.is_closing():
-            # Not a polite end, which would wait for the other side once more.
-            self._head_due = self.loop.call_later(self.bounds.head_s, self.transport.abort)
+            self._head_due = self.loop.call_later(self.bounds.head_s, self._give_up_head)
+
+    def _give_up_head(self) -> None:
+        """Close a connection whose next head is not whole; who has sent a part of one is told why."""
+        if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            answer = problem_answer(head_too_slow(self.bounds.head_s))
+            with suppress(h11.LocalProtocolError):
+                head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
+                for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                    self.transport.write(self.conn.send(event) or b"")
+        # Not a polite end, which would wait for the other side once more.
+        self.transport.abort()
 
     def _forget_head(self) -> None:
         if self._head_due is not None:

@@ -100,12 +100,22 @@ def too_large(limit_bytes: int) -> Invalid:
     )
 
 
-def too_slow(pause_s: float) -> Invalid:
-    """The error for a body that stops coming."""
+def too_slow(pause_s: float, bytes_per_s_min: int) -> Invalid:
+    """The error for a body that stops coming, or comes byte by byte."""
     return Invalid(
-        f"nothing more of the body came within {pause_s:g} seconds",
+        f"the body came too slowly: it may pause for {pause_s:g} seconds in all,"
+        f" and one more for each {bytes_per_s_min:,} bytes",
         code="request.too-slow",
         hint="send the whole body at once, and the call again",
+    )
+
+
+def head_too_slow(head_s: float) -> Invalid:
+    """The error for a request whose first lines do not end."""
+    return Invalid(
+        f"the head of the request was not whole within {head_s:g} seconds",
+        code="request.too-slow",
+        hint="send the request line and all headers at once",
     )
 
 

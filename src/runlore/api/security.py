@@ -5,6 +5,7 @@ reaches it without a token, the two probes apart.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,8 +29,10 @@ _LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 _THROWN_AWAY_BYTES_MAX = 4 * limits.BODY_BYTES_MAX
 _THROWN_AWAY_S_MAX = 10.0
 _REQUEST_LINE_CHARS = 200
-# How long a body may pause between two of its pieces.
+# How long a body may be waited for, between two of its pieces and beyond what its bytes have earned.
 BODY_PAUSE_S = 30.0
+# Each so many bytes that have come earn a body another second.
+BODY_BYTES_PER_S_MIN = 16 * 1024
 
 Headers = dict[bytes, list[bytes]]
 
@@ -138,22 +141,26 @@ def _check_length(headers: Headers, limit_bytes: int) -> None:
 
 
 def _bounded(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
-    """The body, until it is larger than it may be, or pauses for too long.
+    """The body, until it is larger than it may be, pauses for too long, or comes too slowly altogether.
 
-    A body that is sent in chunks tells no length, and one that stops coming holds what was opened for it.
+    A body that is sent in chunks tells no length, and one that stops coming, or comes byte by byte, holds
+    what was opened for it. Only the time in which we wait counts: a slow disk of ours is nobody's fault.
     """
-    taken, is_whole = 0, False
+    taken, waited_s, is_whole = 0, 0.0, False
 
     async def bounded() -> Message:
-        nonlocal taken, is_whole
+        nonlocal taken, waited_s, is_whole
         if is_whole:
             # Who asks once more waits for the client to go, however long that takes.
             return await receive()
+        began_at = time.monotonic()
+        left_s = pause_s + taken / BODY_BYTES_PER_S_MIN - waited_s
         try:
-            async with asyncio.timeout(pause_s):
+            async with asyncio.timeout(min(left_s, pause_s)):
                 message = await receive()
         except TimeoutError:
-            raise errors.too_slow(pause_s) from None
+            raise errors.too_slow(pause_s, BODY_BYTES_PER_S_MIN) from None
+        waited_s += time.monotonic() - began_at
         is_whole = not message.get("more_body", False)
         taken += len(message.get("body", b""))
         if taken > limit_bytes:
