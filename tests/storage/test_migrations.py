@@ -1,8 +1,9 @@
 """The schema: made once, brought forward step by step, and never guessed at."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeAlias
 
 import apsw
 import psycopg
@@ -11,17 +12,21 @@ import pytest
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.record import RecordId
 from runlore.storage.migrate import Migration, Target, known, migrate
+from runlore.storage.postgres import catalog as postgres_catalog
 from runlore.storage.postgres.connections import connect
 from runlore.storage.postgres.errors import Server
 from runlore.storage.postgres.prepare import PostgresTarget
-from runlore.storage.sqlite.prepare import SqliteTarget
+from runlore.storage.sqlite import catalog as sqlite_catalog
+from runlore.storage.sqlite.prepare import APPLICATION_ID, SqliteTarget
 from tests.builders import fact, proposed
 from tests.storage.places import Place, PostgresPlace, SqlitePlace, stored, write
-from tests.storage.promoted_values import asked, executed, kept_promoted
+from tests.storage.something_of_everything import fill
 
+PINNED = Path(__file__).with_name("migrations.sha256")
 PRESENT = len(known())
-# The migration that brought promoted skills.
-AGENT = 4
+# These say which schema it is, not what is stored in it.
+_OF_SCHEMA = frozenset({"migrations", "store_meta"})
+Rows: TypeAlias = Mapping[str, Sequence[Mapping[str, object]]]
 NEXT = Migration(number=PRESENT + 1, name="later", sql="CREATE TABLE later (text TEXT NOT NULL);")
 BROKEN = Migration(
     number=PRESENT + 1, name="broken", sql="CREATE TABLE later (text TEXT); INSERT INTO nowhere VALUES (1);"
@@ -98,33 +103,91 @@ def test_what_is_missing_is_applied_and_the_records_stay(place: Place, target: T
     assert caught.value.code == "store.newer-schema"
 
 
-@pytest.mark.req("OPS-4", "ROL-10")
-def test_a_database_from_before_promoted_skills_gets_their_tables_and_keeps_its_rows(place: Place) -> None:
+@pytest.mark.req("OPS-10")
+def test_no_migration_changes_once_it_is_there() -> None:
+    """CONTRIBUTING.md says how a new one is added, and why one that is there never changes by a byte."""
+    pinned = [line.split() for line in PINNED.read_text().splitlines()]
+
+    present = [[each.checksum, f"{each.number:04}_{each.name}.sql"] for each in known()]
+
+    assert present == pinned, f"add the line of a new one to {PINNED.name}, and never change another"
+
+
+@pytest.mark.req("OPS-10", "ROL-10")
+@pytest.mark.parametrize("applied", range(1, PRESENT + 1))
+def test_a_database_of_every_earlier_schema_is_brought_forward_with_all_its_rows(
+    place: Place, applied: int
+) -> None:
     store = place.open()
-    write(store, proposed(fact()))
-    records = stored(store)
+    fill(store)
     place.close()
-    _undo(place, [each for each in known() if each.number >= AGENT])
+    rows = _rows(place)
+    _make_again(place, applied, rows)
+    before = _rows(place)
+    assert [name for name, there in before.items() if not there] in ([], ["run_memories"])
 
     store = place.open()
 
-    assert stored(store) == records
-    with store.transaction() as tx:
-        tx.promotions.put(kept_promoted(), expected_revision=None)
-        tx.promotions.add_execution(executed())
-        tx.approvals.insert(asked())
+    after = _rows(place)
     assert store.problems() == ()
+    assert {
+        name: _only(after[name], like=kept) for name, kept in before.items() if name not in _OF_SCHEMA
+    } == {name: kept for name, kept in before.items() if name not in _OF_SCHEMA}
     assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT,)]
+    write(store, proposed(fact()))
 
 
-def _undo(place: Place, migrations: list[Migration]) -> None:
-    """Take away what migrations made: the database as the version before them left it."""
-    for migration in reversed(migrations):
-        made = re.findall(r"^CREATE TABLE (\w+)", migration.sql, re.MULTILINE)
-        assert made
-        for table in reversed(made):
-            place.sql(f"DROP TABLE {table}")
-        place.sql(f"DELETE FROM migrations WHERE number = {migration.number}")
+def _columns(place: Place) -> dict[str, list[str]]:
+    """The names of every table's columns."""
+    catalog = sqlite_catalog if isinstance(place, SqlitePlace) else postgres_catalog
+    named: dict[str, list[str]] = {}
+    for table, column, *_ in place.sql(catalog.COLUMNS):
+        named.setdefault(str(table), []).append(str(column))
+    return named
+
+
+def _rows(place: Place) -> Rows:
+    """Every row of every table, as names and values."""
+    return {
+        table: [
+            dict(zip(columns, row, strict=True))
+            for row in place.sql(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(columns)}")
+        ]
+        for table, columns in _columns(place).items()
+    }
+
+
+def _make_again(place: Place, applied: int, rows: Rows) -> None:
+    """Have the database be as the version with so many migrations left it, with what fits of these rows."""
+    if isinstance(place, SqlitePlace):
+        place.file.unlink()
+        connection = apsw.Connection(str(place.file))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+        _fill_again(SqliteTarget(connection), place, applied, rows)
+        connection.close()
+    elif isinstance(place, PostgresPlace):
+        place.sql("DROP SCHEMA public CASCADE")
+        place.sql("CREATE SCHEMA public")
+        server_connection = connect(place.url, Server(place.url))
+        # What refers to a row may be written before it.
+        server_connection.execute("SET session_replication_role = replica")
+        _fill_again(PostgresTarget(server_connection), place, applied, rows)
+        server_connection.close()
+
+
+def _fill_again(target: Target, place: Place, applied: int, rows: Rows) -> None:
+    migrate(target, store_id="earlier", migrations=known()[:applied])
+    for table, columns in _columns(place).items():
+        for row in rows[table] if table not in _OF_SCHEMA else ():
+            shared = [column for column in columns if column in row]
+            sql = f"INSERT INTO {table} ({', '.join(shared)}) VALUES ({', '.join('?' * len(shared))})"
+            target.rows(sql, *(row[column] for column in shared))  # type: ignore[arg-type]
+
+
+def _only(rows: Sequence[Mapping[str, object]], *, like: Sequence[Mapping[str, object]]) -> list[object]:
+    """Rows without the columns that have come since."""
+    names = like[0].keys() if like else ()
+    return [{name: row[name] for name in names} for row in rows]
 
 
 @pytest.mark.req("OPS-4")

@@ -108,6 +108,7 @@ def _check(target: Target, migrations: Sequence[Migration]) -> int:
             raise Corrupt(
                 f"migration {migration.number:04}_{migration.name} is not the one that made this database",
                 code="store.migration-changed",
-                hint="use the version of Runlore that made the database; released migrations never change",
+                hint="a version from before the schema was frozen made it: export with that version"
+                " (`runlore memory export`), and import into a new state root or database",
             )
     return len(rows)
