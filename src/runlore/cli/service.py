@@ -164,8 +164,10 @@ def where_text(settings: Settings) -> str:
 
 
 def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
+    from runlore.daemon.presence import damage_found
     from runlore.daemon.tokens import TOKEN_FILE
 
+    damage = damage_found(settings.state_root)
     token_file = os.path.join(settings.state_root, TOKEN_FILE)
     told: dict[str, JsonValue] = {
         "pid": daemon.pid,
@@ -174,6 +176,7 @@ def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
         "token_file": token_file,
         "version": daemon.version,
         "started_at": daemon.started_at,
+        **({"damage": list(damage)} if damage else {}),
     }
 
     def show() -> None:
@@ -182,6 +185,8 @@ def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
             say(f"  url     {daemon.url}")
         say(f"  socket  {daemon.socket}")
         say(f"  token   in {token_file}")
+        for note in damage:
+            say(f"{note} [store.damaged]", "red")
 
     call.answer(told, show)
 

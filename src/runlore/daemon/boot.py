@@ -29,6 +29,9 @@ def boot(parts: Parts) -> None:
     disk, or beside a long reader, goes on without it, and the next one tries again. What is damaged stops
     no start: nobody could ask the doctor otherwise.
     """
+    damage = parts.store.description().get("damage")
+    if damage:
+        _log.warning("%s [store.damaged]", damage)
     with suppress(Unavailable):
         scrubbing = Scrubbing(parts.state_root)
         if scrubbing.is_owed():

@@ -1,8 +1,10 @@
-"""Whether a daemon, or another command, works on a state root right now. Nothing heavy is loaded for it."""
+"""How a state root is without opening its store: who works on it, what was found damaged. Nothing heavy is
+loaded for it."""
 
 import os
 
 from runlore.domain.errors import Unavailable
+from runlore.storage.sqlite.files import damage_notes
 from runlore.storage.sqlite.lock import LOCK_FILE, StateLock
 
 
@@ -21,3 +23,8 @@ def lock_refusal(state_root: str) -> Unavailable | None:
         # Whoever opens the store tells what is wrong with the folder.
         return None
     return None
+
+
+def damage_found(state_root: str) -> tuple[str, ...]:
+    """What starts have found damaged and nobody has taken note of yet."""
+    return damage_notes(state_root)

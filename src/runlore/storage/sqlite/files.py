@@ -3,10 +3,15 @@
 import os
 import stat
 import struct
+from contextlib import suppress
 
 from runlore.domain.errors import Corrupt, Invalid, Unavailable
 
 DATABASE_FILE = "runlore.db"
+DAMAGED_FOLDER = "damaged-logs"
+DAMAGE_NOTE = ".txt"
+_NOTES_MAX = 20
+_NOTE_CHARS_MAX = 1_000
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _OTHERS = 0o077
 # What tells a folder of ours from one that merely was named.
@@ -50,6 +55,29 @@ def prepare_database_file(path: str) -> None:
         raise unusable(path, error) from None
     finally:
         os.close(file)
+
+
+def damage_notes(state_root: str) -> tuple[str, ...]:
+    """What is said of damaged logs, until somebody takes the notes away."""
+    folder = os.path.join(state_root, DAMAGED_FOLDER)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(DAMAGE_NOTE))[:_NOTES_MAX]
+    except OSError:
+        return ()
+    notes = []
+    for name in names:
+        with suppress(OSError), open(os.path.join(folder, name), encoding="utf-8", errors="replace") as note:
+            notes.append(note.read(_NOTE_CHARS_MAX).strip())
+    return tuple(notes)
+
+
+def delete_copies(state_root: str) -> None:
+    """Delete the copies: they may hold what was forgotten. The notes stay."""
+    folder = os.path.join(state_root, DAMAGED_FOLDER)
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            if not name.endswith(DAMAGE_NOTE):
+                os.unlink(os.path.join(folder, name))
 
 
 def unusable(path: str, error: Exception) -> Unavailable:

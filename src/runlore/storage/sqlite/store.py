@@ -14,6 +14,7 @@ from runlore.storage.sql import health, positions
 from runlore.storage.sql.session import Session
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
+from runlore.storage.sqlite.damaged_log import keep_if_damaged, read_claim
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
 from runlore.storage.sqlite.lock import StateLock
 from runlore.storage.sqlite.prepare import prepare
@@ -48,9 +49,11 @@ class SqliteStore:
             undo.callback(lock.release)
             files.prepare_database_file(path)
             room = Room(path)
+            claim = read_claim(path)
             try:
                 connection = connect(path, writing=True)
                 undo.callback(connection.close)
+                keep_if_damaged(path, connection, claim)
                 prepare(path, connection)
                 writer = Writer(connection, health, room)
             except DRIVER_ERRORS as error:
@@ -79,18 +82,19 @@ class SqliteStore:
     def scrub(self) -> None:
         """Cut the log to nothing: in the database itself what was erased is overwritten already."""
         self._check_open()
+        files.delete_copies(os.path.dirname(self._path))
         self._writer.truncate_log()
 
     def problems(self) -> tuple[str, ...]:
-        """What SQLite and our checksums find wrong."""
+        """What SQLite and our checksums find wrong, and what was found damaged at a start."""
         self._check_open()
         with self._readers.session() as session:
-            return health.problems(session, _integrity)
+            return (*self._damage(), *health.problems(session, _integrity))
 
     def description(self) -> dict[str, str | int]:
         """What `status` shows."""
         self._check_open()
-        stopped = self._health.stopped
+        stopped, damage = self._health.stopped, self._damage()
         return {
             "engine": "sqlite",
             "version": apsw.sqlite_lib_version(),
@@ -101,6 +105,7 @@ class SqliteStore:
             "transactions": self._writer.transactions,
             "commits": self._writer.commits,
             "waiting": self._writer.waiting,
+            **({"damage": "; ".join(damage)} if damage else {}),
         }
 
     def close(self) -> None:
@@ -113,6 +118,9 @@ class SqliteStore:
             self._writer.close()
         finally:
             self._lock.release()
+
+    def _damage(self) -> tuple[str, ...]:
+        return files.damage_notes(os.path.dirname(self._path))
 
     def _check_open(self) -> None:
         if not self._is_open:
