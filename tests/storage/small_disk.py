@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +21,14 @@ from runlore.domain.record import Move
 from runlore.domain.run import MemoryState
 from runlore.ports.store import Store, Transaction
 from runlore.storage.open import open_store
+from runlore.storage.sqlite.writer import RETRY_S as WRITE_RETRY_S
 from tests.builders import act, changed, fact, proposed
 from tests.fakes import START
 from tests.storage.places import stored, write
 from tests.storage.run_values import keep, run, said, session
 
 DISK = "64m"
+LITTLE_BYTES = 4 * 1024**2
 ONE = session("one", title="a title")
 RUN = run(ONE)
 Story = dict[str, object]
@@ -47,6 +50,7 @@ def refused_in_time(root: Path) -> Story:
     bulk = _code(store, *(proposed(fact()) for _ in range(5_000)))
     story: Story = {"kept": len(kept), "stored": len(stored(store)), "bulk": bulk}
     story["append"] = _act(store, _append)
+    story["told while refused"] = _told(store)
     story["ballast while refused"] = (root / "ballast").exists()
     filler = _fill(root)
     store.close()
@@ -68,6 +72,8 @@ def full_at_the_commit(root: Path) -> Story:
     """The disk fills up between the write and its commit, so that the database itself meets it."""
     store = open_store(database_url=None, state_root=str(root))
     before = len(stored(store))
+    changes = [proposed(fact()), proposed(fact())]
+    write(store, *changes)
     store.scrub()
     code = ""
     try:
@@ -78,14 +84,26 @@ def full_at_the_commit(root: Path) -> Story:
             filler = _fill(root)
     except RunloreError as error:
         code = error.code
+    story: Story = {"code": code, "while full": _told(store), "propose": _code(store, proposed(fact()))}
+    os.truncate(filler, filler.stat().st_size - LITTLE_BYTES)
+    _wait(WRITE_RETRY_S)
+    # The first one is what the store goes on by.
+    story["reject with little room"] = _code(store, changed(changes[0].record, Move.REJECT))
+    story["with little room"] = _told(store)
+    story["propose with little room"] = _code(store, proposed(fact()))
     filler.unlink()
-    story: Story = {"code": code, "then": _code(store, proposed(fact())), "read": len(stored(store)) - before}
-    store.close()
-    store = open_store(database_url=None, state_root=str(root))
-    story["reopened"] = _code(store, proposed(fact()))
+    story["with room"] = (_code(store, proposed(fact())), _told(store))
     story["added"] = len(stored(store)) - before
     store.close()
     return story
+
+
+def _told(store: Store) -> str:
+    return str(store.description()["writes"]).partition(":")[0]
+
+
+def _wait(seconds: float) -> None:
+    threading.Event().wait(seconds)
 
 
 def _write_until_refused(store: Store) -> list[Change]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.req("OPS-4", "LRN-12", "JRN-1")
+@pytest.mark.req("OPS-4", "LRN-12", "JRN-1", "PRF-2")
 def test_a_full_disk_refuses_new_writes_and_still_forgets(tmp_path: Path) -> None:
     alone = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
 
@@ -24,8 +24,17 @@ def test_a_full_disk_refuses_new_writes_and_still_forgets(tmp_path: Path) -> Non
     assert (refused["revoke"], refused["propose"]) == ("written", "store.disk-full")
     assert not refused["ballast while full"]
     assert (refused["after"], refused["ballast after"], refused["writes"]) == ("written", True, "ready")
-    assert (full["code"], full["then"], full["read"]) == ("store.disk-full", "store.disk-full", 0)
-    assert (full["reopened"], full["added"]) == ("written", 1)
+    assert refused["told while refused"] == "refused"
+    assert full == {
+        "code": "store.disk-full",
+        "while full": "stopped",
+        "propose": "store.disk-full",
+        "reject with little room": "written",
+        "with little room": "refused",
+        "propose with little room": "store.disk-full",
+        "with room": ["written", "ready"],
+        "added": 3,
+    }
 
 
 @pytest.mark.req("OPS-4")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.server import Health
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.radar import Finding
@@ -77,6 +78,7 @@ class Story:
             "episode": outcome(lambda: self.operations.add_episode(_episode())),
             "confirm": outcome(lambda: self.operations.confirm(decision(self.waiting))),
             "reads": self._reads(),
+            "readiness": self._readiness(),
         }
 
     def _fill_to_the_last_byte(self) -> None:
@@ -104,7 +106,10 @@ class Story:
     def _make_room(self) -> None:
         (self.folder / "filler").unlink()
         (self.folder / "more").unlink()
-        self.told["room again"] = {"propose": outcome(lambda: self._propose("theme", "dark"))}
+        self.told["room again"] = {
+            "propose": outcome(lambda: self._propose("theme", "dark")),
+            "readiness": self._readiness(),
+        }
         self.close()
         self.open()
         self.told["started with room"] = {
@@ -149,6 +154,11 @@ class Story:
             return str(self.operations.status().store["writes"]).partition(":")[0]
         except RunloreError as error:
             return error.code
+
+    def _readiness(self) -> str:
+        health = Health(self.operations.parts)
+        health.ready()
+        return "".join(reason.partition("[")[2].rstrip("]") for reason in health.reasons())
 
     def _propose(self, key: str, value: str) -> Record:
         proposal = ops.ProfileProposal(key=key, value=value, reason="said so")

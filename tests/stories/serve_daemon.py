@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from runlore.api.serve import serve
+from runlore.api.serve import DEGRADED_S, serve
 from runlore.config.server import Server
 from runlore.config.settings import Settings
 from runlore.daemon.server import planned
@@ -20,8 +20,10 @@ def main() -> int:
     given = json.loads(sys.argv[1])
     server = Server(**given.pop("server", {}))
     log_file = given.pop("log_file", None)
+    degraded_s = given.pop("degraded_s", DEGRADED_S)
     try:
-        return serve(planned(Settings(server=server, **given)), log_file=log_file, on_ready=_say)
+        plan = planned(Settings(server=server, **given))
+        return serve(plan, log_file=log_file, on_ready=_say, degraded_s=degraded_s)
     except RunloreError as error:
         print(json.dumps({"code": error.code, "detail": error.sentence, "hint": error.hint}), flush=True)
         return 3

@@ -240,9 +240,9 @@ def test_a_certificate_that_is_none_is_told(home: Path, tmp_path: Path) -> None:
     assert not (home / "daemon.sock").exists()
 
 
-@pytest.mark.req("OPS-1")
-def test_when_the_disk_fails_it_goes_on_reading_says_so_and_ends_with_an_error(home: Path) -> None:
-    with daemon(home) as served:
+@pytest.mark.req("OPS-1", "PRF-2")
+def test_when_the_disk_fails_it_reads_on_for_a_while_says_so_and_ends_with_an_error(home: Path) -> None:
+    with daemon(home, degraded_s=3.0) as served:
         session = served.call("POST", "/v1/sessions", {"title": "kept"}).json["session_id"]
         let_files_grow(served, (home / "runlore.db-wal").stat().st_size)
 
@@ -256,11 +256,14 @@ def test_when_the_disk_fails_it_goes_on_reading_says_so_and_ends_with_an_error(h
         assert (readiness.status, readiness.json["ready"]) == (503, False)
         assert "store.io" in readiness.json["reasons"][0]
         assert served.call("GET", "/healthz").status == 200
-        titles = [each["title"] for each in served.call("GET", "/v1/sessions").json["items"]]
-        assert titles == ["kept"]
-        code, log = served.stop()
+        listed = served.call("GET", "/v1/sessions")
+        assert [each["title"] for each in listed.json["items"]] == ["kept"]
+        assert listed.headers["runlore-degraded"] == "store.io"
+        # Nobody tells it to.
+        code, log = served.end()
 
     assert code == 1
+    assert "the disk has failed" in log
     assert '"degraded": true' in log
     with daemon(home) as again:
         assert again.call("GET", f"/v1/sessions/{session}").json["title"] == "kept"

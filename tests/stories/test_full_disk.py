@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 
-@pytest.mark.req("OPS-4", "LRN-12")
+@pytest.mark.req("OPS-4", "LRN-12", "PRF-2")
 def test_a_disk_that_fills_up_stops_new_writes_and_nothing_else(tmp_path: Path) -> None:
     alone = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
     command = ["unshare", *alone, sys.executable, "-m", "tests.stories.full_disk", str(tmp_path)]
@@ -26,19 +26,20 @@ def test_a_disk_that_fills_up_stops_new_writes_and_nothing_else(tmp_path: Path) 
             "propose": "store.disk-full",
             "episode": "store.disk-full",
             "confirm": "store.disk-full",
-            "reads": "ready",
+            "reads": "refused",
+            "readiness": "store.disk-full",
         },
         "full": {
             "propose": "store.disk-full",
             "export": "export.write",
             "partial exports": 0,
-            "reads": "ready",
+            "reads": "refused",
             "forget": "done",
             "rollback": "done",
             "traces": [],
         },
-        "started while full": {"propose": "store.disk-full", "reads": "ready"},
-        "room again": {"propose": "done"},
+        "started while full": {"propose": "store.disk-full", "reads": "refused"},
+        "room again": {"propose": "done", "readiness": ""},
         "started with room": {"propose": "done", "export": "done", "reads": "ready", "inconsistencies": []},
         "failed": {"radar": "store.io", "afterwards": "store.io", "reads": "stopped"},
         "started after that": {"propose": "done", "reads": "ready", "findings": 0, "inconsistencies": []},

@@ -29,6 +29,7 @@ _LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 _THROWN_AWAY_BYTES_MAX = 4 * limits.BODY_BYTES_MAX
 _THROWN_AWAY_S_MAX = 10.0
 _REQUEST_LINE_CHARS = 200
+DEGRADED_HEADER = b"runlore-degraded"
 # How long a body may be waited for, between two of its pieces and beyond what its bytes have earned.
 BODY_PAUSE_S = 30.0
 # Each so many bytes that have come earn a body another second.
@@ -70,7 +71,9 @@ class Gate:
         scope["runlore.over_unix"] = self.over_unix
         # A stream outlives the moment that its token was looked at.
         scope["runlore.recheck"] = lambda: self.service.tokens.caller(_secret_of(headers))
-        await self.app(scope, _bounded(receive, limit_bytes, self.pause_s), send)
+        code = self.service.health.degraded()
+        sending = _marked(send, code) if code else send
+        await self.app(scope, _bounded(receive, limit_bytes, self.pause_s), sending)
 
     def _check_host(self, headers: Headers) -> None:
         host = _only(headers, b"host")
@@ -109,6 +112,17 @@ class Gate:
         if known is not None:
             return known
         return await run_in_threadpool(self.service.tokens.caller, secret)
+
+
+def _marked(send: Send, code: str) -> Send:
+    """Answers that say what keeps new writes from being accepted."""
+
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), (DEGRADED_HEADER, code.encode())]
+        await send(message)
+
+    return marked
 
 
 def _secret_of(headers: Headers) -> str:

@@ -20,7 +20,7 @@ from runlore.api.connections import Bounds, Door, bounds_of_process, impatient
 from runlore.api.metrics import Metrics
 from runlore.daemon.alone import alone
 from runlore.daemon.logs import PrivateLog, follow_policy, set_up_logs
-from runlore.daemon.server import GRACE_S, Plan, Service, opened
+from runlore.daemon.server import DISK_FAILED, GRACE_S, Plan, Service, opened
 from runlore.daemon.sockets import (
     DaemonFile,
     bind_tcp,
@@ -34,6 +34,9 @@ from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.timestamps import format_time
 
 _POLICY_S = 30.0
+# How long it reads on after the disk has failed, and how often it is looked whether that is so.
+DEGRADED_S = 10.0
+_LOOK_S = 0.5
 _TICK_S = 0.005
 # How long runs may take to end, and those who follow them to hear of it, before connections are ended.
 _RUNS_END_S = 3.0
@@ -43,9 +46,14 @@ _log = structlog.get_logger("runlore.daemon")
 
 
 def serve(
-    plan: Plan, *, log_file: str | None = None, on_ready: Callable[[DaemonFile], None] | None = None
+    plan: Plan,
+    *,
+    log_file: str | None = None,
+    on_ready: Callable[[DaemonFile], None] | None = None,
+    degraded_s: float = DEGRADED_S,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code, which is 1 when the store has stopped writing."""
+    """Serve until SIGTERM or SIGINT, or for a while after the disk has failed, so that somebody starts it
+    again; the exit code, which is 1 when the store has stopped writing."""
     with ExitStack() as ends:
         ends.enter_context(alone(plan.state_root))
         log = set_up_logs(log_file)
@@ -63,7 +71,7 @@ def serve(
             if on_ready is not None:
                 on_ready(told)
 
-        asyncio.run(_until_told(service, listeners, log, started))
+        asyncio.run(_until_told(service, listeners, log, started, degraded_s=degraded_s))
         failed = service.health.has_stopped_writing()
         _log.info("stopped", degraded=failed)
     return 1 if failed else 0
@@ -123,17 +131,35 @@ async def _end_runs(service: Service) -> None:
 
 
 async def _until_told(
-    service: Service, listeners: Sequence[socket.socket], log: PrivateLog | None, started: Callable[[], None]
+    service: Service,
+    listeners: Sequence[socket.socket],
+    log: PrivateLog | None,
+    started: Callable[[], None],
+    *,
+    degraded_s: float,
 ) -> None:
     """Serve until a signal comes, the log following the policy meanwhile."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    following = asyncio.create_task(_follow(log, service))
+    beside = [
+        asyncio.create_task(_follow(log, service)),
+        asyncio.create_task(_stop_after_failure(service, stop, degraded_s)),
+    ]
     try:
         await serve_on(service, listeners, stop=stop, started=started)
     finally:
-        following.cancel()
+        for task in beside:
+            task.cancel()
+
+
+async def _stop_after_failure(service: Service, stop: asyncio.Event, degraded_s: float) -> None:
+    """Go on reading for a moment after the disk has failed, then end: only a new start can write again."""
+    while service.health.degraded() != DISK_FAILED:
+        await asyncio.sleep(_LOOK_S)
+    _log.error("the disk has failed: it reads on for a moment, then ends", seconds=degraded_s)
+    await asyncio.sleep(degraded_s)
+    stop.set()
 
 
 async def _follow(log: PrivateLog | None, service: Service) -> None:

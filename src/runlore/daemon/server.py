@@ -23,7 +23,9 @@ from runlore.domain.errors import Invalid, RunloreError, Unavailable
 INCOMING_FOLDER = "incoming"
 GRACE_S = 10
 # After these the store acknowledges no write any more, until it is opened again.
-_STOPPED = frozenset({"store.io", "store.damaged", "store.disk-full"})
+_STOPPED = frozenset({"store.io", "store.damaged"})
+# Behind this one a new start may help, and only that.
+DISK_FAILED = "store.io"
 _PROBE_S = 1.0
 
 
@@ -123,13 +125,19 @@ class Health:
             return self._asked[1] if self._asked else None
 
     def failure(self) -> RunloreError | None:
-        """What keeps the store from accepting writes. A transaction that writes nothing finds out."""
+        """What keeps the store from accepting writes. A transaction that writes nothing finds out, and ends
+        a wait for room; whether there is room for something new the store knows."""
         try:
             with self._parts.store.transaction():
                 pass
         except RunloreError as error:
             return error
-        return None
+        return self._parts.store.refusal()
+
+    def degraded(self) -> str:
+        """The code of what keeps writes from being accepted, as far as that is known by now; else nothing."""
+        refusal = self._parts.store.refusal()
+        return "" if refusal is None else refusal.code
 
     def has_stopped_writing(self) -> bool:
         """Whether only a new start can make the store write again."""

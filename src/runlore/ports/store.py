@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.errors import RunloreError
 from runlore.domain.record import (
     Kind,
     Layer,
@@ -414,6 +415,11 @@ class Store(Protocol):
 
     def problems(self) -> tuple[str, ...]:
         """What the engine and our checksums find wrong with the stored data; for `doctor`."""
+        ...
+
+    def refusal(self) -> RunloreError | None:
+        """What something new would be refused with now, as far as that is known without asking the database;
+        None where nothing is known to be wrong."""
         ...
 
     def description(self) -> dict[str, str | int]:

@@ -8,7 +8,7 @@ from psycopg import IsolationLevel
 from psycopg.errors import LockNotAvailable
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from runlore.domain.errors import Unavailable
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
 from runlore.storage.postgres.connections import (
@@ -104,6 +104,10 @@ class PostgresStore:
         """What our checksums find wrong; the server looks after its own pages."""
         with self._reading() as session:
             return health.problems(session)
+
+    def refusal(self) -> RunloreError | None:
+        """Nothing: only the server knows."""
+        return None
 
     def description(self) -> dict[str, str | int]:
         """What `status` shows."""

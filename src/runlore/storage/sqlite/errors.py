@@ -9,11 +9,14 @@ from runlore.domain.errors import Corrupt, Invalid, RunloreError, Unavailable
 from runlore.storage.sql.rows import unstorable
 
 DriverError: TypeAlias = apsw.Error | UnicodeError | OverflowError
+DISK_FULL = "store.disk-full"
+_STOPPING = frozenset({"store.io", "store.damaged", DISK_FULL})
 DRIVER_ERRORS = (apsw.Error, UnicodeError, OverflowError)
 
 
 class Health:
-    """Whether writes may be acknowledged. After an I/O error nobody knows what has reached the disk."""
+    """Whether writes may be acknowledged. After an I/O error nobody knows what has reached the disk; a full
+    disk stops them too, until the writer has proven that there is room again."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -27,9 +30,14 @@ class Health:
     def translated(self, error: DriverError) -> RunloreError:
         """The error to raise. An I/O error or damage also stops all further writes."""
         result = _translated(error, self._path)
-        if result.code in ("store.io", "store.damaged", "store.disk-full"):
+        if result.code in _STOPPING:
             self.stopped = self.stopped or result
         return result
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether nothing but a full disk has stopped the writes."""
+        return self.stopped is not None and self.stopped.code == DISK_FULL
 
 
 def copied(error: RunloreError) -> RunloreError:
@@ -85,11 +93,20 @@ def _read_only(error: DriverError, path: str) -> RunloreError:
 
 
 def disk_full(path: str) -> Unavailable:
-    """The error for a disk that is full, or nearly."""
+    """The error for a disk that is nearly full: what is left is kept for taking things away."""
     return Unavailable(
         f"the disk that holds {path} is full, or nearly; nothing was written",
-        code="store.disk-full",
-        hint="free some space; forgetting and revoking still work, from a reserve",
+        code=DISK_FULL,
+        hint="free some space, and writing goes on by itself;"
+        " forgetting and revoking still work, from a reserve",
+    )
+
+
+def _full(_error: DriverError, path: str) -> RunloreError:
+    return Unavailable(
+        f"the disk that holds {path} is full; nothing was written",
+        code=DISK_FULL,
+        hint="free some space, and writing goes on by itself; until then reads go on",
     )
 
 
@@ -100,6 +117,6 @@ _KINDS: tuple[tuple[tuple[type[Exception], ...], Callable[[DriverError, str], Ru
     ((apsw.IOError, apsw.CantOpenError), _io),
     ((OverflowError, apsw.TooBigError), _too_large),
     ((apsw.BusyError, apsw.LockedError), _locked),
-    ((apsw.FullError,), lambda _error, path: disk_full(path)),
+    ((apsw.FullError,), _full),
     ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError), _read_only),
 )

@@ -6,6 +6,7 @@ A full disk stops deletes and checkpoints too. A ballast file holds some space t
 import os
 from contextlib import suppress
 
+from runlore.domain.errors import Unavailable
 from runlore.storage.sqlite.errors import disk_full
 
 BALLAST_FILE = "ballast"
@@ -29,15 +30,25 @@ class Room:
 
     def make(self, *, freeing: bool) -> None:
         """Refuse when there is little left; what takes something away gets the ballast's space instead."""
-        # A checkpoint copies the log into the database, which then needs as much again.
-        needed = RESERVE_BYTES + self._log_bytes() + (BALLAST_BYTES if self._lacks_ballast else 0)
-        if self._free() >= needed:
+        refusal = self.refusal()
+        if refusal is None:
             if self._lacks_ballast:
                 self._lay_ballast()
         elif freeing:
             self._let_go()
         else:
-            raise disk_full(self._path)
+            raise refusal
+
+    def refusal(self) -> Unavailable | None:
+        """The error that something new would be refused with; None where there is room for it."""
+        # A checkpoint copies the log into the database, which then needs as much again.
+        needed = RESERVE_BYTES + self._log_bytes() + (BALLAST_BYTES if self._lacks_ballast else 0)
+        return None if self._free() >= needed else disk_full(self._path)
+
+    def spare(self) -> None:
+        """Let the ballast go where hardly anything is left, for the database itself has met a full disk."""
+        if self._free() < RESERVE_BYTES:
+            self._let_go()
 
     def _free(self) -> int:
         try:

@@ -7,7 +7,7 @@ from typing import Self
 
 import apsw
 
-from runlore.domain.errors import Unavailable
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
 from runlore.storage.sql import health, positions
@@ -27,8 +27,9 @@ from runlore.storage.sqlite.writer import Writer
 class SqliteStore:
     """One database file, open for this process alone."""
 
-    def __init__(self, path: str, writer: Writer, health: Health, lock: StateLock) -> None:
+    def __init__(self, path: str, writer: Writer, health: Health, *, lock: StateLock, room: Room) -> None:
         self._path = path
+        self._room = room
         self._health = health
         self._lock = lock
         self._writer = writer
@@ -59,7 +60,7 @@ class SqliteStore:
             except DRIVER_ERRORS as error:
                 raise health.translated(error) from error
             undo.pop_all()
-        return cls(path, writer, health, lock)
+        return cls(path, writer, health, lock=lock, room=room)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """A write transaction; concurrent ones may share one commit."""
@@ -91,17 +92,24 @@ class SqliteStore:
         with self._readers.session() as session:
             return (*self._damage(), *health.problems(session, _integrity))
 
+    def refusal(self) -> RunloreError | None:
+        """What something new would be refused with."""
+        return self._health.stopped or self._room.refusal()
+
     def description(self) -> dict[str, str | int]:
         """What `status` shows."""
         self._check_open()
-        stopped, damage = self._health.stopped, self._damage()
+        refusal, damage = self.refusal(), self._damage()
+        is_stopped = self._health.stopped is not None
         return {
             "engine": "sqlite",
             "version": apsw.sqlite_lib_version(),
             "schema": migrate.known()[-1].number,
             "location": self._path,
             "bytes": sum(_size(self._path + suffix) for suffix in ("", "-wal")),
-            "writes": "ready" if stopped is None else f"stopped: {stopped.sentence}",
+            "writes": "ready"
+            if refusal is None
+            else f"{'stopped' if is_stopped else 'refused'}: {refusal.sentence}",
             "transactions": self._writer.transactions,
             "commits": self._writer.commits,
             "waiting": self._writer.waiting,

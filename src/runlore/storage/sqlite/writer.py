@@ -17,13 +17,15 @@ from runlore.domain.errors import RunloreError, Unavailable
 from runlore.storage.sql.transaction import SqlTransaction
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health, copied, disk_full
 from runlore.storage.sqlite.room import Room
-from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession
+from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession, connect
 from runlore.storage.sqlite.turn import Turn
 
 BATCH_MEMBERS_MAX = 64
 BATCH_S_MAX = 0.02
 TURN_WAIT_S = 30.0
 CHECKPOINT_PAGES = 2_000
+# How often it is tried whether a full disk has room again.
+RETRY_S = 0.5
 
 
 class _Batch:
@@ -75,10 +77,10 @@ class Writer:
         self._change = cast("int", latest[0][0])
         self._log_pages = 0
         self._checkpoint_at_pages = CHECKPOINT_PAGES
+        self._retried_at = 0.0
         self.transactions = 0
         self.commits = 0
-        connection.create_scalar_function("current_change", self._current_change, 0)
-        connection.set_wal_hook(self._note_log_pages)
+        self._set_up(connection)
 
     @contextmanager
     def transaction(self) -> Iterator[SqlTransaction]:
@@ -142,6 +144,8 @@ class Writer:
     def _join(self) -> _Batch:
         self._turn.take(wait_s=TURN_WAIT_S, when_interrupted=self._end_turn)
         try:
+            if self._health.waits_for_room and self._batch is None:
+                self._reopen()
             self._health.check()
             batch = self._begin() if self._batch is None else self._enter(self._batch)
         except DRIVER_ERRORS as error:
@@ -154,6 +158,30 @@ class Writer:
         self._thread = threading.get_ident()
         self.transactions += 1
         return batch
+
+    def _reopen(self) -> None:
+        """Go on with a new connection once a write of it has reached the disk again."""
+        now = time.monotonic()
+        if now - self._retried_at < RETRY_S:
+            return
+        self._retried_at = now
+        self._room.spare()
+        connection = connect(self._connection.filename, writing=True)
+        try:
+            connection.execute("UPDATE store_meta SET value = value WHERE name = 'store_id'")
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, apsw.FullError):
+                return
+            raise
+        self._connection.close()
+        self._connection = connection
+        self._set_up(connection)
+        self._health.stopped = None
+
+    def _set_up(self, connection: apsw.Connection) -> None:
+        connection.create_scalar_function("current_change", self._current_change, 0)
+        connection.set_wal_hook(self._note_log_pages)
 
     def _begin(self) -> _Batch:
         self._connection.execute("BEGIN IMMEDIATE")
