@@ -389,3 +389,69 @@ def test_what_was_seen_of_files_goes_with_a_forgotten_skill(sqlite_world: World)
     forget(world, run.run_id)
 
     assert not seen.exists() or b"quokka" not in seen.read_bytes()
+
+
+LONG = skill_text("long", body="".join(f"{number}. Do step {number} of the café.\n" for number in range(40)))
+
+
+@pytest.mark.req("OPS-2")
+def test_a_file_that_was_damaged_never_becomes_the_skill(sqlite_world: World) -> None:
+    """Cut anywhere, or filled with zeros: what was stored stays, and the doctor tells of it."""
+    world = sqlite_world
+    path = put_by_hand(world, "long", LONG)
+    saved(world, "learned")
+    world.parts.library.refresh()
+    texts = rows(world)
+    content, learned = path.read_bytes(), skill_file(world, "learned").read_bytes()
+    damaged = [content[:size] for size in range(0, len(content), 61)] + [content[:-1]]
+    damaged += [content[:size] + bytes(len(content) - size) for size in (200, 512, len(content) - 1)]
+
+    for each in damaged:
+        path.write_bytes(each)
+        skill_file(world, "learned").write_bytes(learned[: len(learned) - 30])
+        world.parts.library.refresh()
+
+        assert rows(world) == texts, each
+        found = world.operator.doctor(repair=True)
+        assert {finding.outcome for finding in found.findings if finding.check == "skills"} == {"problem"}
+        assert path.read_bytes() == each
+
+    skills = world.operator.status().sections["skills"]
+    assert isinstance(skills, dict)
+    assert isinstance(skills["files"], dict)
+    assert skills["files"]["problem_count"] == 2
+
+
+@pytest.mark.req("OPS-2")
+def test_a_person_says_which_of_the_two_stands(sqlite_world: World) -> None:
+    world = sqlite_world
+    path = put_by_hand(world, "long", LONG)
+    world.parts.library.refresh()
+    short = LONG[: LONG.index("20. ")]
+    path.write_text(short)
+    world.parts.library.refresh()
+    (cut,) = world.parts.library.look()
+    assert cut.difference is Difference.CUT
+
+    path.unlink()
+    world.parts.library.refresh()
+    assert path.read_text() == LONG == rows(world)["long"]
+
+    path.write_text(f"{short}That is all.\n")
+    world.parts.library.refresh()
+    assert rows(world)["long"] == path.read_text() != LONG
+    assert world.parts.library.look() == ()
+
+
+def test_the_cut_file_of_a_skill_that_is_gone_is_no_new_skill(sqlite_world: World) -> None:
+    world = sqlite_world
+    saved(world, "learned")
+    world.parts.library.refresh()
+    path = skill_file(world, "learned")
+    path.write_text(path.read_text()[:-30])
+    world.operator.delete_skill("learned")
+
+    report = world.parts.library.refresh()
+
+    assert rows(world) == {}
+    assert ["the beginning of one that is gone" in problem.told for problem in report.problems] == [True]

@@ -20,6 +20,7 @@ class Difference(StrEnum):
     UNTAKEN = "untaken"
     EDITED = "edited"
     FOREIGN = "foreign"
+    CUT = "cut"
     CONTESTED = "contested"
     TAKEN = "taken"
     REFUSED = "refused"
@@ -31,7 +32,7 @@ FILE_FOLLOWS = frozenset({Difference.MISSING, Difference.STALE, Difference.LEFT_
 # Somebody has written a file, and the row follows it.
 ROW_FOLLOWS = frozenset({Difference.EDITED, Difference.FOREIGN})
 # Nothing is done: a person has to look.
-LEFT_ALONE = frozenset({Difference.CONTESTED, Difference.TAKEN, Difference.REFUSED})
+LEFT_ALONE = frozenset({Difference.CUT, Difference.CONTESTED, Difference.TAKEN, Difference.REFUSED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,16 +114,28 @@ def _difference(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference 
     standing = _standing(found, row, rows)
     if row is None:
         return _WITHOUT_A_ROW[standing]
-    text = text_of(row)
-    if found.read.text == text:
+    if found.read.text == text_of(row):
         is_noted = found.standing is FileStanding.OURS and found.stored == stored_as(row, rows.store)
         return None if is_noted else Difference.UNTAKEN
     if standing is FileStanding.OURS:
         return Difference.STALE
-    is_written_elsewhere = row.origin is SkillOrigin.WRITTEN and digest_of(text) not in found.written
+    return _of_changed(found, found.read, row, standing=standing)
+
+
+def _of_changed(found: FoundSkill, read: ReadSkill, row: Skill, *, standing: FileStanding) -> Difference:
+    """What is different about a file that is not as it was written here, and not what its row says."""
+    if standing is FileStanding.EDITED and is_cut(read, row):
+        return Difference.CUT
+    is_written_elsewhere = row.origin is SkillOrigin.WRITTEN and digest_of(text_of(row)) not in found.written
     # Where it is foreign it is another skill than the one that has this name.
     is_contested = standing is FileStanding.FOREIGN or is_written_elsewhere
     return Difference.CONTESTED if is_contested else Difference.EDITED
+
+
+def is_cut(read: ReadSkill, skill: Skill) -> bool:
+    """Whether a file holds the beginning of a skill's text and nothing else: somebody may have shortened it,
+    and so may a disk."""
+    return text_of(skill).startswith(read.text)
 
 
 def _of_promoted(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference | None:
@@ -178,6 +191,7 @@ _TOLD = {
     Difference.UNTAKEN: "the file of skill {name} is not in the list of what was written",
     Difference.EDITED: "the file of skill {name} was edited, and has not been read in yet",
     Difference.FOREIGN: "the file of skill {name} was put there, and has not been read in yet",
+    Difference.CUT: "the file of skill {name} ends before the skill does, and was not read in",
     Difference.CONTESTED: "the file of skill {name} and the stored skill were both written by somebody",
     Difference.TAKEN: "the file of skill {name} is somebody's, and the name is a promoted skill's",
     Difference.REFUSED: "the file of skill {name} is refused",

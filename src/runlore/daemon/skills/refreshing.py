@@ -19,6 +19,7 @@ from runlore.daemon.skills.comparing import (
     Differing,
     Rows,
     differences,
+    is_cut,
     stored_as,
 )
 from runlore.domain.audit import Act
@@ -250,6 +251,12 @@ class Refreshing:
             if known is None and differing.difference is Difference.EDITED:
                 # What somebody edited was a skill that is gone by now: whose words it has is known.
                 known = latest_gone(tx, differing.name)
+                if known is not None and is_cut(read, known):
+                    raise Invalid(
+                        f"the file of skill {differing.name} is the beginning of one that is gone",
+                        code="skill.file-cut",
+                        hint=_CUT.format(does="remove it"),
+                    )
             saving = Saving(ids=self._ids, act=act)
             return take_in(tx, read, saving, known=known, written=differing.written, suspects=doing.suspects)
 
@@ -313,7 +320,12 @@ def _revision(skill: Skill | None) -> tuple[str, int] | None:
     return None if skill is None else (skill.skill_id, skill.revision)
 
 
+_CUT = (
+    "a damaged file and a shortened one look alike: {does}, or, where it is meant to end there, give it"
+    " a last line of its own"
+)
 HINTS = {
+    Difference.CUT: _CUT.format(does="remove it to have the stored text written again"),
     Difference.CONTESTED: "`runlore skill view NAME` shows the stored one; give the folder another name, or"
     " remove it",
     Difference.TAKEN: "give the folder another name, or remove it: what is promoted has its own file",
