@@ -15,10 +15,19 @@ class FakeClock:
     def __init__(self, now: datetime = START) -> None:
         self._now = now
         self._elapsed = timedelta()
+        self.doubted = timedelta()
 
     def now(self) -> datetime:
         """The moment that the test has set."""
         return self._now
+
+    def certain_now(self) -> datetime:
+        """The moment that the test has set, but for what it doubts."""
+        return self._now - self.doubted
+
+    def doubt(self) -> str:
+        """What is said of it."""
+        return f"it is {self.doubted} ahead" if self.doubted else ""
 
     def advance(self, *, milliseconds: int = 0, seconds: int = 0, days: int = 0) -> datetime:
         """Move on, and tell the new moment."""

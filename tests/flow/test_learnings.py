@@ -312,6 +312,14 @@ class BusyClock:
             meanwhile()
         return self._now
 
+    def certain_now(self) -> datetime:
+        """The time."""
+        return self._now
+
+    def doubt(self) -> str:
+        """There is none."""
+        return ""
+
     def elapsed_s(self) -> float:
         """Nothing passes."""
         return 0.0

@@ -89,7 +89,7 @@ def sweep(parts: Parts, beat: Beat = unhurried) -> None:
 def sweep_expired(parts: Parts) -> None:
     """Tombstone the records whose `expires_at` has come."""
     while True:
-        now = parts.clock.now()
+        now = parts.clock.certain_now()
         with parts.store.snapshot() as snapshot:
             if not snapshot.records.due(now, limit=1):
                 return
@@ -115,7 +115,7 @@ def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
 
 def interrupt_idle(parts: Parts, beat: Beat = unhurried) -> int:
     """Interrupt the external runs of which nothing was heard for longer than the policy waits."""
-    now = parts.clock.now()
+    now = parts.clock.certain_now()
     with parts.store.snapshot() as snapshot:
         hours = current_run_memory(snapshot).external_run_idle_hours
         since = idle_since(hours, now)
@@ -154,7 +154,7 @@ def _enforce(parts: Parts, maintenance: Maintenance) -> None:
     maintenance.prune()
     retention = Retention(
         store=parts.store,
-        now=parts.clock.now(),
+        now=parts.clock.certain_now(),
         beat=maintenance.beat,
         hold=maintenance.hold,
         left=maintenance.report.leave,

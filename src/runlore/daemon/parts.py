@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runlore.config.agent import AgentSettings
+from runlore.daemon.clock import SystemClock, write_clock_note
 from runlore.daemon.follower import Follower
 from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.own_runs.beginning import Beginning
@@ -50,6 +51,11 @@ class Parts:
     def operations(self, caller: Caller) -> Operations:
         """The operations of this Runlore, bound to a caller."""
         return self.bound(self, caller)
+
+    def note_clock(self) -> None:
+        """Note for the next process what this one has read of the machine's clock, if it reads that one."""
+        if isinstance(self.clock, SystemClock):
+            write_clock_note(self.state_root, self.clock.readings())
 
     def close(self) -> None:
         """End the runs of this process, save what is derived, then let the models and the store go."""

@@ -132,7 +132,7 @@ class RunOpening:
             self.claim(run_id)
             fresh = replace(opening.wanted, run_id=run_id, opened_at=act.at, active_at=act.at)
             run = open_run(tx, session, fresh, opening.entry)
-            stale, is_new = _take_effect(tx, run, opening.given), True
+            stale, is_new = self._take_effect(tx, run, opening.given), True
             return ops.RunView(run=run, request=opening.text, sections=sections), run_id
 
         def again(tx: Transaction, run_id: str) -> ops.RunView:
@@ -168,6 +168,18 @@ class RunOpening:
         run = self.unstored.opened(fresh)
         view = ops.RunView(run=run, request="", sections=sections, stored=False)
         return Opened(view=view, session=session, is_new=run is fresh)
+
+    def _take_effect(self, tx: Transaction, run: Run, given: Given | None) -> tuple[RunId, ...]:
+        """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
+        expired = expired_runs(tx, run.session_id, current_run_memory(tx), self.parts.clock.certain_now())
+        pruned = prune(tx, expired if given is None else (*expired, *given.unreadable))
+        counters = counted(pruned_ttl_total=len(set(expired).intersection(pruned)))
+        if given is not None:
+            tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
+            counters.update(given.counters)
+        if counters:
+            tx.counters.add(counters)
+        return pruned
 
     def _require_free(self, collections: Collections, wanted: Run, now: datetime) -> None:
         if self.executor is not None:
@@ -225,16 +237,3 @@ def run_view(collections: Collections, run: Run) -> ops.RunView:
     """A run with the text of its input."""
     texts: Mapping[RunId, str] = collections.journal.inputs([run.run_id])
     return ops.RunView(run=run, request=texts.get(run.run_id, ""))
-
-
-def _take_effect(tx: Transaction, run: Run, given: Given | None) -> tuple[RunId, ...]:
-    """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
-    expired = expired_runs(tx, run.session_id, current_run_memory(tx), run.opened_at)
-    pruned = prune(tx, expired if given is None else (*expired, *given.unreadable))
-    counters = counted(pruned_ttl_total=len(set(expired).intersection(pruned)))
-    if given is not None:
-        tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
-        counters.update(given.counters)
-    if counters:
-        tx.counters.add(counters)
-    return pruned

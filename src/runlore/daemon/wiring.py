@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
 
 from runlore.config.models import load_families
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
-from runlore.daemon.clock import SystemClock, TimeOrderedIds
+from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.embedding import opened
 from runlore.daemon.follower import Follower
 from runlore.daemon.jobs import do_on_leaving
@@ -177,7 +178,10 @@ def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | Non
     prepare_state_root(settings.state_root)
     store = open_store(database_url=settings.database_url, state_root=settings.state_root)
     try:
-        parts = _parts(settings, store, clock or SystemClock(), ids or TimeOrderedIds())
+        parts = _parts(
+            settings, store, clock or system_clock(settings.state_root, store), ids or TimeOrderedIds()
+        )
+        parts.note_clock()
         # On a full disk, or beside a long writer, the next start does it.
         with suppress(Unavailable):
             seed_skills_policy(store, settings.skills, parts.clock.now())
@@ -221,6 +225,17 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
         beginning=OwnAgent,
         bound=Application,
     )
+
+
+def system_clock(state_root: str, store: Store, **clocks: Callable[[], Any]) -> SystemClock:
+    """The machine's clock, which knows what earlier processes have noted, or else the latest moment that
+    anything is stamped with."""
+    before = read_clock_note(state_root)
+    if before is None:
+        with store.snapshot() as snapshot:
+            latest = snapshot.counters.newest_at()
+        before = None if latest is None else Readings(certain_at=latest)
+    return SystemClock(before, **clocks)
 
 
 def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillLibrary:

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
@@ -24,8 +24,8 @@ from runlore.domain.job import Job, JobId, JobKind
 HOURLY = "hourly"
 _IDLE_S = 0.5
 _JOIN_S = 10.0
-_SWEEP_EVERY = timedelta(seconds=30)
-_MAINTAIN_EVERY = timedelta(hours=1)
+_SWEEP_EVERY_S = 30.0
+_MAINTAIN_EVERY_S = 3600.0
 _log = logging.getLogger(__name__)
 
 
@@ -36,12 +36,11 @@ class Workers:
         self._parts = parts
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
-        now = parts.clock.now()
-        self._swept_at: datetime | None = None
+        self._swept_s: float | None = None
         self._is_thinking = False
         self._mounts = MountFollower(parts.store, parts.state_root)
         # The start of a daemon has maintained everything.
-        self._maintained_at = now
+        self._maintained_s = parts.clock.elapsed_s()
 
     def start(self) -> None:
         """Register this process, and begin."""
@@ -68,14 +67,15 @@ class Workers:
 
         What may ask a model is left to `think`.
         """
-        now = self._parts.clock.now()
-        if self._swept_at is None or now - self._swept_at >= _SWEEP_EVERY:
-            self._swept_at = now
+        now_s = self._parts.clock.elapsed_s()
+        if self._swept_s is None or now_s - self._swept_s >= _SWEEP_EVERY_S:
+            self._swept_s = now_s
+            self._guarded(self._parts.note_clock)
             self._guarded(lambda: sweep(self._parts, self._go_on))
             self._guarded(self._parts.library.warm)
             self._guarded(self._mounts.follow)
-        if now - self._maintained_at >= _MAINTAIN_EVERY:
-            self._maintained_at = now
+        if now_s - self._maintained_s >= _MAINTAIN_EVERY_S:
+            self._maintained_s = now_s
             self._guarded(self._queue_maintenance)
         return self._done(QUICK_KINDS)
 

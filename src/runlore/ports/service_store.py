@@ -194,6 +194,10 @@ class Counters(Protocol):
         """Keep a note, in place of the one before."""
         ...
 
+    def newest_at(self) -> datetime | None:
+        """The latest moment that a record or a run is stamped with; None where there are none."""
+        ...
+
     def prune_answers(self, before: datetime) -> int:
         """Delete kept answers of idempotency keys from before a moment: how many there were."""
         ...

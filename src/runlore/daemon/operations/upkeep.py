@@ -59,6 +59,9 @@ class UpkeepActs(Bound):
             )
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
+        doubt = self.parts.clock.doubt()
+        if doubt:
+            sections["clock"] = {"doubt": doubt}
         return ops.Status(
             version=__version__,
             state_root=self.parts.state_root,

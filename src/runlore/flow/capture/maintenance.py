@@ -145,7 +145,7 @@ class Maintenance:
     def _prune_expired(self) -> int:
         with self.remembering.store.transaction() as tx:
             self.hold(tx)
-            before = oldest_kept(current_run_memory(tx), self.remembering.clock.now())
+            before = oldest_kept(current_run_memory(tx), self.remembering.clock.certain_now())
             found = tx.pointers.expired(before, limit=_BATCH)
             ids = _pruned(tx, found)
             _count(tx, pruned_ttl_total=len(ids))

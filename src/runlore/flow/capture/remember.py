@@ -83,7 +83,7 @@ class Remembering:
 
     def _attempt(self, run_id: RunId, job: Job | None) -> tuple[RunId, ...] | None:
         """Make the memory, keep it, and settle it: the memories that have to go, None for once more."""
-        now = self.clock.now()
+        now = self.clock.certain_now()
         with self.store.snapshot() as snapshot:
             run = snapshot.runs.find(run_id)
             policy = current_policy(snapshot, PolicyName.RUN_MEMORY)

@@ -124,7 +124,8 @@ class KeepingSkills:
         return look(collections, self._act(), by_itself=True) if is_wanted else CurationPlan()
 
     def _act(self) -> Act:
-        return Act(actor=DAEMON, at=self.asking.clock.now(), reason=CURATED)
+        # Drafts go for their age, too.
+        return Act(actor=DAEMON, at=self.asking.clock.certain_now(), reason=CURATED)
 
     def _comment(self, plan: CurationPlan, job: Job) -> str:
         """What a model says about it; nothing where none answers."""

@@ -61,6 +61,12 @@ class SqlCounters:
         """Keep a note, in place of the one before."""
         self._write(_NOTE, [(name, made_storable(text))])
 
+    def newest_at(self) -> datetime | None:
+        """The latest moment that a record or a run is stamped with."""
+        sql = "SELECT (SELECT max(moved_at_ms) FROM records), (SELECT max(opened_at_ms) FROM runs)"
+        stamps = [stamp for stamp in self._session.rows(sql)[0] if stamp is not None]
+        return from_milliseconds(max(stamps)) if stamps else None
+
     @writing
     def prune_answers(self, before: datetime) -> int:
         """Delete kept answers of idempotency keys from before a moment: how many there were."""
