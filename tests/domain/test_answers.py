@@ -54,6 +54,10 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     ops.Revoked: (answers.revoked_to_plain, answers.revoked_from_plain),
     ops.TrialAnswer: (answers.trial_to_plain, answers.trial_from_plain),
     ops.BackfillAnswer: (answers.backfill_to_plain, answers.backfill_from_plain),
+    ops.DeletedRunMemories: (
+        answers.deleted_run_memories_to_plain,
+        answers.deleted_run_memories_from_plain,
+    ),
     ops.WorkAnswer: (answers.work_to_plain, answers.work_from_plain),
     ops.Adoption: (answers.adoption_to_plain, answers.adoption_from_plain),
     ops.RadarLog: (answers.radar_log_to_plain, answers.radar_log_from_plain),

@@ -17,6 +17,7 @@ from runlore.domain.record import (
     PolicyDecision,
     Record,
     RecordId,
+    Sensitivity,
     Source,
     State,
 )
@@ -137,7 +138,7 @@ def test_a_candidate_that_breaks_a_bound_or_holds_a_secret_is_refused(
 def test_the_same_candidate_posted_twice_with_one_key_is_one(world: World) -> None:
     first = candidate(world.agent, idempotency_key="k1")
     again = candidate(world.agent, idempotency_key="k1")
-    other = candidate(world.agent, idempotency_key="k2")
+    other = candidate(world.agent, "The codename is Nova", idempotency_key="k2")
 
     assert first == again
     assert other.record_id != first.record_id
@@ -146,6 +147,35 @@ def test_the_same_candidate_posted_twice_with_one_key_is_one(world: World) -> No
     )
     publish(world, first, accept_untrusted=True)
     assert candidate(world.agent, idempotency_key="k1") == first
+
+
+@pytest.mark.req("LRN-5", "SUR-9")
+def test_what_its_author_proposes_again_waits_once_with_the_evidence_of_both(world: World) -> None:
+    notes = [EvidenceRef(note=f"seen {number}") for number in range(3)]
+    first = candidate(world.operator, evidence_refs=(notes[0], notes[1]))
+    again = candidate(world.operator, "codename: atlas", evidence_refs=(notes[1], notes[2]))
+    third = candidate(world.operator, "codename: atlas")
+
+    assert again.record_id == third.record_id == first.record_id
+    assert (first.was_proposed_before, again.was_proposed_before) == (False, True)
+    assert (third, again.summary, again.evidence_refs) == (again, first.summary, tuple(notes))
+    assert [event.reason for event in world.operator.history(first.record_id)] == ["", "proposed again"]
+    habits = [world.propose("editor", "vim") for _ in range(3)]
+    assert [habit.revision for habit in habits] == [1, 2, 2]
+    listed = world.operator.review_list(ops.ReviewRequest()).items
+    assert [item.record.record_id for item in listed] == [habits[0].record_id, first.record_id]
+
+    others: list[dict[str, Any]] = [
+        {"content": "The codename is Nova"},
+        {"kind": Kind.DECISION},
+        {"scope": ACME},
+        {"sensitivity": Sensitivity.SENSITIVE},
+        {"by": world.agent, "scope": WORKSPACE},
+    ]
+    for other in others:
+        assert not candidate(other.pop("by", world.operator), **other).was_proposed_before, other
+    world.reject(first)
+    assert not candidate(world.operator).was_proposed_before, "what was decided on waits no more"
 
 
 @pytest.mark.req("TNT-1", "TNT-2")

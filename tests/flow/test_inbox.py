@@ -10,11 +10,12 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.domain.errors import Conflict
 from runlore.domain.radar import Finding
-from runlore.domain.record import Kind, RecordId
+from runlore.domain.record import Kind, RecordId, State
 from runlore.domain.scope import WORKSPACE
 from runlore.ports import operations as ops
 from tests.builders import ACME
 from tests.fakes import START
+from tests.flow.capturing import capture
 from tests.flow.learning_acts import candidate, learning
 from tests.world import World
 
@@ -86,6 +87,24 @@ def test_the_inbox_begins_with_what_is_due_for_revalidation_and_goes_on_with_wha
         shown = expected[: min(limit, due)] + expected[due:]
         assert [item.record.record_id for item in items] == shown
         assert [bool(item.attention) for item in items] == [True] * min(limit, due) + [False] * waiting
+
+
+@pytest.mark.req("SUR-9", "LRN-13", "OPS-1")
+def test_what_is_said_to_wait_is_what_the_list_shows(world: World) -> None:
+    soon = START + timedelta(seconds=1)
+    world.finished("Build it")
+    capture(world)
+    learning(world, "This holds for now", revalidate_at=soon)
+    candidate(world.operator, "This waits")
+    candidate(world.operator, "This waited", expires_at=soon)
+    world.clock.advance(seconds=1)
+
+    states = [(record.kind, record.state) for record in world.stored().values()]
+    listed = [item.record.summary for item in _pages(world, ops.ReviewRequest())[0]]
+
+    assert (Kind.RUN_SUMMARY, State.CONSTRAINED) in states, "a summary of a run is nothing to decide on"
+    assert listed == ["This holds for now", "This waits"]
+    assert world.operator.status().waiting == len(listed)
 
 
 @pytest.mark.req("LRN-13", "LRN-11")

@@ -139,6 +139,7 @@ def _learning_calls(world: World, caller: Application) -> Calls:
         "feedback": lambda: caller.feedback(wrong),
         "test_policy": lambda: caller.test_policy(trial),
         "backfill_capture": lambda: caller.backfill_capture(ops.BackfillRequest()),
+        "delete_run_memories": lambda: caller.delete_run_memories(ops.RunMemoryDeletion(dry_run=True)),
         "work_jobs": caller.work_jobs,
     }
 

@@ -1,10 +1,13 @@
 """Run memory: one for each run that ended, built from what is durable, kept as long as the policy says."""
 
+from dataclasses import replace
+
 import pytest
 
 from runlore.daemon.maintenance import enforce_policies, maintain
+from runlore.domain.errors import Refused
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import JsonObject
+from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import TERMINAL, MemoryState, Run, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -110,18 +113,55 @@ def test_a_smaller_policy_prunes_what_it_no_longer_keeps(world: World) -> None:
     assert [run.run_id for run in runs if world.memory(run)] == [runs[-1].run_id]
 
 
-@pytest.mark.req("RUN-8")
-def test_where_nothing_is_remembered_runs_end_without_a_memory(world: World) -> None:
+@pytest.mark.req("RUN-8", "OPS-9")
+def test_switched_off_nothing_is_remembered_or_given_and_what_is_stored_stays(world: World) -> None:
     earlier = world.finished("Earlier")
     put_policy(world, {"enabled": False})
 
     run = world.finished("Later", session_id=TALK)
     enforce_policies(world.parts, source="policy")
+    maintain(world.parts, source="test")
+    given = world.operator.memory_context(ops.ContextRequest(session_id=TALK))
+    found = world.operator.session_search(ops.SessionSearchRequest(session_id=TALK, query="Earlier"))
+    world.run("Opening one prunes nothing either", session_id=TALK, context=True)
 
     assert (run.status, run.memory) == (RunStatus.COMPLETED, MemoryState.NONE)
-    assert world.pointers() == []
-    assert (world.memory(run), world.memory(earlier)) == (None, None)
+    assert (given.recovered_memory.entries, found.results) == ((), ())
+    assert (world.pointers(), world.memory(run)) == ([earlier.run_id], None)
     assert [record.source.run_id for record in world.stored().values()] == [earlier.run_id, run.run_id]
+
+    put_policy(world, {"enabled": True})
+    again = world.operator.memory_context(ops.ContextRequest(session_id=TALK)).recovered_memory.entries
+    assert [entry.run_id for entry in again] == [earlier.run_id]
+
+
+@pytest.mark.req("OPS-9")
+def test_deleting_run_memories_is_confirmed_previewed_audited_and_done_once(world: World) -> None:
+    other = world.session("other").session_id
+    runs = [*finished_runs(world, 2), world.finished("Elsewhere", session_id=other)]
+    everything = ops.RunMemoryDeletion(confirm=True, idempotency_key="once", reason="a leaver's request")
+    with pytest.raises(Refused) as unconfirmed:
+        world.operator.delete_run_memories(replace(everything, confirm=False))
+    shown = world.operator.delete_run_memories(replace(everything, dry_run=True, confirm=False))
+    assert (unconfirmed.value.code, len(world.pointers())) == ("run-memory.unconfirmed", 3)
+    assert shown == ops.DeletedRunMemories(memories=3, sessions=2, dry_run=True)
+
+    one = world.operator.delete_run_memories(ops.RunMemoryDeletion(session_id=other, confirm=True))
+    rest = world.operator.delete_run_memories(everything)
+    later = world.finished("After it", session_id=TALK)
+
+    assert [(done.memories, done.sessions) for done in (one, rest)] == [(1, 1), (2, 1)]
+    assert world.operator.delete_run_memories(everything) == rest
+    assert (world.pointers(), [world.memory(run) for run in runs]) == ([later.run_id], [None] * 3)
+    told = [record for record in world.stored().values() if record.kind is Kind.ROLLBACK]
+    assert [record.summary for record in told] == [
+        "Run memories deleted: 1, from sessions: 1",
+        "Run memories deleted: 2, from sessions: 1",
+    ]
+    (event,) = world.operator.history(told[1].record_id)
+    assert (event.actor, event.reason) == ("operator", "a leaver's request")
+    maintain(world.parts, source="test")
+    assert world.pointers() == [later.run_id]
 
 
 @pytest.mark.req("RUN-8")

@@ -125,11 +125,12 @@ def test_many_are_read_in_the_order_they_were_asked_for(store: Store) -> None:
 
 
 @pytest.mark.req("LRN-6", "PRJ-7")
-def test_active_records_are_found_by_the_subject_of_their_key(store: Store) -> None:
+def test_records_are_found_by_the_subject_of_their_key(store: Store) -> None:
     atlas, other = fact("The codename is Atlas"), fact("The port is 8080")
     elsewhere, waiting = fact("The codename is Nova", scope=WORKSPACE), fact("The codename is Orion")
+    later = fact("The codename is Vega", created_at=waiting.created_at + timedelta(seconds=1))
     _publish(store, atlas, other, elsewhere)
-    write(store, proposed(waiting))
+    write(store, proposed(waiting), proposed(later))
 
     with store.snapshot() as snapshot:
         found = snapshot.records.matching_subject(ACME, Kind.FACT, "codename")
@@ -138,9 +139,12 @@ def test_active_records_are_found_by_the_subject_of_their_key(store: Store) -> N
         many = [f"subject {number}" for number in range(600)]
         about = snapshot.records.about_subjects(ACME, ["codename", "port", "code", *many])
         assert snapshot.records.about_subjects(ACME, []) == ()
+        candidates = snapshot.records.waiting_subject(ACME, Kind.FACT, "codename", limit=9)
+        assert snapshot.records.waiting_subject(ACME, Kind.FACT, "codename", limit=1) == candidates[:1]
 
     assert found == (active(atlas),)
     assert set(ids(about)) == {atlas.record_id, other.record_id}
+    assert ids(candidates) == [later.record_id, waiting.record_id]
 
 
 @pytest.mark.req("LRN-6")

@@ -206,6 +206,9 @@ def automation(both: Both, session_id: SessionId) -> None:
     assert both.read("backfill_capture", asked).runs
     assert both.do("backfill_capture", replace(asked, dry_run=False, since=None)).dry_run is False
     assert both.do("work_jobs", limit=9).dead == 0
+    deletion = ops.RunMemoryDeletion(session_id=session_id, dry_run=True)
+    assert both.read("delete_run_memories", deletion).memories
+    assert both.do("delete_run_memories", replace(deletion, dry_run=False, confirm=True)).sessions == 1
 
 
 def learning_mistakes(waiting: RecordId) -> Iterator[tuple[Any, ...]]:
@@ -242,4 +245,6 @@ def learning_mistakes(waiting: RecordId) -> Iterator[tuple[Any, ...]]:
         ("test_policy", ops.PolicyTrial(name=PolicyName.RETENTION, policy={})),
         ("backfill_capture", ops.BackfillRequest(session_id=SessionId("none"))),
         ("backfill_capture", ops.BackfillRequest(limit=0)),
+        ("delete_run_memories", ops.RunMemoryDeletion()),
+        ("delete_run_memories", ops.RunMemoryDeletion(session_id=SessionId("none"))),
     )

@@ -49,6 +49,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "feedback": ("POST", "/v1/learnings/none/feedback", {"run_id": "own", "verdict": "helped"}),
     "test_policy": ("POST", "/v1/policies/learning/test", {"policy": {}}),
     "backfill_capture": ("POST", "/v1/capture/backfill", {"dry_run": True}),
+    "delete_run_memories": ("POST", "/v1/capture/delete-memories", {"dry_run": True}),
     "work_jobs": ("POST", "/v1/jobs/work", None),
     "create_session": ("POST", "/v1/sessions", {"title": "T"}),
     "change_session": ("PATCH", "/v1/sessions/own", {"title": "T"}),

@@ -111,6 +111,25 @@ def filled(api: Api) -> Filled:
     return Filled(api)
 
 
+@pytest.mark.req("SUR-2", "SUR-3")
+def test_status_is_taken_for_state_wherever_a_list_narrows_by_it(filled: Filled) -> None:
+    schema, narrowed = filled.api.get("/openapi.json"), []
+    for path, methods in schema["paths"].items():
+        named = {each["name"]: each for each in methods.get("get", {}).get("parameters", [])}
+        if "state" not in named:
+            continue
+        states = named["state"]["schema"]["items"]["$ref"].rpartition("/")[2]
+        query = {"query": "editor"} if "query" in named else {}
+        for state in schema["components"]["schemas"][states]["enum"]:
+            assert filled.api.get(path, **query, status=state) == filled.api.get(path, **query, state=state)
+        assert filled.api.call("GET", path, query={**query, "status": "nothing"}).status == 422
+        narrowed.append(path)
+
+    assert {"/memory/search", "/v1/memory/search", "/v1/memory/records", "/v1/learnings"} <= set(narrowed)
+    found = filled.api.get("/memory/search", query="editor", status="superseded", layer="profile")
+    assert all(item["record"]["state"] == "superseded" for item in found["items"])
+
+
 @pytest.mark.req("SUR-1", "SUR-3")
 def test_every_reading_call_answers_what_the_operation_answers_and_changes_nothing(filled: Filled) -> None:
     cases = list(readings(filled))
@@ -127,6 +146,8 @@ def test_every_reading_call_answers_what_the_operation_answers_and_changes_nothi
     assert tried == answers.trial_to_plain(filled.api.operations.test_policy(asked))
     backfill = filled.api.post("/v1/capture/backfill", {"dry_run": True})
     assert backfill == {"dry_run": True, "runs": [filled.run], "more": False}
+    deletion = filled.api.post("/v1/capture/delete-memories", {"dry_run": True})
+    assert deletion == {"dry_run": True, "memories": 1, "sessions": 1, "more": False}
     matching = filled.api.post("/v1/learnings/revoke-matching", {"kind": "fact", "dry_run": True})
     assert [record["record_id"] for record in matching["items"]] == [filled.learning]
     for path in ("/v1/status", "/metrics", "/openapi.json", "/healthz", "/readyz"):

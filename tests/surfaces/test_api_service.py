@@ -41,7 +41,9 @@ def test_metrics_tell_calls_and_what_is_stored(api: Api) -> None:
     assert told["runlore_journal_bytes"] > 0
     assert told["runlore_jobs remember dead"] == 0
     assert not any("secret" in name for name in told)
-    status = api.get("/v1/status")["run_memory"]["metrics"]
+    whole = api.get("/v1/status")
+    assert told["runlore_waiting_for_review"] == whole["waiting"] == len(api.get("/v1/review")["items"])
+    status = whole["run_memory"]["metrics"]
     assert {name: told[f"runlore_run_memory_{name}"] for name in status} == status
 
 

@@ -302,3 +302,20 @@ def test_work_and_belated_capture_are_told_in_words(runlore: Runlore) -> None:
         "we deploy on mondays"
     ]
     assert runlore.text("capture", "backfill") == nothing
+
+
+@pytest.mark.req("OPS-9")
+def test_run_memories_are_deleted_by_a_command_of_its_own_and_only_on_a_yes(runlore: Runlore) -> None:
+    runlore.json("session", "create", "--id", "talk")
+    report(runlore, "run-1", "Decision: we deploy on mondays")
+    switched = runlore.text("policy", "set", "run-memory", "--set", "enabled=false")
+    assert "what is stored stays" in " ".join(switched.split())
+
+    shown = runlore.text("capture", "delete-memories", "--dry-run")
+    refused = runlore.fails("capture", "delete-memories")
+    done = runlore.text("capture", "delete-memories", "--yes")
+
+    assert shown == "Would delete 1 run memory of 1 session.\n"
+    assert (refused.exit_code, refused.code) == (2, "run-memory.unconfirmed")
+    assert done == "Deleted 1 run memory of 1 session.\n"
+    assert runlore.text("capture", "delete-memories", "--yes") == "Nothing is remembered of runs there.\n"

@@ -191,6 +191,8 @@ def learnings(story: Story) -> None:
         ("policy", "history", "learning"),
         ("policy", "rollback", "learning"),
         ("capture", "backfill", "--dry-run"),
+        ("capture", "delete-memories"),
+        ("capture", "delete-memories", "--dry-run"),
     ):
         story.run(*words)
     settle(story.place)

@@ -4,10 +4,10 @@ Routes are found by the path as it was sent, so that an id may hold any characte
 """
 
 import re
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, get_origin
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import orjson
 import structlog
@@ -138,6 +138,7 @@ class ApiRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 request.scope["path_params"] = _decoded_path(request.scope["path_params"])
+                request = _with_state(request, parameters)
                 _check_query(request, parameters)
                 if takes_body:
                     _check_media(request)
@@ -250,6 +251,15 @@ def _query_names(fields: Iterable[ModelField]) -> dict[str, bool]:
         if isinstance(model, type) and issubclass(model, BaseModel)
         for name, info in model.model_fields.items()
     }
+
+
+def _with_state(request: Request, parameters: Mapping[str, bool]) -> Request:
+    """The request with `status`, the word of older programs, read as `state` where there is no other."""
+    if "state" not in parameters or "status" in parameters or "status" not in request.query_params:
+        return request
+    pairs = request.query_params.multi_items()
+    query = urlencode([("state" if name == "status" else name, value) for name, value in pairs])
+    return Request({**request.scope, "query_string": query.encode()}, request.receive)
 
 
 def _check_query(request: Request, parameters: dict[str, bool]) -> None:

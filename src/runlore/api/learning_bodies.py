@@ -204,6 +204,15 @@ class TrialBody(Body):
     )
 
 
+class RunMemoryDeletionBody(Body):
+    """Which run memories to delete for good; all, if no session is named."""
+
+    session_id: str | None = Field(default=None, description="Only those of this session.")
+    confirm: bool = Field(default=False, description="I know that they do not come back; needed to delete.")
+    dry_run: bool = Field(default=False, description="Only tell how many there are.")
+    reason: Reason = ""
+
+
 class BackfillBody(Body):
     """Which runs to capture belatedly; all that were skipped, if nothing is said."""
 

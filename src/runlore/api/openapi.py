@@ -46,5 +46,15 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
             schemas.pop(name, None)
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         schema["security"] = [{"token": []}]
+        for path in schema["paths"].values():
+            for operation in path.values():
+                _tell_status(operation.get("parameters", []))
         app.openapi_schema = schema
     return app.openapi_schema
+
+
+def _tell_status(parameters: list[dict[str, Any]]) -> None:
+    """Say where `status` is taken for `state`."""
+    named = {parameter["name"]: parameter for parameter in parameters if parameter["in"] == "query"}
+    if "state" in named and "status" not in named:
+        named["state"]["description"] += " `status` is taken for it too."

@@ -31,10 +31,15 @@ def answers(name: str, *, tagged: bool = False) -> dict[str, Any]:
     return {"responses": {**told, **problems()}}
 
 
-def creates(name: str, *, tagged: bool = False, unstored: str | None = None) -> dict[str, Any]:
-    """A route that makes something; `unstored` is its answer (200) where nothing is stored."""
-    made = _answer(ref(name), {**_LOCATION, **(_TAG if tagged else {})}, "It is made.")
-    told: dict[int | str, dict[str, Any]] = {201: made}
+def creates(
+    name: str, *, tagged: bool = False, unstored: str | None = None, present: bool = False
+) -> dict[str, Any]:
+    """A route that makes something; `unstored` is its answer (200) where nothing is stored. With `present`
+    200 answers with what waits already."""
+    headers = {**_LOCATION, **(_TAG if tagged else {})}
+    told: dict[int | str, dict[str, Any]] = {201: _answer(ref(name), headers, "It is made.")}
+    if present:
+        told[200] = _answer(ref(name), headers, "The same waits already: this is the one.")
     if unstored is not None:
         told[200] = _answer(ref(unstored), {}, "Nothing is stored of this session.")
     return {"status_code": 201, "responses": {**told, **problems()}}

@@ -41,7 +41,7 @@ class ApprovalOptions:
     state: Annotated[
         list[str],
         typer.Option(
-            "--state",
+            *options.STATE_NAMES,
             metavar="STATE",
             help=f"Only this state: {', '.join(ApprovalState)}; waiting if left out. Repeatable.",
         ),

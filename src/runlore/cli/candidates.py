@@ -9,6 +9,7 @@ import typer
 from runlore.cli import learning_options as learning
 from runlore.cli import learning_tables, options
 from runlore.cli.calls import Call, command
+from runlore.cli.tables import show_proposed
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
@@ -116,7 +117,7 @@ def create(
         record = operations.create_candidate(request)
     call.answer(
         record_to_plain(record),
-        lambda: say(f"Created {record.record_id}: {record.summary} (it waits for review)"),
+        lambda: show_proposed("Created", record),
     )
 
 

@@ -1,5 +1,7 @@
 """`runlore capture`: whether anything of runs is stored, and what was left out belatedly."""
 
+import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -69,3 +71,46 @@ def backfill(
     with call.operations() as operations:
         answer = operations.backfill_capture(request)
     call.answer(answers.backfill_to_plain(answer), lambda: learning_tables.show_backfill(answer))
+
+
+@command(capture, "delete-memories")
+def delete_memories(
+    call: Call,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only those of this session.")
+    ] = None,
+    *,
+    reason: options.ReasonOption = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show how many there are.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Delete what is remembered of runs, for good.
+
+    Switching run memory off stops its use and leaves what is stored; this deletes it. Journals and records
+    stay: `runlore memory forget` erases these. On a terminal it shows how many there are and asks.
+    """
+    request = ops.RunMemoryDeletion(
+        session_id=options.session_id(session),
+        dry_run=dry_run,
+        confirm=yes,
+        reason=reason,
+        idempotency_key=idempotency_key,
+    )
+    if sys.stdin.isatty() and not yes and not dry_run:
+        request = _confirmed(call, request)
+    with call.operations() as operations:
+        answer = operations.delete_run_memories(request)
+    call.answer(
+        answers.deleted_run_memories_to_plain(answer), lambda: learning_tables.show_deleted_memories(answer)
+    )
+
+
+def _confirmed(call: Call, request: ops.RunMemoryDeletion) -> ops.RunMemoryDeletion:
+    """The request with a person's yes; the store is free while they read."""
+    with call.operations() as operations:
+        shown = operations.delete_run_memories(replace(request, dry_run=True, idempotency_key=None))
+    learning_tables.show_deleted_memories(shown, on_stderr=True)
+    if shown.memories:
+        typer.confirm("They do not come back. Delete?", abort=True, err=True)
+    return replace(request, confirm=True)

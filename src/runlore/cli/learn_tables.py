@@ -54,7 +54,10 @@ def show_dry_run(findings: Findings, paths: Sequence[str], *, report: str | None
     _show_report(report)
     if findings.suggestions:
         say("This was a dry run: nothing was stored. What next:", "dim")
-        _show_next(shlex.join(["runlore", "learn", *paths]), "puts these into the review queue")
+        _show_next(
+            shlex.join(["runlore", "learn", *paths]),
+            "stores these, for `runlore skill save`",
+        )
     else:
         say("This was a dry run: nothing was stored.", "dim")
 
@@ -87,6 +90,7 @@ def show_learned(
     _show_found(answer)
     if answer.candidates:
         say(f"{counted(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
+        _show_next("runlore memory review list", "shows what waits")
     if answer.enhancing:
         say(f"{counted(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
     _show_report(report)

@@ -47,7 +47,7 @@ class WhereOptions(options.Narrowing):
     state: Annotated[
         list[str],
         typer.Option(
-            "--state", "--status", metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."
+            *options.STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."
         ),
     ] = field(default_factory=list)
     decision: Annotated[

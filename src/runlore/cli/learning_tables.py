@@ -134,6 +134,18 @@ def show_backfill(answer: ops.BackfillAnswer) -> None:
         say("There are more: call it again, or with a higher --limit.", "dim")
 
 
+def show_deleted_memories(answer: ops.DeletedRunMemories, *, on_stderr: bool = False) -> None:
+    """How much is, or would be, deleted."""
+    if not answer.memories:
+        say("Nothing is remembered of runs there.", "dim", on_stderr=on_stderr)
+        return
+    deed = "Would delete" if answer.dry_run else "Deleted"
+    of = f"{counted(answer.memories, 'run memory', 'run memories')} of {counted(answer.sessions, 'session')}"
+    say(f"{deed} {of}.", on_stderr=on_stderr)
+    if answer.more:
+        say("There are more: call it again.", "dim", on_stderr=on_stderr)
+
+
 def show_work(answer: ops.WorkAnswer) -> None:
     """How the work went."""
     dead = f", {answer.dead} failed for good: `runlore jobs list --state dead`" if answer.dead else ""

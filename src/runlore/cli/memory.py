@@ -163,7 +163,7 @@ def propose(
         record = operations.propose_profile(proposal)
     call.answer(
         record_to_plain(record),
-        lambda: say(f"Proposed {record.record_id}: {record.summary} (it waits for review)"),
+        lambda: tables.show_proposed("Proposed", record),
     )
 
 

@@ -19,6 +19,8 @@ from runlore.domain.timestamps import parse_time
 from runlore.ports.operations import Decision, Filters
 
 WordT = TypeVar("WordT", bound=StrEnum)
+# Every list that narrows by a state takes the older word too.
+STATE_NAMES = ("--state", "--status")
 
 RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
 SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]
@@ -94,9 +96,7 @@ class FilterOptions(Narrowing):
     ] = field(default_factory=list)
     state: Annotated[
         list[str],
-        typer.Option(
-            "--state", "--status", metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."
-        ),
+        typer.Option(*STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(State)}. Repeatable."),
     ] = field(default_factory=list)
     as_of: AsOfOption = None
     session: SessionOption = None

@@ -58,7 +58,7 @@ class SuggestionOptions:
     state: Annotated[
         list[str],
         typer.Option(
-            "--state",
+            *options.STATE_NAMES,
             metavar="STATE",
             help=f"Only this state: {', '.join(SuggestionState)}; waiting if left out. Repeatable.",
         ),

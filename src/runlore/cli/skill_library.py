@@ -27,7 +27,7 @@ class SkillOptions:
     state: Annotated[
         list[str],
         typer.Option(
-            "--state",
+            *options.STATE_NAMES,
             metavar="STATE",
             help=f"Only this state: {', '.join(SkillState)}; active if left out. Repeatable.",
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from runlore.cli.cells import counted, scope_text, show_cursor, show_fields
+from runlore.cli.cells import counted, scope_text, show_cursor, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.verdicts import verdict_rows
 from runlore.domain.audit import RecordEvent
@@ -21,6 +21,15 @@ _STATE_STYLES = {
     State.SUPERSEDED: "dim",
     State.TOMBSTONED: "red dim",
 }
+
+
+def show_proposed(deed: str, record: Record) -> None:
+    """A candidate that was made, or that its author has waiting already."""
+    if record.was_proposed_before:
+        since = time_text(record.created_at)
+        say(f"The same waits for review already, since {since}: {record.record_id}: {record.summary}")
+    else:
+        say(f"{deed} {record.record_id}: {record.summary} (it waits for review)")
 
 
 def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: str) -> None:

@@ -67,7 +67,9 @@ def list_jobs(
     call: Call,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", metavar="STATE", help=f"Only this state: {', '.join(JobState)}. Repeatable."),
+        typer.Option(
+            *options.STATE_NAMES, metavar="STATE", help=f"Only this state: {', '.join(JobState)}. Repeatable."
+        ),
     ] = None,
 ) -> None:
     """List background work; `dead` has failed for good."""

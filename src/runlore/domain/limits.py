@@ -22,6 +22,8 @@ LIST_LIMIT_DEFAULT = 50
 LIST_LIMIT_MAX = 500
 
 REVIEW_RIVALS_MAX = 10_000
+# Of how many candidates on one subject it is looked whether one says the same.
+SAME_SUBJECT_MAX = 200
 REVALIDATIONS_LISTED_MAX = 100
 COMPACTION_SOURCES_MAX = 50
 RADAR_FINDINGS_MAX = 1_000
@@ -213,6 +215,8 @@ PROMOTED_ARGUMENTS_CHARS_MAX = 4_096
 CHILD_DIFF_CHARS_MAX = 1_000_000
 MARKER_CHARS_MIN = 3
 MARKER_CHARS_MAX = 200
+# How many run memories one act deletes for good: a transaction that others can wait for.
+RUN_MEMORIES_DELETED_MAX = 10_000
 # What an agent's tools read and write at once: a file, what is shown of it, and the names in a folder.
 WORKSPACE_FILE_BYTES_MAX = 4 * 1024**2
 WORKSPACE_READ_CHARS_MAX = 200_000

@@ -6,7 +6,7 @@ field named, and nothing of a refused one takes effect.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
@@ -67,6 +67,14 @@ class RunMemoryPolicy:
     search_visibility: SearchVisibility = SearchVisibility.LEARNING_SCOPES
     external_run_idle_hours: int = 24
 
+    def oldest_kept(self, now: datetime) -> datetime:
+        """The earliest moment whose memories are kept, whether or not they are in use now."""
+        return now - timedelta(days=self.retention_days)
+
+    def remembers(self, at: datetime, now: datetime) -> bool:
+        """Whether a run that ended then is remembered now. Exactly so many days are kept."""
+        return self.enabled and at >= self.oldest_kept(now)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionPolicy:
@@ -93,6 +101,10 @@ class PolicyRevision:
     actor: str
 
 
+SWITCHED_OFF = (
+    "from now on nothing is remembered of runs, and nothing remembered is given; what is stored stays until"
+    " its retention ends or `runlore capture delete-memories` deletes it"
+)
 PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
 
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -142,6 +154,8 @@ def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
 
 def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
     """What whoever put a policy might not have meant, though it is accepted."""
+    if revision.name is PolicyName.RUN_MEMORY and revision.policy.get("enabled") is False:
+        return (SWITCHED_OFF,)
     if revision.name is not PolicyName.LEARNING:
         return ()
     try:

@@ -205,6 +205,12 @@ class Record:
     revalidate_at: datetime | None = None
     revision: int = 1
 
+    @property
+    def was_proposed_before(self) -> bool:
+        """Of the answer to a proposal: whether it waited already. A new candidate is at its first revision,
+        and that it was proposed again is noted in another."""
+        return self.revision > 1
+
     def is_expired(self, now: datetime) -> bool:
         """Whether `expires_at` has come: it is honoured to the millisecond, at read time."""
         return self.expires_at is not None and self.expires_at <= now

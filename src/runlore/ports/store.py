@@ -195,6 +195,10 @@ class Records(Protocol):
         """The active records of a scope, of the kinds that prompts get, that are about one of these."""
         ...
 
+    def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
+        ...
+
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
         ...

@@ -126,7 +126,8 @@ class ProposeLearning:
                 idempotency_key=f"{self.run_id}:{call.call_id}",
             )
         )
-        return ToolOutcome(output=f"proposed as {candidate.record_id}; it waits for review")
+        said_before = " already" if candidate.was_proposed_before else ""
+        return ToolOutcome(output=f"proposed as {candidate.record_id}; it waits{said_before} for review")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,10 @@ DOCUMENTS: dict[str, Schema] = {
         {"dry_run": FLAG, "runs": many(TEXT), "more": FLAG},
         "The runs that are, or would be, captured by jobs.",
     ),
+    "DeletedRunMemories": thing(
+        {"dry_run": FLAG, "memories": WHOLE, "sessions": WHOLE, "more": FLAG},
+        "How many memories of how many sessions are, or would be, deleted for good.",
+    ),
     "Work": thing(
         {"done": WHOLE, "waiting": WHOLE, "dead": WHOLE},
         "How many jobs were done now, wait for later, and have failed for good.",

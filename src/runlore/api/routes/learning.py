@@ -29,13 +29,13 @@ def list_candidates(call: Reading, query: Annotated[CandidatesQuery, Query()]) -
     return document(answers.page_to_plain(call.operations.list_candidates(query.request())))
 
 
-@router.post("/v1/learning-candidates", **creates("Record", tagged=True))
+@router.post("/v1/learning-candidates", **creates("Record", tagged=True, present=True))
 def create_candidate(call: Acting, body: learning.CandidateBody) -> Response:
-    """Say something that shall be remembered; it waits for review."""
+    """Say something that shall be remembered; it waits for review, once however often it is said."""
     record = call.operations.create_candidate(body.request(call.idempotency_key))
     return document(
         answers.record_to_plain(record),
-        status=201,
+        status=200 if record.was_proposed_before else 201,
         revision=record.revision,
         location=place("v1", "learning-candidates", record.record_id),
     )

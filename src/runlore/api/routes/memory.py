@@ -66,7 +66,7 @@ def states(call: Reading) -> Response:
     return document(answers.states_to_plain(call.operations.states()))
 
 
-@router.post("/v1/memory/profile-proposals", **creates("Record", tagged=True))
+@router.post("/v1/memory/profile-proposals", **creates("Record", tagged=True, present=True))
 def propose_profile(call: Acting, body: bodies.ProfileBody) -> Response:
     """Propose something for the profile; it waits for review."""
     proposal = ops.ProfileProposal(
@@ -98,10 +98,10 @@ def add_episode(call: Acting, body: bodies.EpisodeBody) -> Response:
 
 
 def made(record: Record) -> Response:
-    """A record that was made."""
+    """A record that was made, or that waits already."""
     return document(
         answers.record_to_plain(record),
-        status=201,
+        status=200 if record.was_proposed_before else 201,
         revision=record.revision,
         location=place("v1", "memory", "records", record.record_id),
     )

@@ -27,6 +27,7 @@ router = area("service")
 _NOTHING, _PRESENT = bodies.NoFields(), bodies.PolicyRollbackBody()
 _BACKUP, _DOCTOR = bodies.BackupBody(), bodies.DoctorBody()
 _BACKFILL, _WORK = learning.BackfillBody(), learning.WorkBody()
+_DELETION = learning.RunMemoryDeletionBody()
 _EXPORT_MEDIA = ("application/json", "application/x-ndjson", "application/octet-stream")
 _FILE = {"content": {media: {"schema": {"type": "string", "format": "binary"}} for media in _EXPORT_MEDIA}}
 
@@ -130,6 +131,19 @@ def backfill_capture(call: Reading, body: learning.BackfillBody = _BACKFILL) -> 
         dry_run=body.dry_run,
     )
     return document(answers.backfill_to_plain(call.operations.backfill_capture(request)))
+
+
+@router.post("/v1/capture/delete-memories", **told("DeletedRunMemories"))
+def delete_run_memories(call: Changing, body: learning.RunMemoryDeletionBody = _DELETION) -> Response:
+    """Delete what is remembered of runs, for good; journals and records stay."""
+    request = ops.RunMemoryDeletion(
+        session_id=None if body.session_id is None else SessionId(body.session_id),
+        confirm=body.confirm,
+        dry_run=body.dry_run,
+        reason=body.reason,
+        idempotency_key=call.idempotency_key,
+    )
+    return document(answers.deleted_run_memories_to_plain(call.operations.delete_run_memories(request)))
 
 
 @router.get("/v1/jobs", **told("JobList"))

@@ -226,7 +226,7 @@ def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     else:
         keep = joined(
             element("code", text("runlore learn")),
-            text(" without --dry-run puts it into the review queue, and "),
+            text(" without --dry-run stores it, and "),
             element("code", text(f"runlore skill save {name}")),
             text(" keeps it as a skill then."),
         )

@@ -149,6 +149,17 @@ class RemoteLearning(Remote):
         }
         return answers.backfill_from_plain(self.ask(path_of("capture", "backfill"), body, repeatable=True))
 
+    def delete_run_memories(self, request: ops.RunMemoryDeletion) -> ops.DeletedRunMemories:
+        """Delete what is remembered of runs, for good; journals and records stay."""
+        body: Sent = {
+            "session_id": request.session_id,
+            "confirm": request.confirm,
+            "dry_run": request.dry_run,
+            "reason": request.reason,
+        }
+        path = path_of("capture", "delete-memories")
+        return answers.deleted_run_memories_from_plain(self.act(path, body, key=request.idempotency_key))
+
     def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> ops.WorkAnswer:
         """Do what waits now, models asked where needed: for a Runlore without a daemon."""
         told = self.ask(path_of("jobs", "work"), {"limit": limit}, repeatable=True, timeout_s=LONG_S)

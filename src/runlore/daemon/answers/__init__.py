@@ -19,6 +19,8 @@ from runlore.daemon.answers.agent import (
 from runlore.daemon.answers.learning import (
     backfill_from_plain,
     backfill_to_plain,
+    deleted_run_memories_from_plain,
+    deleted_run_memories_to_plain,
     revoked_from_plain,
     revoked_to_plain,
     trial_from_plain,
@@ -219,6 +221,8 @@ __all__ = [
     "curation_to_plain",
     "curations_from_plain",
     "curations_to_plain",
+    "deleted_run_memories_from_plain",
+    "deleted_run_memories_to_plain",
     "detected_from_plain",
     "detected_to_plain",
     "diagnosis_from_plain",

@@ -90,6 +90,28 @@ def backfill_from_plain(plain: JsonValue) -> ops.BackfillAnswer:
     )
 
 
+def deleted_run_memories_to_plain(answer: ops.DeletedRunMemories) -> Plain:
+    """How many run memories are, or with `dry_run` would be, deleted."""
+    return {
+        "dry_run": answer.dry_run,
+        "memories": answer.memories,
+        "sessions": answer.sessions,
+        "more": answer.more,
+    }
+
+
+@reader
+def deleted_run_memories_from_plain(plain: JsonValue) -> ops.DeletedRunMemories:
+    """Read how many run memories are deleted."""
+    fields = as_object(plain)
+    return ops.DeletedRunMemories(
+        memories=as_whole(fields["memories"]),
+        sessions=as_whole(fields["sessions"]),
+        dry_run=flag(fields["dry_run"]),
+        more=flag(fields["more"]),
+    )
+
+
 def work_to_plain(answer: ops.WorkAnswer) -> Plain:
     """How many jobs were done, wait, and have failed for good."""
     return {"done": answer.done, "waiting": answer.waiting, "dead": answer.dead}

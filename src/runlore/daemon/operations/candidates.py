@@ -26,7 +26,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.reactions import confirm_learning
-from runlore.flow.record.intake import propose
+from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Transaction
 
@@ -38,7 +38,7 @@ class CandidateActs(Bound):
 
     @operation
     def create_candidate(self, request: ops.NewCandidate) -> Record:
-        """A candidate; it waits for review."""
+        """A candidate; it waits for review. The answer is the one that the caller has waiting already."""
         checked = checked_candidate(request)
         with self.parts.store.snapshot() as snapshot:
             # What is read behind this moment cannot have been behind these words.
@@ -58,7 +58,7 @@ class CandidateActs(Bound):
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             require_writable(tx, self.caller, checked.scope)
-            return propose(tx, self.intake(act), [draft])
+            return [propose_once(tx, self.intake(act), draft)]
 
         call = Call(operation="create_candidate", request=request, key=request.idempotency_key)
         return self.write(call, body)[0]

@@ -1,20 +1,33 @@
-"""Belated capture, asked for by an operator."""
+"""Belated capture, and the deletion of what is remembered of runs: asked for by an operator."""
 
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit
+from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
+from runlore.domain.admission import Draft
+from runlore.domain.audit import Act
 from runlore.domain.errors import Refused
+from runlore.domain.record import Kind, Record
+from runlore.domain.representation import as_whole
+from runlore.domain.run import RunId
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.flow.capture.backfill import Wanted, note_owed, owe_captures, to_capture
 from runlore.flow.capture.consent import CAPTURE_PAUSED
+from runlore.flow.capture.remember import prune
 from runlore.flow.policies import current_capture, current_run_memory
+from runlore.flow.record.intake import append
 from runlore.ports import operations as ops
-from runlore.ports.store import Collections
+from runlore.ports.store import Collections, Transaction
 
 
 class CaptureActs(Bound):
-    """Capture of what was skipped."""
+    """Capture of what was skipped, and an end of what was remembered."""
 
     @operation
     def backfill_capture(self, request: ops.BackfillRequest) -> ops.BackfillAnswer:
@@ -35,6 +48,93 @@ class CaptureActs(Bound):
             owe_captures(tx, self.parts.ids, runs, self.parts.clock.now())
         note_owed(self.parts.store, self.parts.run_memories, runs)
         return ops.BackfillAnswer(runs=runs, dry_run=False, more=more)
+
+    @operation
+    def delete_run_memories(self, request: ops.RunMemoryDeletion) -> ops.DeletedRunMemories:
+        """Delete what is remembered of runs, for good; journals and records stay."""
+        with self.parts.store.snapshot() as snapshot:
+            found = _to_delete(snapshot, request.session_id)
+        if request.dry_run:
+            return replace(found.answer, dry_run=True)
+        if not request.confirm:
+            raise Refused(
+                f"{found.answer.memories} run memories would be deleted for good: confirm it",
+                code="run-memory.unconfirmed",
+                hint="look at it with dry_run, then ask again with confirm (`--yes` on the command line)",
+            )
+        deleted: tuple[RunId, ...] = ()
+
+        def do(tx: Transaction, act: Act) -> Done[ops.DeletedRunMemories]:
+            nonlocal deleted
+            present = _to_delete(tx, request.session_id)
+            deleted = prune(tx, present.run_ids)
+            if not deleted:
+                return Done(answer=present.answer)
+            return Done(
+                answer=present.answer,
+                records=append(tx, self.intake(act), [_deletion_episode(present, request.session_id)]),
+            )
+
+        call = Call(
+            operation="delete_run_memories",
+            request=request,
+            key=request.idempotency_key,
+            reason=request.reason,
+        )
+        answer = self.acting.perform(call, do, _deleted_again)
+        remembering(self.parts).drop(deleted)
+        self.parts.run_follower.catch_up()
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Deletion:
+    """What one call deletes."""
+
+    run_ids: tuple[RunId, ...]
+    answer: ops.DeletedRunMemories
+
+
+def _to_delete(collections: Collections, session_id: SessionId | None) -> _Deletion:
+    """At most so many in one transaction that others can wait for it."""
+    most = limits.RUN_MEMORIES_DELETED_MAX
+    if session_id is None:
+        pointers = tuple(islice(collections.pointers.everything(), most + 1))
+    else:
+        session = collections.sessions.get(SessionId(askable(session_id, "session")))
+        pointers = collections.pointers.of_session(session.session_id, limit=most + 1)
+    taken = pointers[:most]
+    return _Deletion(
+        run_ids=tuple(pointer.run_id for pointer in taken),
+        answer=ops.DeletedRunMemories(
+            memories=len(taken),
+            sessions=len({pointer.session_id for pointer in taken}),
+            dry_run=False,
+            more=len(pointers) > most,
+        ),
+    )
+
+
+def _deletion_episode(deletion: _Deletion, session_id: SessionId | None) -> Draft:
+    """What stays of the act: who did it and when is its history, how much it was its metadata."""
+    answer = deletion.answer
+    return Draft(
+        kind=Kind.ROLLBACK,
+        summary=f"Run memories deleted: {answer.memories}, from sessions: {answer.sessions}",
+        scope=WORKSPACE if session_id is None else Scope(ScopeKind.SESSION, session_id),
+        metadata={"memories": answer.memories, "sessions": answer.sessions, "more": answer.more},
+    )
+
+
+def _deleted_again(_tx: Transaction, records: tuple[Record, ...]) -> ops.DeletedRunMemories:
+    """What was answered, from the episode; where nothing was there to delete, none was written."""
+    told = records[0].metadata if records else {}
+    return ops.DeletedRunMemories(
+        memories=as_whole(told.get("memories", 0)),
+        sessions=as_whole(told.get("sessions", 0)),
+        dry_run=False,
+        more=bool(told.get("more", False)),
+    )
 
 
 def _check(collections: Collections, wanted: Wanted) -> None:

@@ -33,7 +33,7 @@ from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, St
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
-from runlore.flow.record.intake import append, propose
+from runlore.flow.record.intake import append, propose_once
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
 
@@ -120,7 +120,7 @@ class RecordActs(Bound):
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, proposal.scope)
-            return propose(tx, self.intake(act), [draft])
+            return (propose_once(tx, self.intake(act), draft),)
 
         return self.write(
             Call(

@@ -1,7 +1,6 @@
 """Review: what waits, and the decisions on it."""
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, visible_ids
 from runlore.daemon.acts import Call, Done
@@ -19,18 +18,16 @@ from runlore.domain.admission import Edits
 from runlore.domain.audit import Act
 from runlore.domain.curation import compactions, dedups
 from runlore.domain.publication import Terms
-from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.record import Layer, Record
 from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.undo import replaced_by, restore
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
-from runlore.flow.review.inbox import due_items, held_back, held_items
+from runlore.flow.review.inbox import due_items, held_items, standing_first, waiting_for_review
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
-from runlore.ports.store import RecordFilter, Records, Transaction
-
-_REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
+from runlore.ports.store import Transaction
 
 
 class ReviewActs(ForgetActs):
@@ -43,16 +40,10 @@ class ReviewActs(ForgetActs):
         now, place = self.parts.clock.now(), place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
-            where = RecordFilter(
-                kinds=request.kinds or _REVIEWED_KINDS,
-                states=frozenset({State.CONSTRAINED}),
-                scopes=narrowed(request.scopes, readable),
-                now=now,
-            )
-            held = () if place else held_back(snapshot.records, where, limit=limit)
-            held = tuple(record for record in held if may_see(self.caller, record))
-            known = {record.record_id for record in held}
-            due = () if place else _due(snapshot.records, where, now, limit=limit - len(held), besides=known)
+            where = waiting_for_review(now, kinds=request.kinds, scopes=narrowed(request.scopes, readable))
+            held, due = ((), ()) if place else standing_first(snapshot.records, where, now)
+            held = tuple(record for record in held if may_see(self.caller, record))[:limit]
+            due = due[: limit - len(held)]
             room = limit - len(held) - len(due)
             found = snapshot.records.page(where, limit=room + 1, before=place)
             seen = tuple(record for record in found[:room] if may_see(self.caller, record))
@@ -177,12 +168,3 @@ class ReviewActs(ForgetActs):
         if scopes is not None and not scopes:
             require_reach(self.caller, asked)
         return scopes or frozenset()
-
-
-def _due(
-    records: Records, where: RecordFilter, now: datetime, *, limit: int, besides: Collection[RecordId]
-) -> tuple[Record, ...]:
-    """What is due for revalidation, the earliest first: as much as fits on the first page."""
-    found = records.revalidation_due(now, scopes=where.scopes, limit=limits.REVALIDATIONS_LISTED_MAX)
-    asked = (record for record in found if where.kinds is None or record.kind in where.kinds)
-    return tuple(record for record in asked if record.record_id not in besides)[:limit]

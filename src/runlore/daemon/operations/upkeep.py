@@ -8,7 +8,7 @@ from runlore.daemon.imports import import_file
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview
 from runlore.domain.audit import Act
-from runlore.domain.record import State
+from runlore.flow.review.inbox import count_waiting
 from runlore.ports import operations as ops
 
 
@@ -52,11 +52,10 @@ class UpkeepActs(Bound):
     def status(self) -> ops.Status:
         """What this Runlore is and holds."""
         self.parts.library.keep_fresh()
+        now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
-            counts = snapshot.records.count()
-            sections = overview(
-                snapshot, models=self.parts.models, library=self.parts.library, now=self.parts.clock.now()
-            )
+            counts, waiting = snapshot.records.count(), count_waiting(snapshot.records, now)
+            sections = overview(snapshot, models=self.parts.models, library=self.parts.library, now=now)
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
         doubt = self.parts.clock.doubt()
@@ -67,6 +66,6 @@ class UpkeepActs(Bound):
             state_root=self.parts.state_root,
             store=self.parts.store.description(),
             counts=counts,
-            waiting=sum(number for (_, state), number in counts.items() if state is State.CONSTRAINED),
+            waiting=waiting,
             sections=sections,
         )

@@ -23,7 +23,6 @@ from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.told_entry import told_times
 from runlore.domain.transcript import Left, ToldFolder, ToldRun
 from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
-from runlore.flow.capture.remember import oldest_kept
 from runlore.flow.capture.sessions import make_session
 from runlore.flow.families import is_begun_by_forgotten
 from runlore.ports.store import Transaction
@@ -168,7 +167,7 @@ def _ended(told: ToldRun, times: tuple[datetime, ...], bringing: Bringing) -> Ru
     )
     ended = moved(opened, MOVE_TO[status], times[-1])
     assert ended.finished_at is not None, "a run that ended has its end"
-    is_kept = ended.finished_at >= oldest_kept(bringing.policy, bringing.now)
+    is_kept = bringing.policy.remembers(ended.finished_at, bringing.now)
     return replace(ended, memory=MemoryState.PENDING if is_kept else MemoryState.NONE)
 
 

@@ -16,7 +16,7 @@ from runlore.domain.job import JobKind
 from runlore.domain.record import JsonValue
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
-from runlore.flow.capture.remember import Remembering, counted, oldest_kept, prune
+from runlore.flow.capture.remember import Remembering, counted, prune
 from runlore.flow.capture.turns import Beat, Hold, run_turn_if_any, unheld, unhurried
 from runlore.flow.policies import current_run_memory
 from runlore.flow.queueing import queue
@@ -145,7 +145,7 @@ class Maintenance:
     def _prune_expired(self) -> int:
         with self.remembering.store.transaction() as tx:
             self.hold(tx)
-            before = oldest_kept(current_run_memory(tx), self.remembering.clock.certain_now())
+            before = current_run_memory(tx).oldest_kept(self.remembering.clock.certain_now())
             found = tx.pointers.expired(before, limit=_BATCH)
             ids = _pruned(tx, found)
             _count(tx, pruned_ttl_total=len(ids))

@@ -7,7 +7,7 @@ Whoever dies in between leaves a job that another takes over; whoever comes late
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from runlore.domain.errors import Conflict, Corrupt, Unavailable
 from runlore.domain.job import Job, JobKind
@@ -38,13 +38,6 @@ _WISH_CHARS_MAX = 8_000
 # How a request begins that calls a skill by a command.
 _COMMANDS = ("/", "$", "<command-")
 _ACTIVE = frozenset({SkillState.ACTIVE})
-
-
-def oldest_kept(policy: RunMemoryPolicy, now: datetime) -> datetime:
-    """The earliest moment whose memories are kept; where nothing is remembered, none are."""
-    if not policy.enabled:
-        return now + timedelta(days=1)
-    return now - timedelta(days=policy.retention_days)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +205,7 @@ def expired_runs(
 ) -> list[RunId]:
     """Whose memories a session has kept for longer than the retention; exactly that long is kept."""
     limit = policy.max_tracked_per_session + _BEYOND_MAX
-    before = oldest_kept(policy, now)
+    before = policy.oldest_kept(now)
     tracked = tx.pointers.of_session(session_id, limit=limit)
     return _ids(pointer for pointer in tracked if pointer.captured_at < before)
 
@@ -228,7 +221,7 @@ def _built(
     """The memory that a run is owed; None where it is owed none, or none would be kept."""
     if run is None or run.memory is not MemoryState.PENDING or run.finished_at is None:
         return None
-    if run.finished_at < oldest_kept(policy, now):
+    if not policy.remembers(run.finished_at, now):
         return None
     session = collections.sessions.get(run.session_id)
     binding = collections.sessions.binding_at(run.session_id, run.finished_at) or session.binding

@@ -30,7 +30,6 @@ from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.episodes import unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
-from runlore.flow.capture.remember import oldest_kept
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.capture.unlooked import unlooked
 from runlore.flow.policies import current_policy, learning_in_force, learning_then
@@ -139,7 +138,7 @@ def is_capturable(run: Run | None, policy: RunMemoryPolicy, now: datetime) -> bo
         return False
     if run.imported:
         return policy.enabled and run.memory is not MemoryState.FORGOTTEN
-    return run.memory in _REMEMBERED and run.finished_at >= oldest_kept(policy, now)
+    return run.memory in _REMEMBERED and policy.remembers(run.finished_at, now)
 
 
 def pointed(collections: Collections, run_id: RunId) -> CaptureState | None:

@@ -6,7 +6,7 @@ itself moved meanwhile it is done again. Whatever dies in between leaves the job
 What needs no model never waits for one: labels are written at once, and the receipt stays pending.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -27,7 +27,6 @@ from runlore.domain.record import (
     PublishTier,
     Record,
     RecordId,
-    State,
     VerificationStatus,
 )
 from runlore.domain.redaction import redacted
@@ -56,12 +55,11 @@ from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure, Purpose, Question
 from runlore.ports.run_memories import RunMemories
-from runlore.ports.store import RecordFilter, Store, Transaction
+from runlore.ports.store import Store, Transaction
 
 REASON = "captured from a run"
 ASKED_LATER = "it waits for a daemon, or for `runlore jobs work`, to ask a model"
 _LATER = timedelta(seconds=1)
-_PAGE = limits.LIST_LIMIT_MAX
 
 # Without a model, or where it has no answer to this run, the labels are all there is. Anything else that
 # goes wrong with a model may be mended: the job tries again, and at last says among the dead what is wrong.
@@ -267,7 +265,10 @@ def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
     if new.layer is Layer.EPISODIC:
         return None
     subject = SemanticKey.parse(new.semantic_key).subject
-    for record in (*tx.records.matching_subject(new.scope, new.kind, subject), *_waiting(tx, new, now)):
+    active = tx.records.matching_subject(new.scope, new.kind, subject)
+    waiting = tx.records.waiting_subject(new.scope, new.kind, subject, limit=limits.SAME_SUBJECT_MAX)
+    ours = (record for record in waiting if record.origin is Origin.DAEMON)
+    for record in (*active, *ours):
         is_same = (
             record.semantic_key == new.semantic_key and record.proposal is None and not _is_refuted(record)
         )
@@ -278,23 +279,6 @@ def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
 
 def _is_refuted(record: Record) -> bool:
     return record.verification_status is VerificationStatus.FAILED
-
-
-def _waiting(tx: Transaction, new: Record, now: datetime) -> Iterator[Record]:
-    """What Runlore itself has waiting in a scope, of one kind; a bounded number of the newest."""
-    where = RecordFilter(
-        kinds=frozenset({new.kind}),
-        states=frozenset({State.CONSTRAINED}),
-        scopes=frozenset({new.scope}),
-        now=now,
-    )
-    before = None
-    for _ in range(0, limits.REVIEW_RIVALS_MAX, _PAGE):
-        page = tx.records.page(where, limit=_PAGE, before=before)
-        yield from (record for record in page if record.origin is Origin.DAEMON)
-        if len(page) < _PAGE:
-            return
-        before = (page[-1].created_at, page[-1].record_id)
 
 
 def _still(tx: Transaction, run: Run | None, sight: Sight, now: datetime) -> bool:

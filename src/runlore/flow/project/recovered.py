@@ -8,7 +8,7 @@ whoever opens a run, or maintenance, can take the pointers away.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.run import MemoryState, Run, RunId
@@ -43,18 +43,16 @@ class RecoveredRuns:
     expired: tuple[RunId, ...] = ()
 
 
-def is_remembered(captured_at: datetime, policy: RunMemoryPolicy, now: datetime) -> bool:
-    """Whether a memory is within its retention; at exactly so many days it is."""
-    return policy.enabled and captured_at >= now - timedelta(days=policy.retention_days)
-
-
 def tracked_runs(
     pointers: Pointers, session_id: SessionId, *, policy: RunMemoryPolicy, now: datetime
 ) -> TrackedRuns:
     """What the topology index has of a session; other sessions' runs are never given."""
+    if not policy.enabled:
+        # Nothing is given and nothing is too old: what is stored waits until it is switched on again.
+        return TrackedRuns(session_id=session_id, entries_max=0)
     tracked = pointers.runs_of_session(session_id, limit=policy.max_tracked_per_session)
     # The newest come first, so those that are too old are the last ones.
-    fresh = bisect_left(tracked, True, key=lambda run: not is_remembered(run[1], policy, now))
+    fresh = bisect_left(tracked, True, key=lambda run: not policy.remembers(run[1], now))
     run_ids = tuple(run_id for run_id, _ in tracked)
     return TrackedRuns(
         session_id=session_id,
@@ -76,7 +74,7 @@ def tracked_then(
         run
         for run in ended
         if run.finished_at is not None
-        and is_remembered(run.finished_at, policy, moment)
+        and policy.remembers(run.finished_at, moment)
         and run.memory in WERE_REMEMBERED
     ]
     first = tracked[: 2 * policy.max_prompt_entries]

@@ -19,7 +19,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.flow.project.feeds import index_id, run_id_of, run_record
 from runlore.flow.project.kept import Analysed
-from runlore.flow.project.recovered import WERE_REMEMBERED, is_remembered, remade
+from runlore.flow.project.recovered import WERE_REMEMBERED, remade
 from runlore.flow.project.search import Reading, explained
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.ports.run_memories import RunMemories
@@ -77,7 +77,7 @@ class Finder:
         if self.own_only and not is_own:
             return False
         seen = is_own or not self.scopes.isdisjoint(pointer.scope_keys)
-        return seen and is_remembered(pointer.captured_at, self.policy, self.now)
+        return seen and self.policy.remembers(pointer.captured_at, self.now)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,7 @@ def _tracked_then(reading: Reading, finder: Finder) -> tuple[list[Run], list[Run
     for runs in by_session.values():
         runs.sort(key=_end, reverse=True)
         newest = runs[: finder.policy.max_tracked_per_session]
-        tracked += [run for run in newest if is_remembered(_end(run)[0], finder.policy, finder.now)]
+        tracked += [run for run in newest if finder.policy.remembers(_end(run)[0], finder.now)]
     tracked.sort(key=_end, reverse=True)
     return tracked, sorted(today - {run.run_id for run in tracked})
 

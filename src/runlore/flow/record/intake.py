@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from runlore.domain import limits
 from runlore.domain.admission import Draft, Stamp, admitted
-from runlore.domain.audit import Act, Change, made
+from runlore.domain.audit import Act, Change, made, moved
 from runlore.domain.job import JobKind
 from runlore.domain.learning_policy import Mode
 from runlore.domain.record import Move, Origin, Record
+from runlore.domain.subject import SemanticKey
 from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue
 from runlore.flow.surroundings import same_profile_key
@@ -34,6 +36,45 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
     tx.write(changes)
     _queue_reviews(tx, intake, [change.record for change in changes if change.record.proposal is None])
     return _records(changes)
+
+
+def propose_once(tx: Transaction, intake: Intake, draft: Draft) -> Record:
+    """Write a candidate; where its author has the same one waiting, that one is the answer.
+
+    It then has the evidence of both, and an event that says so. Another author's candidate stays another:
+    whose word it rests on, and who may see it, differ.
+    """
+    tx.lock({draft.scope})
+    new = _record(intake, draft)
+    known = _waiting_alike(tx, new, intake.act)
+    if known is None:
+        return propose(tx, intake, [draft])[0]
+    fresh = [ref for ref in new.evidence_refs if ref not in known.evidence_refs]
+    refs = (*known.evidence_refs, *fresh)[: limits.EVIDENCE_REFS_MAX]
+    if known.was_proposed_before and refs == known.evidence_refs:
+        # It is noted once that it was said again: an author who goes on saying it fills no history.
+        return known
+    act = replace(intake.act, reason="proposed again")
+    change = moved(known, Move.AMEND, act, after=replace(known, evidence_refs=refs))
+    tx.write([change])
+    return change.record
+
+
+def _waiting_alike(tx: Transaction, new: Record, act: Act) -> Record | None:
+    subject = SemanticKey.parse(new.semantic_key).subject
+    waiting = tx.records.waiting_subject(new.scope, new.kind, subject, limit=limits.SAME_SUBJECT_MAX)
+    return next(
+        (
+            record
+            for record in waiting
+            if (record.semantic_key, record.created_by, record.origin, record.sensitivity, record.proposal)
+            == (new.semantic_key, act.actor, new.origin, new.sensitivity, new.proposal)
+            and record.source.record_ids == new.source.record_ids
+            and record.provenance.tainted <= new.provenance.tainted
+            and not record.is_expired(act.at)
+        ),
+        None,
+    )
 
 
 def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:

@@ -17,11 +17,41 @@ from runlore.domain.record import (
     VerificationStatus,
 )
 from runlore.domain.rivals import Surroundings, in_the_way
+from runlore.domain.scope import Scope
 from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
 
 Place: TypeAlias = tuple[str, str] | None
+# Summaries of runs are material for a review, and nothing that anybody decides on.
+_REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
+
+
+def waiting_for_review(
+    now: datetime, *, kinds: frozenset[Kind] = frozenset(), scopes: frozenset[Scope] | None = None
+) -> RecordFilter:
+    """Which records wait for a decision; those of some kinds or scopes where these are named."""
+    return RecordFilter(
+        kinds=kinds or _REVIEWED_KINDS, states=frozenset({State.CONSTRAINED}), scopes=scopes, now=now
+    )
+
+
+def standing_first(
+    records: Records, where: RecordFilter, now: datetime
+) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+    """The learnings that stand before what waits: held back ones, then those due for revalidation."""
+    held = _held_back(records, where)
+    known = {record.record_id for record in held}
+    found = records.revalidation_due(now, scopes=where.scopes, limit=limits.REVALIDATIONS_LISTED_MAX)
+    asked = (record for record in found if where.kinds is None or record.kind in where.kinds)
+    return held, tuple(record for record in asked if record.record_id not in known)
+
+
+def count_waiting(records: Records, now: datetime) -> int:
+    """How many the list of what waits for review holds: the one count that every surface shows."""
+    where = waiting_for_review(now)
+    held, due = standing_first(records, where, now)
+    return len(held) + len(due) + records.count_lines(where)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +72,7 @@ def due_items(learnings: Iterable[Record]) -> tuple[ReviewItem, ...]:
     )
 
 
-def held_back(records: Records, where: RecordFilter, *, limit: int) -> tuple[Record, ...]:
+def _held_back(records: Records, where: RecordFilter) -> tuple[Record, ...]:
     """The provisional learnings that found support and were escalated, the newest first."""
     escalated = replace(
         where,
@@ -50,7 +80,7 @@ def held_back(records: Records, where: RecordFilter, *, limit: int) -> tuple[Rec
         tiers=frozenset({PublishTier.PROVISIONAL}),
         decisions=frozenset({PolicyDecision.ESCALATED}),
     )
-    found = records.page(escalated, limit=min(limit, limits.REVALIDATIONS_LISTED_MAX))
+    found = records.page(escalated, limit=limits.REVALIDATIONS_LISTED_MAX)
     return tuple(each for each in found if each.verification_status is VerificationStatus.VERIFIED)
 
 

@@ -249,6 +249,27 @@ class BackfillAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunMemoryDeletion:
+    """Which run memories to delete for good: all, or those of one session. It has to be confirmed."""
+
+    session_id: SessionId | None = None
+    confirm: bool = False
+    dry_run: bool = False
+    reason: str = ""
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletedRunMemories:
+    """How many memories of how many sessions are deleted, or would be; `more` are left for another call."""
+
+    memories: int
+    sessions: int
+    dry_run: bool
+    more: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkAnswer:
     """How many jobs were done now, how many wait for later, and how many have failed for good."""
 
@@ -312,6 +333,10 @@ class LearningOperations(Protocol):
 
     def backfill_capture(self, request: BackfillRequest) -> BackfillAnswer:
         """Queue the capture of runs that were skipped while it was off."""
+        ...
+
+    def delete_run_memories(self, request: RunMemoryDeletion) -> DeletedRunMemories:
+        """Delete what is remembered of runs, for good; journals and records stay."""
         ...
 
     def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> WorkAnswer:

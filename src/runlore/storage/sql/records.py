@@ -109,6 +109,17 @@ class SqlRecords:
             found += self._where(condition, scope.kind.value, scope.id, *kinds, *chunk)
         return tuple(found)
 
+    def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
+        found = (
+            "SELECT r.record_id, r.created_at_ms FROM records r"
+            f" WHERE r.state = 'constrained' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
+            " ORDER BY r.created_at_ms DESC, r.record_id DESC LIMIT ?"
+        )
+        asked = (scope.kind.value, scope.id, kind.value, digest(subject), limit)
+        order = "f.created_at_ms DESC, f.record_id DESC"
+        return reading.records_of(self._session, found, asked, order=order)
+
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
