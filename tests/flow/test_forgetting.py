@@ -1,10 +1,12 @@
 """Forgetting leaves no word: not in a record or its events, not in what was made from it, not in any file."""
 
+import gzip
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -109,19 +111,26 @@ def test_a_refused_forgetting_erases_nothing(world: World, dry_run: bool) -> Non
     assert world.search(WORD) == [record.record_id]
 
 
-@pytest.mark.req("SUR-5")
-def test_exports_that_still_hold_it_are_named(world: World) -> None:
-    untouched = world.operator.export().path
+@pytest.mark.req("SUR-5", "LRN-12")
+def test_exports_and_backups_that_still_hold_it_are_named(world: World) -> None:
+    untouched = world.operator.export().path, world.operator.backup().path
+    world.clock.advance(seconds=300)
     record = world.profile("orchestra", WORD)
     world.clock.advance(seconds=1)
-    path = world.operator.export().path
-    assert untouched != path
+    export, backup = world.operator.export().path, world.operator.backup().path
+    assert {export, backup}.isdisjoint(untouched)
 
     would = world.operator.forget(decision(record), dry_run=True)
     answer = world.forget(record)
 
-    assert would.exports_left == answer.exports_left == (path,)
-    assert world.files_with(WORD) == [path]
+    assert would.exports_left == answer.exports_left == (export,)
+    assert would.backups_left == answer.backups_left == (backup,)
+    assert world.files_with(WORD) == [export]
+    world.clock.advance(seconds=1)
+    later = world.operator.backup().path
+    assert WORD.encode() in gzip.decompress(Path(backup).read_bytes())
+    assert WORD.encode() not in gzip.decompress(Path(later).read_bytes())
+    assert world.forget(record).backups_left == (backup,)
 
 
 def test_the_index_in_memory_and_on_disk_forgets_too(world: World) -> None:

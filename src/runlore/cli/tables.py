@@ -244,6 +244,8 @@ def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
         say(f"{deed} with {'it' if len(rows) == 1 else 'them'}: {', '.join(along)}", on_stderr=on_stderr)
     for path in answer.exports_left:
         say(f"An export still holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
+    for path in answer.backups_left:
+        say(f"A backup of its time holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
 
 
 def show_adoption(adoption: ops.Adoption) -> None:

@@ -6,7 +6,7 @@ a backup of either database can be read into the other.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import BinaryIO, Protocol
 
@@ -16,7 +16,7 @@ from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.timestamps import format_time
+from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock
 from runlore.ports.operations import BackupAnswer, Progress, unwatched
 from runlore.ports.run_memories import RunMemories
@@ -27,6 +27,8 @@ FOLDER = "backups"
 SUFFIX = ".jsonl.gz"
 _RUN_MEMORIES = "run_memories"
 _AT_ONCE = 500
+# A backup tells the time at which it was begun; what it holds is seen a moment later.
+_OPENING = timedelta(minutes=1)
 _TOLD_ROWS = 500
 _KEPT = frozenset({MemoryState.PENDING, MemoryState.STORED})
 
@@ -94,6 +96,27 @@ def read_backup(parts: Parts, path: str, progress: Progress = unwatched) -> Back
         _load(parts, _read(rows, file, progress, done=size, total=2 * size))
     progress(2 * size, 2 * size)
     return BackupAnswer(path=path, bytes=size, counts=dict(archive.counts))
+
+
+def backups_since(state_root: str, since: datetime, until: datetime | None) -> tuple[str, ...]:
+    """The backups in the state root that were written while something was stored: each holds everything.
+    One whose time cannot be read cannot be ruled out."""
+    folder = os.path.join(state_root, FOLDER)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return ()
+    paths = [os.path.join(folder, name) for name in names]
+    return tuple(path for path in paths if _may_hold(path, since - _OPENING, until))
+
+
+def _may_hold(path: str, since: datetime, until: datetime | None) -> bool:
+    try:
+        with opened_backup(path) as file:
+            written_at = parse_time(Archive().rows(file)[0].written_at)
+    except Invalid:
+        return True
+    return written_at >= since and (until is None or written_at < until)
 
 
 def _target(path: str, now: datetime, *, is_folder: bool) -> str:

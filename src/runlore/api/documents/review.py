@@ -61,6 +61,7 @@ DOCUMENTS: dict[str, Schema] = {
             "records": many(ref("Record")),
             "forgotten_at": maybe(TIME),
             "exports_left": many(TEXT),
+            "backups_left": many(TEXT),
             "sessions": many(TEXT),
             "runs": many(TEXT),
             "events": WHOLE,

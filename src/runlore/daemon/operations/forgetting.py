@@ -4,17 +4,19 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from runlore.daemon.access import own_session, require_visible
+from runlore.daemon.backups import backups_since
 from runlore.daemon.exports import Exports
 from runlore.daemon.lookups import storable
 from runlore.daemon.mounting import MountFollower
 from runlore.daemon.operations.bound import Bound, decision_call, operation
+from runlore.daemon.parts import Parts
 from runlore.daemon.run_access import own_run
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
-from runlore.domain.record import Record, RecordId
+from runlore.domain.record import Record, RecordId, StateReason
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
@@ -49,13 +51,14 @@ class ForgetActs(Bound):
         """Erase the content of a record, a run or a session, and everything derived from it."""
         with self.parts.store.snapshot() as snapshot:
             target = self._found(snapshot, decision)
+            backups = _backups_of(snapshot, self.parts, target)
             if dry_run:
                 _expect(target, decision.expected_revision)
                 shown = would_forget_requests(snapshot, target, _shown(snapshot, target))
-                return self._answer(decision, shown, dry_run=True)
-        return self._erased(decision, target)
+                return self._answer(decision, shown, backups, dry_run=True)
+        return self._erased(decision, target, backups)
 
-    def _erased(self, decision: ops.Decision, target: Target) -> ops.ForgetAnswer:
+    def _erased(self, decision: ops.Decision, target: Target, backups: tuple[str, ...]) -> ops.ForgetAnswer:
         parts = self.parts
         # What somebody has written into a skill's file is theirs before what it was learned from goes.
         parts.library.refresh()
@@ -78,7 +81,7 @@ class ForgetActs(Bound):
                 mounts.forget(mounted)
             finally:
                 parts.library.forget(since=skills)
-        answer = self._answer(decision, forgotten, dry_run=False)
+        answer = self._answer(decision, forgotten, backups, dry_run=False)
         with parts.store.snapshot() as snapshot:
             records = [record.record_id for record in forgotten.records]
             if isinstance(target, Record):
@@ -136,19 +139,35 @@ class ForgetActs(Bound):
                 return own_session(collections, self.caller, SessionId(name))
         return require_visible(collections.records.get(name), self.caller.scopes)
 
-    def _answer(self, decision: ops.Decision, forgotten: Forgotten, *, dry_run: bool) -> ops.ForgetAnswer:
+    def _answer(
+        self, decision: ops.Decision, forgotten: Forgotten, backups: tuple[str, ...], *, dry_run: bool
+    ) -> ops.ForgetAnswer:
         records = [record.record_id for record in forgotten.records]
         named = [decision.record_id, *records, *forgotten.sessions, *forgotten.runs]
         return ops.ForgetAnswer(
             records=forgotten.records,
             dry_run=dry_run,
             exports_left=Exports(self.parts.state_root).holding([RecordId(name) for name in named]),
+            backups_left=backups,
             sessions=forgotten.sessions,
             runs=forgotten.runs,
             events=forgotten.events,
             artifacts=forgotten.artifacts,
             requests=forgotten.requests,
         )
+
+
+def _backups_of(collections: Collections, parts: Parts, target: Target) -> tuple[str, ...]:
+    """The backups that were written since it was stored, and before it was forgotten where it has been."""
+    if isinstance(target, Record):
+        since, until = target.created_at, None
+        if target.state_reason is StateReason.FORGOTTEN:
+            until = collections.records.events(target.record_id)[-1].at
+    elif isinstance(target, Run):
+        since, until = target.opened_at, None
+    else:
+        since, until = target.created_at, target.forgotten_at
+    return backups_since(parts.state_root, since, until)
 
 
 def _shown(collections: Collections, target: Target) -> Forgotten:

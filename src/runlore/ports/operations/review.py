@@ -106,6 +106,7 @@ class ForgetAnswer:
     dry_run: bool
     forgotten_at: datetime | None = None
     exports_left: tuple[str, ...] = ()
+    backups_left: tuple[str, ...] = ()
     sessions: tuple[SessionId, ...] = ()
     runs: tuple[RunId, ...] = ()
     events: int = 0
