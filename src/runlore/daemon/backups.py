@@ -116,7 +116,7 @@ def _may_hold(path: str, since: datetime, until: datetime | None) -> bool:
             written_at = parse_time(Archive().rows(file)[0].written_at)
     except Invalid:
         return True
-    return written_at >= since and (until is None or written_at < until)
+    return written_at >= since and (until is None or written_at <= until)
 
 
 def _target(path: str, now: datetime, *, is_folder: bool) -> str:
