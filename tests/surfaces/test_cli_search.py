@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.surfaces.command_line import Json, Runlore
+from tests.surfaces.reporting import report
 
 PARTS = ["exact", "summary", "metadata", "state", "recency"]
 
@@ -25,23 +26,25 @@ def moment_after(runlore: Runlore, record_id: str) -> str:
     return str(runlore.items("memory", "history", record_id)[-1]["at"])
 
 
-@pytest.mark.req("RET-4")
-def test_by_default_active_records_of_three_layers_are_searched(runlore: Runlore) -> None:
+@pytest.mark.req("RET-4", "SUR-8")
+def test_by_default_the_active_records_that_a_person_stored_are_searched(runlore: Runlore) -> None:
     preference = runlore.prefer("deploy day", "friday")
     fact = runlore.learn("The deploy runs on friday evenings")
     procedure = runlore.adopt("Deploy on friday after the tests", "deploy")
-    runlore.json("memory", "episode", "add", "The friday deploy failed", "--kind", "failure")
+    failure = runlore.json("memory", "episode", "add", "The friday deploy failed", "--kind", "failure")
+    runlore.json("session", "create", "--id", "talk")
+    report(runlore, "run-1", "We deploy on friday")
     runlore.find("Some deploy on friday, others do not")
     runlore.json("memory", "rollback", runlore.prefer("deploy window", "friday night"))
 
     found = {record["record_id"] for record in search(runlore, "deploy friday")}
 
-    assert found >= {preference, fact, procedure}
+    assert found >= {preference, fact, procedure, failure["record_id"]}
     assert {record["layer"] for record in search(runlore, "deploy friday")} == {
-        "profile",
-        "semantic",
-        "procedural",
+        *("profile", "semantic", "procedural", "episodic")
     }
+    assert not any(record["kind"] == "run" for record in search(runlore, "deploy friday"))
+    assert any(record["kind"] == "run" for record in search(runlore, "deploy friday", "--layer", "episodic"))
     assert {record["state"] for record in search(runlore, "deploy friday")} == {"active"}
 
 

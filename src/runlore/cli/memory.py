@@ -15,7 +15,7 @@ from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.record import Kind, RecordId
+from runlore.domain.record import PERSON_KINDS, Kind, RecordId
 from runlore.domain.representation import record_to_plain
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
@@ -79,18 +79,23 @@ def search(
 ) -> None:
     """Search records, best match first.
 
-    Active ones of the profile, procedural and semantic layers unless told otherwise.
+    Active ones, unless told otherwise: learnings, preferences and procedures, and what was written down as
+    an episode. What Runlore itself wrote of runs is found with --layer episodic.
     """
     text = options.query_text(query, query_option)
+    filters = where.read()
+    is_narrowed = filters.layers or filters.kinds
     request = ops.SearchRequest(
         query=text,
-        filters=where.read(),
+        filters=filters if is_narrowed else replace(filters, kinds=PERSON_KINDS),
         include_stale=include_stale,
         limit=options.whole_number(limit, "--limit"),
     )
     with call.operations() as operations:
         hits = operations.search(request)
-    call.answer(answers.hits_to_plain(text, hits), lambda: tables.show_hits(hits))
+    call.answer(
+        answers.hits_to_plain(text, hits), lambda: tables.show_hits(hits, is_narrowed=bool(is_narrowed))
+    )
 
 
 @command(memory, "context")

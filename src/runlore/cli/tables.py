@@ -56,11 +56,13 @@ def show_record(record: Record) -> None:
     show_fields({**plain, **usual})
 
 
-def show_hits(hits: ops.SearchHits) -> None:
+def show_hits(hits: ops.SearchHits, *, is_narrowed: bool) -> None:
     """Search results, each with the parts of its score."""
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
+        if not is_narrowed:
+            say("What Runlore wrote of runs is searched with --layer episodic.", "dim", on_stderr=True)
         return
     show_table(
         [

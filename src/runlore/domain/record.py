@@ -68,6 +68,8 @@ _LAYER_OF = {
 }
 
 LEARNING_KINDS = frozenset({Kind.RUN_SUMMARY, Kind.FACT, Kind.DECISION, Kind.PREFERENCE, Kind.PROCEDURE})
+# What a person's search covers unless it is narrowed: all but what Runlore itself writes of every run.
+PERSON_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY, Kind.RUN, Kind.SCRATCH}
 PROMPT_KINDS = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE})
 
 
