@@ -15,6 +15,7 @@ from runlore.domain import limits
 from runlore.domain.guard import redact, secret_spans
 from tests.domain.guard_samples import SHAPES, drawn
 from tests.domain.test_guard import ASSIGNMENTS, STRUCTURES
+from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("JRN-1"), pytest.mark.req("RUN-3")]
 
@@ -91,7 +92,7 @@ def test_no_part_of_a_secret_on_the_second_cut_is_left(kind: str) -> None:
 
 
 @given(st.sampled_from(sorted(SECRETS)), st.integers(0, 2_000), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=scaled(12))
 def test_nor_of_one_inside_the_arguments_of_a_call(kind: str, back: int, is_first: bool) -> None:
     secret, before = SECRETS[kind]
     back = min(back, len(secret))
@@ -188,7 +189,7 @@ def assert_nothing_is_left(secret: str, filling: str, offset: int) -> None:
 
 @pytest.mark.req("LRN-8")
 @given(st.sampled_from(SAMPLES), st.sampled_from(sorted(AROUND)), st.data())
-@settings(max_examples=100)
+@settings(max_examples=scaled(50))
 def test_what_redaction_takes_out_of_a_text_is_not_left_where_it_is_cut(
     secret: str, around: str, data: st.DataObject
 ) -> None:
@@ -241,7 +242,7 @@ def test_nor_one_that_is_told_by_something_far_away(kind: str) -> None:
     st.lists(st.sampled_from([*SAMPLES, LOG[:46], "x ", "\n", "é\u200b"]), max_size=5),
     st.sampled_from("\n ,"),
 )
-@settings(max_examples=60)
+@settings(max_examples=scaled(30))
 def test_spans_of_secrets_are_what_redaction_takes_out(parts: list[str], between: str) -> None:
     text = between.join(parts)
     clean, _ = redact(text)

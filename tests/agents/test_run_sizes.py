@@ -20,6 +20,7 @@ from runlore.domain import limits
 from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.transcript import START, ReadCounts, ToldRun, TranscriptAgent
+from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("CAP-7")]
 
@@ -117,7 +118,7 @@ VALUES = st.recursive(
 
 
 @given(arguments=st.dictionaries(st.text(max_size=9), VALUES, max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 def test_a_call_is_never_longer_than_it_is_taken_for(arguments: dict[str, object]) -> None:
     told, size = bounded_arguments(arguments)
     body: Sent = {"arguments": told}

@@ -31,6 +31,7 @@ from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
 from tests.domain.random_answers import of_type
 from tests.domain.random_records import json_values
+from tests.examples import scaled
 from tests.fakes import START
 
 pytestmark = pytest.mark.req("SUR-2")
@@ -119,7 +120,7 @@ ANSWERS: dict[Any, tuple[Write, Read]] = {
     ops.Diagnosis: (answers.diagnosis_to_plain, answers.diagnosis_from_plain),
     ops.Status: (answers.status_to_plain, answers.status_from_plain),
 }
-few = settings(max_examples=40)
+few = settings(max_examples=scaled(20))
 every_answer = pytest.mark.parametrize("kind", ANSWERS, ids=str)
 
 

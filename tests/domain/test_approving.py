@@ -11,6 +11,7 @@ from runlore.domain.approval_rules import ApprovalRules, Stance
 from runlore.domain.approving import HARMLESS, WRITING, Ruling, canonical, verdict
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.wildcards import matches
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -288,7 +289,7 @@ JOINED = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(150))
 @given(first=LINES, second=LINES, form=st.sampled_from(JOINED))
 @example(first="git status", second="rm -rf /", form="{0}; {1}")
 def test_a_line_with_something_added_is_allowed_only_where_that_is_too(

@@ -39,6 +39,7 @@ from runlore.domain.taint import TRUSTED, Provenance, inherited
 from runlore.domain.visibility import hidden_because, hidden_from_planning
 from tests.builders import ACME, fact, preference, procedure, published
 from tests.domain.random_records import provenances
+from tests.examples import scaled
 from tests.fakes import START
 
 NOW = START + timedelta(days=1)
@@ -281,21 +282,21 @@ def assert_as_expected(case: Case) -> None:
 
 
 @pytest.mark.req("LRN-5", "LRN-6", "LRN-7", "LRN-15", "LAY-1")
-@settings(max_examples=600)
+@settings(max_examples=scaled(150))
 @given(cases())
 def test_a_confirmation_repeats_replaces_or_is_refused_as_the_rules_say(case: Case) -> None:
     assert_as_expected(case)
 
 
 @pytest.mark.req("LAY-3", "LAY-4", "LRN-5", "LRN-6", "LRN-15")
-@settings(max_examples=400)
+@settings(max_examples=scaled(100))
 @given(cases(merges=True))
 def test_a_merge_replaces_its_sources_and_is_refused_when_they_have_changed(case: Case) -> None:
     assert_as_expected(case)
 
 
 @pytest.mark.req("LRN-6", "TNT-3")
-@settings(max_examples=300)
+@settings(max_examples=scaled(75))
 @given(cases(), provenances, st.booleans())
 def test_the_first_obstacle_is_a_conflict_and_untrusted_text_waits_to_be_accepted(
     case: Case, provenance: Provenance, accept: bool
@@ -409,7 +410,7 @@ def test_an_edited_merge_cannot_slip_past_a_contradiction() -> None:
 
 
 @pytest.mark.req("LAY-3", "LAY-4", "LAY-1", "LRN-11")
-@settings(max_examples=500)
+@settings(max_examples=scaled(125))
 @given(
     worlds(),
     spoken(),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.shell import ShellCommand, script_of
 from runlore.domain.shell.plain_script import COMMANDS_MAX, PLAIN_CHARS_MAX, plain_commands
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("SKL-13", "SKL-3")
 
@@ -46,7 +47,7 @@ def told(commands: tuple[ShellCommand, ...]) -> list[tuple[object, ...]]:
     return [(each.words, each.wrappers, each.text, each.pipeline, each.place) for each in commands]
 
 
-@settings(max_examples=200)
+@settings(max_examples=scaled(100))
 @given(scripts())
 @example("go && go ==")
 def test_a_plain_script_is_read_as_the_grammar_reads_it(text: str) -> None:

@@ -37,6 +37,7 @@ from tests.builders import fact, procedure
 from tests.domain.policy_documents import candidates, policies
 from tests.domain.random_records import json_values, moments, texts
 from tests.domain.verdict_reference import said_of
+from tests.examples import scaled
 from tests.fakes import START
 
 REJECT, MANUAL, PROVISIONAL, ACTIVE = Action
@@ -54,7 +55,7 @@ def captured(**fields: Any) -> Record:
 
 
 @pytest.mark.req("POL-2", "POL-3", "POL-4", "TNT-2")
-@settings(max_examples=400)
+@settings(max_examples=scaled(133))
 @given(candidate=candidates(), policy=policies, later=st.integers(0, 10**9))
 def test_the_evaluator_says_what_a_second_formulation_says(
     candidate: Record, policy: LearningPolicy, later: int
@@ -70,7 +71,7 @@ def test_the_evaluator_says_what_a_second_formulation_says(
 
 
 @pytest.mark.req("POL-2")
-@settings(max_examples=150)
+@settings(max_examples=scaled(50))
 @given(candidate=candidates(), policy=policies)
 def test_only_the_first_match_counts(candidate: Record, policy: LearningPolicy) -> None:
     said = baseline(candidate, policy, START)
@@ -84,7 +85,7 @@ def test_only_the_first_match_counts(candidate: Record, policy: LearningPolicy) 
 
 
 @pytest.mark.req("TNT-2", "POL-8", "POL-4")
-@settings(max_examples=150)
+@settings(max_examples=scaled(50))
 @given(candidate=candidates(), policy=policies, said=st.sampled_from(Action))
 def test_whatever_policy_and_judge_say_the_gates_hold(
     candidate: Record, policy: LearningPolicy, said: Action

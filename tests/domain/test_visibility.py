@@ -26,6 +26,7 @@ from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planni
 from tests.builders import fact, published
 from tests.domain.random_records import moments, records
 from tests.domain.visibility_reference import reasons_against
+from tests.examples import scaled
 from tests.fakes import START
 
 NOW = START
@@ -121,7 +122,7 @@ def nearly_visible(draw: st.DrawFn) -> Record:
 
 
 @pytest.mark.req("LRN-3", "LRN-4", "LRN-11", "TNT-2", "RET-5")
-@settings(max_examples=500)
+@settings(max_examples=scaled(125))
 @given(record=records() | nearly_visible(), now=moments, is_shadowed=st.booleans())
 def test_any_record_is_hidden_for_a_reason_that_a_second_formulation_knows(
     record: Record, now: datetime, *, is_shadowed: bool

@@ -179,7 +179,7 @@ class Anything:
         self.records = [record if each.record_id == record.record_id else each for each in self.records]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 5))])
 def test_every_answer_is_that_of_looking_at_everything_anew(world: World, seed: int) -> None:
     bound_session(world)
     anything = Anything(world, seed)
@@ -196,7 +196,10 @@ def test_every_answer_is_that_of_looking_at_everything_anew(world: World, seed: 
             assert world.tables() == before
 
 
-@pytest.mark.parametrize("sizes", [(200, 100), (300, 3), (2, 400), (150, 100)])
+@pytest.mark.parametrize(
+    "sizes",
+    [(200, 100), (2, 400), *(pytest.param(each, marks=pytest.mark.soak) for each in ((300, 3), (150, 100)))],
+)
 def test_of_many_records_the_newest_are_looked_at_as_if_all_scopes_were_one(
     world: World, sizes: tuple[int, int]
 ) -> None:

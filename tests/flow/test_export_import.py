@@ -171,13 +171,13 @@ def test_a_file_that_another_program_laid_out_is_read_too(world: World, other: W
 
 def test_many_records_are_imported_in_one_piece(world: World, tmp_path: Path) -> None:
     big = World(Settings(state_root=str(tmp_path / "big")))
-    findings = tuple(_finding(number) for number in range(1_000))
+    findings = tuple(_finding(number) for number in range(500))
     big.operator.radar_add(ops.Findings(findings=findings))
-    big.operator.radar_add(ops.Findings(findings=findings[:203]))
+    big.operator.radar_add(ops.Findings(findings=findings[:53]))
 
     answer = world.operator.import_records(big.operator.export().path)
 
-    assert answer.count == 1_205
+    assert answer.count == 555
     assert world.histories() == big.histories()
     big.close()
 

@@ -142,8 +142,21 @@ DAMAGES = [
 @pytest.mark.req("RET-3")
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.strip("_"))
 def test_an_index_that_cannot_be_trusted_is_made_anew(
-    world: World, damage: Callable[[World, Path], None]
+    sqlite_world: World, damage: Callable[[World, Path], None]
 ) -> None:
+    assert_made_anew(sqlite_world, damage)
+
+
+@pytest.mark.req("RET-3")
+@pytest.mark.parametrize("damage", [_flip_a_bit, _stamp_it_as_newer])
+def test_the_file_beside_a_server_is_trusted_no_more(
+    postgres_world: World, damage: Callable[[World, Path], None]
+) -> None:
+    assert_made_anew(postgres_world, damage)
+
+
+def assert_made_anew(world: World, damage: Callable[[World, Path], None]) -> None:
+    """Damage a saved index, and search twice as if it had never been saved."""
     world.profile("editor", "vim")
     _fill(world, "Fact")
     world.restart()

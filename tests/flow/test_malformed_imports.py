@@ -17,6 +17,7 @@ from runlore.config.settings import Settings
 from runlore.daemon.clock import TimeOrderedIds
 from runlore.domain.errors import Invalid
 from runlore.ports import operations as ops
+from tests.examples import scaled
 from tests.fakes import START
 from tests.world import World, decision, found, outcome, replayed
 
@@ -234,7 +235,7 @@ STRANGE: list[Any] = [
 
 
 @pytest.mark.req("REC-6")
-@hypothesis_settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=scaled(83), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_changed_in_a_file_it_is_refused_or_stored_whole(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -15,6 +15,7 @@ from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, Sec
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, ArtifactId, ProcessId, RunId, RunStatus
 from runlore.ports.store import Store, Transaction
+from tests.examples import scaled
 from tests.fakes import START
 from tests.storage.places import Place
 from tests.storage.run_values import (
@@ -32,7 +33,7 @@ from tests.storage.run_values import (
 
 pytestmark = pytest.mark.req("OPS-4")
 
-many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 ONE = session("one")
 _numbers = count()
 OPEN = run(ONE, "雨")

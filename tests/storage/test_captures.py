@@ -13,6 +13,7 @@ from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place
 from tests.storage.run_values import at, keep, run, session, texts
 
@@ -50,7 +51,7 @@ def test_after_any_receipts_every_question_is_answered_as_by_brute_force(store: 
     keep(store, *SESSIONS, *RUNS)
     kept: dict[RunId, Capture] = {}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(new=st.lists(captures, max_size=4), gone=st.sets(st.sampled_from(RUNS)), moment=st.integers(0, 5))
     def holds(new: list[Capture], gone: set[Run], moment: int) -> None:
         with store.transaction() as tx:

@@ -11,6 +11,7 @@ from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreE
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind, without
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.kept_skills import curated, documented, kept, skills
 from tests.storage.places import Place
 from tests.storage.run_values import at, moments, texts
@@ -62,7 +63,7 @@ def insert(store: Store, *new: Curation) -> None:
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     model: dict[CurationId, Curation] = {}
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(curations, max_size=2),
         undoing=st.none() | st.integers(0, 6).map(lambda number: CurationId(f"cur_{number}")),

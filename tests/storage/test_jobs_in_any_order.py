@@ -246,7 +246,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 @pytest.mark.req("POL-10", "CAP-5", "OPS-4")
-@pytest.mark.parametrize("examples", [30, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [12, pytest.param(60, marks=pytest.mark.soak)])
 def test_the_job_table_is_what_a_small_model_says_after_any_sequence_of_acts(
     store: Store, examples: int
 ) -> None:

@@ -15,13 +15,14 @@ from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.fakes import START
 from tests.storage.places import Place, PostgresPlace, until
 from tests.storage.run_values import append, at, entries, keep, moments, run, said, session
 
 pytestmark = pytest.mark.req("JRN-1", "OPS-4")
 
-many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 ONE, TWO = session("one"), session("two ?'%")
 RUNS = (RunId("run_1"), RunId("run ?'2"), None)
 

@@ -13,6 +13,7 @@ from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.run import Run, RunId
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import keep, run, session
 from tests.storage.skill_values import any_mined_of, mined_of
@@ -34,7 +35,7 @@ def test_after_any_mining_every_question_is_answered_as_by_brute_force(store: St
     keep(store, *SESSIONS, *RUNS)
     kept: dict[RunId, MinedRun] = {}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(st.sampled_from(RUNS).flatmap(any_mined_of), max_size=3),
         gone=st.sets(st.sampled_from(RUNS), max_size=2),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runlore.domain.errors import Invalid
 from runlore.ports.service_store import DayUse
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import PostgresPlace
 
 pytestmark = pytest.mark.req("POL-12", "OPS-4")
@@ -35,7 +36,7 @@ uses = st.builds(
 def test_after_any_calls_the_days_add_up_and_a_spent_budget_counts_nothing(store: Store) -> None:
     kept: dict[tuple[str, str], DayUse] = {}
 
-    @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(26), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         use=uses,
         calls_max=st.integers(-1, 12),

@@ -16,6 +16,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports.run_store import PointerCounts, Pointers
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place
 from tests.storage.run_values import SCOPES, at, pointers
 
@@ -49,7 +50,7 @@ asked = st.builds(
 def test_after_any_changes_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     kept: dict[RunId, Pointer] = {}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(pointers, max_size=5),
         gone=st.lists(run_ids, max_size=2),

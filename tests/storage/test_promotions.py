@@ -16,6 +16,7 @@ from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
 from runlore.ports.skill_store import Promotions
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.promoted_values import (
     NAMES,
@@ -153,7 +154,7 @@ def forget(store: Store, name: str) -> None:
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     model = Model()
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(st.tuples(promoted_skills, st.none() | st.integers(1, 3)), max_size=4),
         ran=st.lists(executions, max_size=4),

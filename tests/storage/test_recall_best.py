@@ -10,6 +10,7 @@ from runlore.recall.best import Wanted, best_rows, points_at
 from runlore.recall.keys import digest, find, find_all, keys_of, order_of, united
 from runlore.recall.sealing import grouped, impact_maxima
 from runlore.recall.segment import Segment
+from tests.examples import scaled
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")
 
@@ -56,7 +57,7 @@ def segment_with(shares: list[float], seed: int) -> Segment:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(50))
 @given(
     shares=st.lists(st.sampled_from(SHARES), min_size=1, max_size=12),
     weights=st.lists(st.integers(1, 320), min_size=12, max_size=12),

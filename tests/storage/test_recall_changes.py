@@ -120,7 +120,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.req("RET-1", "RET-3", "REC-9")
-@pytest.mark.parametrize("examples", [40, pytest.param(120, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [15, pytest.param(120, marks=pytest.mark.soak)])
 def test_through_any_life_the_index_holds_and_finds_what_a_plain_dictionary_does(examples: int) -> None:
     run_state_machine_as_test(Life, settings=settings(max_examples=examples, stateful_step_count=30))
 

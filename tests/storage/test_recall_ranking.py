@@ -13,6 +13,7 @@ from runlore.domain.record import Record, RecordId, State
 from runlore.ports.index import Index, Overlay, Ranking
 from runlore.recall import RankingIndex, Sizes
 from tests.builders import fact
+from tests.examples import scaled
 from tests.fakes import START
 from tests.storage.ranking_examples import distinct, filters, overlays, queries, records
 from tests.storage.ranking_reference import overlaid, ranking
@@ -26,7 +27,7 @@ def hits_of(found: Ranking) -> list[tuple[str, int]]:
     return [(hit.record_id, hit.total) for hit in found.hits]
 
 
-@settings(max_examples=300)
+@settings(max_examples=scaled(100))
 @given(
     corpus=st.lists(records(), max_size=24).map(distinct),
     query=queries,
@@ -45,7 +46,7 @@ def test_the_best_are_those_of_the_reference(
     assert hits_of(found) == ranking(corpus, query, where)[:limit]
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(50))
 @given(corpus=st.lists(records(), max_size=16).map(distinct), query=queries, where=filters, overlay=overlays)
 def test_an_overlay_shows_other_versions_in_place_of_those_held(
     corpus: list[Record], query: str, where: RankFilter, overlay: Overlay
@@ -59,7 +60,7 @@ def test_an_overlay_shows_other_versions_in_place_of_those_held(
     assert hits_of(index.search(query, where=where, limit=50)) == ranking(corpus, query, where)
 
 
-@settings(max_examples=150)
+@settings(max_examples=scaled(50))
 @given(corpus=st.lists(records(), max_size=16).map(distinct), query=queries, where=filters)
 def test_each_total_is_the_sum_of_the_parts_that_are_printed(
     corpus: list[Record], query: str, where: RankFilter

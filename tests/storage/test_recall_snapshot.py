@@ -18,11 +18,13 @@ from runlore.domain.record import Record, RecordId, State
 from runlore.ports.index import Ranking
 from runlore.recall import RankingIndex, Sizes, load_index
 from tests.builders import fact, preference, procedure
+from tests.examples import scaled
 from tests.fakes import START
 from tests.storage.ranking_examples import distinct, ids, records
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")
 
+UNHURRIED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 WHERE = RankFilter(now=START)
 
 
@@ -110,7 +112,9 @@ def resealed(content: bytes, old: bytes, new: bytes) -> bytes:
     )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=scaled(75), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_a_flipped_bit_is_noticed_anywhere(saved: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(saved.read_bytes())
@@ -122,7 +126,9 @@ def test_a_flipped_bit_is_noticed_anywhere(saved: Path, tmp_path: Path, data: st
     assert load_index(str(damaged)) is None
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data(), extra=st.binary(min_size=1, max_size=9))
 def test_a_file_that_is_cut_or_has_more_is_not_loaded(
     saved: Path, tmp_path: Path, data: st.DataObject, extra: bytes
@@ -192,7 +198,9 @@ def test_an_empty_index_can_be_saved_and_loaded(tmp_path: Path) -> None:
     assert not loaded[0].search("anything", where=WHERE, limit=5).hits
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=scaled(25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(batches=st.lists(st.lists(records(), max_size=6), max_size=4), gone=st.frozensets(ids, max_size=4))
 def test_however_an_index_came_to_be_the_same_records_are_the_same_bytes(
     tmp_path: Path, batches: list[list[Record]], gone: frozenset[RecordId]

@@ -302,7 +302,7 @@ class Moves(RuleBasedStateMachine):
 
 
 @pytest.mark.req("REC-6", "REC-9", "LRN-11", "LRN-13", "PRJ-5")
-@pytest.mark.parametrize("examples", [25, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.soak)])
 def test_after_any_moves_records_lists_and_their_past_equal_a_replay_by_brute_force(
     place: Place, tmp_path: Path, examples: int
 ) -> None:

@@ -16,13 +16,14 @@ from runlore.domain.run import OPEN, ArtifactId, MemoryState, ProcessId, Run, Ru
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store, Transaction
 from tests.builders import fact, proposed
+from tests.examples import scaled
 from tests.fakes import START
 from tests.storage.places import Place, write
 from tests.storage.run_values import at, keep, run, runs_of, session
 
 pytestmark = pytest.mark.req("JRN-1", "JRN-2", "OPS-4")
 
-many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 ONE, TWO = session("one"), session("two ?'%", created_by="codex")
 SESSIONS = (ONE.session_id, TWO.session_id)
 
@@ -177,7 +178,7 @@ def test_every_page_is_what_brute_force_finds(held: Store, crowd: list[Run]) -> 
     creators = {ONE.session_id: ONE.created_by, TWO.session_id: TWO.created_by}
     places = st.none() | st.tuples(st.integers(0, 6).map(at), st.sampled_from(["run_00", "run_25", "s"]))
 
-    @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         limit=st.integers(-1, 9),
         before=places,

@@ -155,7 +155,7 @@ class Movers(RuleBasedStateMachine):
         assert self.store.problems() == ()
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(40, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("examples", [8, pytest.param(40, marks=pytest.mark.soak)])
 def test_lists_stamps_and_the_index_follow_whatever_is_published_elsewhere(
     place: Place, tmp_path: Path, examples: int
 ) -> None:

@@ -8,6 +8,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
 from runlore.storage.sql.session import IN_LIST_MAX
+from tests.examples import scaled
 from tests.storage.places import Place
 
 pytestmark = [pytest.mark.req("LRN-12"), pytest.mark.req("OPS-4")]
@@ -19,7 +20,7 @@ ids = st.sampled_from(IDS)
 def test_after_any_noting_both_ends_are_told_and_the_first_word_counts(store: Store) -> None:
     noted: dict[SessionId, SessionId] = {}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(new=st.lists(st.tuples(ids, ids), max_size=2), asked=st.lists(ids))
     def holds(new: list[tuple[SessionId, SessionId]], asked: list[SessionId]) -> None:
         with store.transaction() as tx:

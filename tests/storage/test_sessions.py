@@ -13,12 +13,13 @@ from runlore.domain.journal import Entry, EventType
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session, SessionId, plain_binding
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place
 from tests.storage.run_values import at, bindings, keep, personas, session, sessions, texts
 
 pytestmark = pytest.mark.req("JRN-1", "OPS-4")
 
-many = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.req("SCO-3")
@@ -271,7 +272,7 @@ def test_a_snapshot_stays_as_it_was(store: Store) -> None:
         assert snapshot.sessions.count() == 1
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(titles=st.lists(texts, min_size=1, max_size=4))
 def test_an_earlier_title_is_kept_nowhere(store: Store, place: Place, titles: Sequence[str]) -> None:
     one = session(title="x1234567y")

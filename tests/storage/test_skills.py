@@ -23,6 +23,7 @@ from runlore.domain.skill import (
 from runlore.domain.suggestion import SuggestionId
 from runlore.ports.skill_store import Skills
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.kept_skills import changed, curated, documented, kept, skills, told
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import at
@@ -125,7 +126,7 @@ def stamp(store: Store) -> int:
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     model = Model()
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(13), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(skills, max_size=3),
         changes=st.lists(st.tuples(skills, st.integers(1, 3)), max_size=3),
@@ -216,7 +217,7 @@ def test_uses_are_counted_once_a_run_and_outcomes_once_each(store: Store) -> Non
     insert(store, kept(1), kept(2))
     expected: dict[tuple[RunId, SkillId], SkillUse] = {}
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(13), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         used=st.lists(
             st.builds(

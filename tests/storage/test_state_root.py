@@ -267,7 +267,7 @@ def test_a_damaged_file_is_told_and_left_as_it_is(
 
 @pytest.mark.req("OPS-4")
 @pytest.mark.parametrize("bits", [0x01, 0xFF], ids=hex)
-@pytest.mark.parametrize("step", [601, pytest.param(131, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("step", [2_003, pytest.param(131, marks=pytest.mark.soak)])
 def test_a_flipped_byte_is_harmless_or_told_when_it_is_read(
     sqlite_place: SqlitePlace, step: int, bits: int
 ) -> None:

@@ -15,6 +15,7 @@ from runlore.domain.run import RunId
 from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionId, SuggestionState
 from runlore.ports.skill_store import Suggestions
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.skill_values import moved, seen, stored, stored_suggestions, suggested
 
@@ -129,7 +130,7 @@ def update(store: Store, new: StoredSuggestion, expected: int) -> None:
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:
     model = Model()
 
-    @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(26), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(stored_suggestions, max_size=3),
         changed=st.lists(st.tuples(stored_suggestions, st.integers(1, 3)), max_size=3),
@@ -160,7 +161,7 @@ def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Stor
     holds()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     limit=st.integers(-1, 9),
     after=st.none()

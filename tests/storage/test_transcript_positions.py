@@ -13,6 +13,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.transcript import START as BEGINNING
 from runlore.domain.transcript import Position
 from runlore.ports.store import Store
+from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import at
 from tests.storage.skill_values import positions
@@ -27,7 +28,7 @@ WAIT_S = 30.0
 def test_after_any_reading_the_latest_positions_are_told(store: Store) -> None:
     kept: dict[str, tuple[Position, set[SessionId]]] = {}
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=scaled(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         new=st.lists(
             st.tuples(st.sampled_from(SOURCES), positions, st.sets(st.sampled_from(SESSIONS))), max_size=3

@@ -112,7 +112,11 @@ def test_what_matches_nothing_is_not_returned(runlore: Runlore) -> None:
     runlore.prefer("editor", "vim")
 
     assert search(runlore, "kubernetes") == []
-    assert runlore.text("memory", "search", "kubernetes") == "Nothing matches.\n"
+    assert runlore.text("memory", "search", "kubernetes").splitlines() == [
+        "Nothing matches.",
+        "What Runlore wrote of runs is searched with --layer episodic.",
+    ]
+    assert runlore.text("memory", "search", "kubernetes", "--layer", "profile") == "Nothing matches.\n"
 
 
 @pytest.mark.req("RET-3")

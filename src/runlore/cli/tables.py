@@ -62,7 +62,7 @@ def show_hits(hits: ops.SearchHits, *, is_narrowed: bool) -> None:
     if not hits.items:
         say("Nothing matches.", "dim")
         if not is_narrowed:
-            say("What Runlore wrote of runs is searched with --layer episodic.", "dim", on_stderr=True)
+            say("What Runlore wrote of runs is searched with --layer episodic.", "dim")
         return
     show_table(
         [

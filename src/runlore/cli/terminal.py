@@ -7,6 +7,7 @@ reorder a line, be read as markup or break a table. Rich is loaded when the firs
 import errno
 import itertools
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -32,6 +33,7 @@ _INDENT_COLUMNS = 4
 # More marks than this on one letter would be drawn over the lines above and below.
 _MARKS_MAX = 4
 _MARKS = frozenset({"Mn", "Me"})
+_LINE_ENDS = re.compile(r"\r?\n(?:[ \t]*\r?\n)*[ \t]*|\t")
 # What neither hides nor moves anything where an agent speaks.
 _SPOKEN = ("\r\n", "\t", "\\")
 
@@ -109,8 +111,11 @@ def show_table(
 
 
 def visible(text: str, *, keep_newlines: bool = False) -> str:
-    """The text with whatever a terminal would act on, hide or pile up written so that it can be read."""
-    shown = escaped(text, keep_newlines=keep_newlines)
+    """The text with whatever a terminal would act on, hide or pile up written so that it can be read.
+
+    Without its lines it is one line: where one ended, and where a tab stood, there is a blank.
+    """
+    shown = escaped(text if keep_newlines else _LINE_ENDS.sub(" ", text), keep_newlines=keep_newlines)
     return shown if shown.isascii() else "".join(_unpiled(shown))
 
 

@@ -69,8 +69,7 @@ def _waiting_alike(tx: Transaction, new: Record, act: Act) -> Record | None:
             for record in waiting
             if (record.semantic_key, record.created_by, record.origin, record.sensitivity, record.proposal)
             == (new.semantic_key, act.actor, new.origin, new.sensitivity, new.proposal)
-            and record.source.record_ids == new.source.record_ids
-            and record.provenance.tainted <= new.provenance.tainted
+            and (record.provenance, record.source.record_ids) == (new.provenance, new.source.record_ids)
             and not record.is_expired(act.at)
         ),
         None,
