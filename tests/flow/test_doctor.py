@@ -41,6 +41,7 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
     diagnosis = world.operator.doctor()
 
     assert diagnosis.healthy, diagnosis
+    assert "file" not in diagnosis.findings[0].detail, "a server has no file to speak of"
     checks = [finding.check for finding in diagnosis.findings]
     assert checks == [
         "database",
@@ -83,6 +84,16 @@ def test_a_pointer_without_a_memory_is_told_and_taken_away(world: World) -> None
 def test_what_others_can_read_is_told_and_made_private(sqlite_world: World) -> None:
     world = sqlite_world
     os.chmod(world.root / "runlore.db", 0o644)
+    os.chmod(world.root, 0o755)
+    tls = world.root / "tls"
+    tls.mkdir(mode=0o700)
+    files = {"cert.pem": "CERTIFICATE", "key.pem": "PRIVATE KEY", "notes.crt": "SOMETHING"}
+    for name, what in files.items():
+        (tls / name).write_text(f"-----BEGIN {what}-----\nAA==\n-----END {what}-----\n")
+        os.chmod(tls / name, 0o644)
+    os.chmod(world.root, 0o700)
+    told = " ".join(each.detail for each in world.operator.doctor().findings if each.check == "permissions")
+    assert [name in told for name in files] == [False, True, True], "a certificate is public"
     os.chmod(world.root, 0o755)
 
     assert _outcomes(world)["permissions"] == {"problem"}

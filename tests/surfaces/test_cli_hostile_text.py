@@ -67,9 +67,11 @@ def test_hostile_text_is_shown_escaped_everywhere(name: str, embedded: Runlore) 
 @EVERY_TEXT
 def test_hostile_text_of_a_candidate_is_shown_escaped_everywhere(name: str, embedded: Runlore) -> None:
     text = HOSTILE[name]
-    create = ("learning", "candidates", "create", text, "--kind", "fact")
+    create = ("learning", "candidates", "create", text, "--kind")
     named = ("--evidence", f"run=r,note={text[:900]}", "--metadata", json.dumps({"note": text}))
-    candidate, other = (str(embedded.json(*create, *named)["record_id"]) for _ in range(2))
+    candidate, other = (
+        str(embedded.json(*create, kind, *named)["record_id"]) for kind in ("fact", "decision")
+    )
     accepted = ("--accept-untrusted", "--reason", text[:900])
     embedded.json("jobs", "work")
     commands = [
@@ -148,6 +150,15 @@ def test_no_terminal_is_too_narrow_for_an_id(columns: int, embedded: Runlore) ->
 
 
 @pytest.mark.req("TNT-4")
+def test_a_text_of_several_lines_is_one_row_without_codes(embedded: Runlore) -> None:
+    embedded.json("memory", "episode", "add", "First line\r\n\n  second\tcolumn\rthird \x1b[2J")
+
+    [_, row] = embedded.text("memory", "list", columns=120).splitlines()
+
+    assert row.endswith("First line second column\\x0dthird \\x1b[2J")
+
+
+@pytest.mark.req("SUR-7")
 def test_a_person_can_read_what_was_hidden(embedded: Runlore) -> None:
     record_id = embedded.json("memory", "episode", "add", "pay \u202elive\x1b[2J [red]now[/red]")["record_id"]
 

@@ -1,6 +1,8 @@
 """Errors on the command line: a sentence and a hint for people, the problem document for `--json`."""
 
+import shutil
 import sys
+import textwrap
 import traceback
 
 import orjson
@@ -18,6 +20,7 @@ from runlore.domain.errors import (
     Unavailable,
 )
 
+_TEXT_COLUMNS_MIN = 32
 # The most particular class comes first; each with its exit code.
 EXIT_CODES: tuple[tuple[type[RunloreError], int], ...] = (
     (Invalid, 2),
@@ -42,10 +45,23 @@ def report(error: RunloreError, *, as_json: bool) -> int:
         sys.stderr.flush()
         sys.stderr.buffer.write(document + b"\n")
     else:
-        sys.stderr.write(f"error: {visible(error.sentence)} [{error.code}]\n")
+        sys.stderr.write(_lines("error: ", f"{visible(error.sentence)} [{error.code}]"))
         if error.hint:
-            sys.stderr.write(f"hint: {visible(error.hint)}\n")
+            sys.stderr.write(_lines("hint: ", visible(error.hint)))
     return code
+
+
+def _lines(label: str, text: str) -> str:
+    """A labelled text. At a terminal it goes on between words, below where it began; no word is broken."""
+    if not sys.stderr.isatty():
+        return f"{label}{text}\n"
+    lines = textwrap.wrap(
+        text,
+        max(shutil.get_terminal_size().columns - len(label), _TEXT_COLUMNS_MIN),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return label + f"\n{' ' * len(label)}".join(lines) + "\n"
 
 
 def report_usage(error: typer.TyperException, *, as_json: bool) -> int:

@@ -6,9 +6,11 @@ On a terminal it waits for Enter between the steps.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from dataclasses import dataclass
 
 _ID = re.compile(r"rec_[0-9a-z]{26}")
@@ -83,8 +85,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="runlore-tour-") as scratch:
         print("Runlore: reviewed memory and earned skills for AI agents. A tour in ten steps.\n")
         ids: list[str] = []
+        columns = shutil.get_terminal_size().columns
         for number, step in enumerate(STEPS, start=1):
-            print(f"{number}. {step.says}\n")
+            print(textwrap.fill(f"{number}. {step.says}", columns) + "\n")
             code = _run(step, scratch, ids)
             if code:
                 sys.exit(code)
@@ -101,7 +104,13 @@ def _run(step: Step, scratch: str, ids: list[str]) -> int:
     print(f"$ runlore {shown}", flush=True)
     done = subprocess.run(
         [sys.executable, "-m", "runlore", *arguments],
-        env={**os.environ, "RUNLORE_HOME": scratch, "RUNLORE_DATABASE_URL": ""},
+        # Its output is read here, and shown where this is: it has to fit there.
+        env={
+            **os.environ,
+            "RUNLORE_HOME": scratch,
+            "RUNLORE_DATABASE_URL": "",
+            "COLUMNS": str(shutil.get_terminal_size().columns),
+        },
         stdout=subprocess.PIPE,
         text=True,
         check=False,

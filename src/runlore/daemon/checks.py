@@ -4,6 +4,7 @@ What is canonical is never repaired by guessing: damage there is told, with the 
 """
 
 import os
+import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator
@@ -28,6 +29,9 @@ from runlore.ports.workspaces import UNCONFINED
 _FINDINGS_PER_CHECK_MAX = 20
 _MISCOUNTED_MAX = 10_000
 _OTHERS = 0o077
+_OTHERS_WRITE = 0o022
+_CERTIFICATES = (".pem", ".crt", ".cer", ".cert")
+_CERTIFICATE_BYTES_MAX = 1_000_000
 OK, REPAIRED, PROBLEM = "ok", "repaired", "problem"
 
 
@@ -79,7 +83,7 @@ def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
             check="database",
             outcome=PROBLEM,
             detail=problem,
-            hint="restore the latest backup into a new state root; nothing is repaired by guessing",
+            hint="restore the latest backup into an empty store; nothing is repaired by guessing",
         )
 
 
@@ -196,8 +200,21 @@ def _open_to_others(folder: str) -> Iterator[tuple[str, int]]:
             yield from _open_to_others(entry.path)
             continue
         mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
-        if mode & _OTHERS:
+        if mode & _OTHERS and not (mode & _OTHERS_WRITE == 0 and _is_certificate(entry.path)):
             yield entry.path, mode
+
+
+def _is_certificate(path: str) -> bool:
+    """Whether a file holds certificates and nothing else: these are public, and may be read by anybody."""
+    if not path.endswith(_CERTIFICATES):
+        return False
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_CERTIFICATE_BYTES_MAX + 1)
+    except OSError:
+        return False
+    blocks = set(re.findall(rb"-----BEGIN ([^\n-]+)-----", content))
+    return blocks == {b"CERTIFICATE"} and len(content) <= _CERTIFICATE_BYTES_MAX
 
 
 def _jobs(parts: Parts, _repair: bool) -> Iterator[Finding]:
@@ -326,7 +343,7 @@ _UNCONFINED = {
     Stance.DENY: "none is run",
 }
 _FINE = {
-    "database": "the file is whole, and every checksum holds",
+    "database": "all that is stored can be read, and every checksum holds",
     "permissions": "nobody else can read the state root",
     "run memories": "every pointer leads to a memory, and every memory to a run",
     "index": "it agrees with the store",
