@@ -41,8 +41,10 @@ from runlore.domain.skill import SKILL
 from runlore.domain.suggestion import SUGGESTION
 from scripts.api_page import api_page
 from scripts.detectors_page import detectors_page
+from scripts.events_page import events_page
 from scripts.matching_page import matching_page
 from scripts.pipeline_page import pipeline_page
+from scripts.policies_page import policies_page
 from scripts.policy_page import policy_page
 from scripts.taint_page import taint_page
 
@@ -76,6 +78,8 @@ def pages() -> dict[Path, str]:
         REFERENCE / "config.schema.json": json.dumps(config_schema(), indent=2) + "\n",
         ROOT / "docs" / "policy.md": policy_page(),
         ROOT / "docs" / "pipeline.md": pipeline_page(),
+        ROOT / "docs" / "events.md": events_page(GENERATED),
+        REFERENCE / "policies.md": policies_page(GENERATED),
         REFERENCE / "learning-policy.schema.json": json.dumps(learning_policy_schema(), indent=2) + "\n",
     }
 

@@ -29,6 +29,8 @@ PAGES_THAT_RUN = pytest.mark.parametrize(
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 COMMAND_TIMEOUT_S = 120
+# The database that a page works on; a real one stands in for it.
+PAGE_DATABASE = "postgresql://runlore@db.example.org/runlore"
 SHELLS = {"", "sh", "bash", "shell", "zsh"}
 # A command of ours, with what is piped into it and out of it, and the file that its errors go to.
 OURS = re.compile(
@@ -46,20 +48,29 @@ OTHER = "rec_01jcq8z7n4t3v9k2m5x6p0r1ac"
 
 @pytest.mark.req("SUR-7")
 @PAGES_THAT_RUN
-def test_the_commands_of_a_page_do_what_it_says(page: Path, short_home: Path) -> None:
-    follow(page, short_home, run_here)
+def test_the_commands_of_a_page_do_what_it_says(
+    page: Path, short_home: Path, request: pytest.FixtureRequest
+) -> None:
+    follow(page, short_home, run_here, request)
 
 
 @pytest.mark.soak
 @pytest.mark.req("SUR-7")
 @PAGES_THAT_RUN
-def test_every_command_of_a_page_does_so_in_a_process_of_its_own(page: Path, short_home: Path) -> None:
-    follow(page, short_home, run)
+def test_every_command_of_a_page_does_so_in_a_process_of_its_own(
+    page: Path, short_home: Path, request: pytest.FixtureRequest
+) -> None:
+    follow(page, short_home, run, request)
 
 
-def follow(page: Path, home: Path, running: Callable[[Step, Ids, Path], None]) -> None:
-    """Do all that a page shows, in its order; with a model where it sets one up."""
+def follow(
+    page: Path, home: Path, running: Callable[[Step, Ids, Path], None], request: pytest.FixtureRequest
+) -> None:
+    """Do all that a page shows, in its order; with a model or a database server where it names one."""
     shown, ids = steps(page.read_text("utf-8")), Ids()
+    if any(PAGE_DATABASE in step.command for step in shown):
+        url = shlex.quote(str(request.getfixturevalue("new_postgres_database")))
+        shown = [replace(step, command=step.command.replace(PAGE_DATABASE, url)) for step in shown]
     with ExitStack() as stack:
         if any(PAGE_ADDRESS in step.command for step in shown):
             address = stack.enter_context(model_server(page_model)).base_url()

@@ -22,6 +22,8 @@ from runlore.domain.session import Binding, plain_binding, rebound
 # What a tool told stays as it was told: it is evidence, and what is remembered of a run is not taken from it.
 _EVIDENCE = frozenset({"output"})
 
+# Where a caller finds every shape with an example.
+_SHOWN = "; docs/events.md shows each"
 Check = Callable[[JsonValue], str | None]
 
 
@@ -87,6 +89,7 @@ def binding_of(body: JsonObject) -> Binding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Field:
+    text: str
     check: Check
     required: bool = True
 
@@ -95,12 +98,14 @@ def _type_of(plain: JsonObject) -> EventType:
     known = ", ".join(sorted(REPORTED))
     if not isinstance(plain, Mapping):
         raise Invalid(
-            "an event is not an object", code="event.type", hint=f"send an object with a type: {known}"
+            "an event is not an object",
+            code="event.type",
+            hint=f"send an object with a type: {known}{_SHOWN}",
         )
     given = plain.get("type")
     if not isinstance(given, str) or given not in REPORTED:
         said = f"{given!r:.80} is not a type of event" if "type" in plain else "an event has no type"
-        raise Invalid(said, code="event.type", hint=f"the types that an agent reports are {known}")
+        raise Invalid(said, code="event.type", hint=f"the types that an agent reports are {known}{_SHOWN}")
     return EventType(given)
 
 
@@ -253,22 +258,35 @@ def _bad(kind: EventType, name: str, problem: str) -> Invalid:
     return Invalid(
         f"{name!r:.80} of the {kind} event {problem}",
         code="event.field",
-        hint=f"its fields are: {listed}" if listed else "correct it and send the event again",
+        hint=f"its fields are: {listed or 'model, and counts such as input_tokens'}{_SHOWN}",
     )
 
 
 _FIELDS: Mapping[EventType, Mapping[str, _Field]] = {
-    EventType.ASSISTANT_MESSAGE: {"text": _Field(check=_text)},
+    EventType.ASSISTANT_MESSAGE: {"text": _Field(text="what the agent said", check=_text)},
     EventType.TOOL_CALL: {
-        "call_id": _Field(check=_name),
-        "name": _Field(check=_name),
-        "arguments": _Field(check=_structure),
+        "call_id": _Field(text="the call's id, which its result names too", check=_name),
+        "name": _Field(text="the tool", check=_name),
+        "arguments": _Field(text="what it was called with: an object, a list or a text", check=_structure),
     },
     EventType.TOOL_RESULT: {
-        "call_id": _Field(check=_name),
-        "output": _Field(check=_structure),
-        "exit_code": _Field(check=_whole, required=False),
-        "is_error": _Field(check=_flag, required=False),
-        "source": _Field(check=_source, required=False),
+        "call_id": _Field(text="the id of the call that it answers", check=_name),
+        "output": _Field(text="what came back: a text, an object or a list", check=_structure),
+        "exit_code": _Field(text="the exit code of a command", check=_whole, required=False),
+        "is_error": _Field(text="true where the call failed", check=_flag, required=False),
+        "source": _Field(
+            text="the address or path that was read; what comes from outside marks what is learned",
+            check=_source,
+            required=False,
+        ),
     },
 }
+
+
+def reported_fields() -> tuple[tuple[EventType, str, bool, str], ...]:
+    """Each field of the events that agents report: its event, its name, whether it is needed, what it is."""
+    return tuple(
+        (kind, name, field.required, field.text)
+        for kind, fields in _FIELDS.items()
+        for name, field in fields.items()
+    )

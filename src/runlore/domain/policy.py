@@ -23,6 +23,7 @@ from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.skills_policy import SkillsPolicy, skills_policy, skills_policy_to_plain
 
 __all__ = [
+    "PolicyLine",
     "PolicyName",
     "PolicyRevision",
     "RetentionPolicy",
@@ -30,6 +31,7 @@ __all__ = [
     "SearchVisibility",
     "SkillsPolicy",
     "checked_policy",
+    "policy_lines",
     "policy_remarks",
     "policy_to_plain",
     "retention_policy",
@@ -122,6 +124,59 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "logs_kept": (1, 100),
     "answer_days": (1, 3_650),
 }
+
+
+# What each field means; the reference page is printed from it.
+_TEXTS: Mapping[str, str] = {
+    "enabled": "whether runs are remembered and memories of them given; switched off, what is stored stays",
+    "retention_days": "how long the memory of a run is kept; older ones are deleted",
+    "max_tracked_per_session": "how many memories a session keeps, the newest; the others are deleted",
+    "max_prompt_entries": "how many of them a prompt gets at most",
+    "budget_tokens": "how many tokens these may take in a prompt",
+    "redact_pii": "whether personal data is left out of what is remembered",
+    "search_visibility": "whose runs a session's search finds: those of its scopes, or its own alone",
+    "external_run_idle_hours": "after so long without a word an agent's open run is interrupted",
+    "journal_days": "how long the words of journals are kept",
+    "journal_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "artifact_days": "how long artifacts of runs are kept",
+    "artifact_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "exports_kept": "how many exports are kept, the newest",
+    "log_mb_max": "how large the daemon's log grows before another one is begun",
+    "logs_kept": "how many of these logs are kept",
+    "answer_days": "how long an idempotency key is remembered with its answer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLine:
+    """One field of a plain policy, as a reference shows it."""
+
+    name: str
+    default: str
+    allowed: str
+    text: str
+
+
+def policy_lines(policy: RunMemoryPolicy | RetentionPolicy) -> tuple[PolicyLine, ...]:
+    """Every field of a policy with its default, what it may be, and what it means."""
+    return tuple(
+        PolicyLine(
+            name=name,
+            default=str(value).lower() if isinstance(value, bool) else str(value),
+            allowed=_allowed(name, value),
+            text=_TEXTS[name],
+        )
+        for name, value in policy_to_plain(policy).items()
+    )
+
+
+def _allowed(name: str, value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true, false"
+    if isinstance(value, str):
+        return ", ".join(SearchVisibility)
+    least, most = _RANGES[name]
+    return f"{least:,} to {most:,}"
 
 
 def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:

@@ -1,0 +1,78 @@
+"""The page of the run-memory and retention policies, printed from their tables."""
+
+from collections.abc import Iterable
+
+from runlore.domain.policy import PolicyLine, RetentionPolicy, RunMemoryPolicy, policy_lines
+
+_PAGE = """# The run-memory and retention policies
+
+{generated}
+Policies are documents with versions. A policy is put whole: what a document leaves out takes its default,
+and a field that is not known is refused. The learning policy has [a page of its own](../policy.md), the
+skills policy stands in [skills.md](../skills.md).
+
+```console
+$ runlore policy show run-memory
+...
+$ runlore policy set run-memory --set retention_days=14
+...
+$ runlore policy history run-memory
+...
+$ runlore policy rollback run-memory
+...
+```
+
+Over HTTP the same are `GET` and `PUT /v1/policies/run-memory` (`{{"policy": {{"retention_days": 14}}}}`),
+`GET .../history` and `POST .../rollback`.
+
+## Run memory
+
+What is remembered of runs that ended, and how much of it a session's next prompt gets.
+
+{run_memory}
+
+**Switching it off** (`enabled = false`) stops use and capture: no run is remembered, nothing remembered is
+given or found, and nothing is learned from runs. What is stored stays until its retention ends, and is
+there again when it is switched on. Journals, records and the episodes of runs are not run memory.
+
+**Deleting it** is an act of its own. It is shown first, has to be confirmed, leaves an episode that says
+who did it and when, and does not come back:
+
+```console
+$ runlore policy set run-memory --set enabled=false
+...
+$ runlore capture delete-memories --dry-run
+Nothing is remembered of runs there.
+$ runlore capture delete-memories  # exits 2
+error: 0 run memories would be deleted for good: confirm it [run-memory.unconfirmed]
+...
+$ runlore capture delete-memories --yes
+Nothing is remembered of runs there.
+```
+
+`--session ID` takes those of one session alone; over HTTP it is `POST /v1/capture/delete-memories` with
+`{{"confirm": true}}`. To erase what runs said, journal and all, `runlore memory forget` the run or its
+session.
+
+## Retention
+
+How long and how much is kept; `0` is without limit where the range begins with it. What goes of a journal
+leaves its numbers, so that a session's history has no gaps. A change is enforced at once, by a job, and
+every hour.
+
+{retention}
+"""
+
+
+def policies_page(generated: str) -> str:
+    """The whole page."""
+    return _PAGE.format(
+        generated=generated,
+        run_memory=_table(policy_lines(RunMemoryPolicy())),
+        retention=_table(policy_lines(RetentionPolicy())),
+    )
+
+
+def _table(lines: Iterable[PolicyLine]) -> str:
+    rows = [f"| `{line.name}` | `{line.default}` | {line.allowed} | {line.text} |" for line in lines]
+    return "\n".join(["| field | default | may be | meaning |", "|---|---|---|---|", *rows])
