@@ -139,6 +139,7 @@ class Proposal(StrEnum):
     COMPACTION = "compaction"
     DEDUP = "dedup"
     RADAR = "radar"
+    EPISODES = "episodes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +213,15 @@ class Record:
         """Of the answer to a proposal: whether it waited already. A new candidate is at its first revision,
         and that it was proposed again is noted in another."""
         return self.revision > 1
+
+    @property
+    def made_from(self) -> frozenset[str]:
+        """The ids of all that it goes with when that is forgotten: records, and of what was seen in several
+        runs each of these, beside `source.run_id`."""
+        if self.proposal is not Proposal.EPISODES:
+            return frozenset(self.source.record_ids)
+        runs = (reference.run_id for reference in self.evidence_refs)
+        return frozenset((*self.source.record_ids, *filter(None, runs)))
 
     def is_expired(self, now: datetime) -> bool:
         """Whether `expires_at` has come: it is honoured to the millisecond, at read time."""

@@ -212,7 +212,7 @@ class Records(Protocol):
         ...
 
     def of_run(self, run_id: RunId) -> tuple[Record, ...]:
-        """The records made from a run (`source.run_id`), whatever their state, oldest first."""
+        """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
         ...
 
     def of_session(self, session_id: SessionId) -> tuple[Record, ...]:

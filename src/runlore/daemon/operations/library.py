@@ -32,6 +32,7 @@ from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationId
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
+from runlore.flow.pipeline.repeating import remember_saved, workspace_turn
 from runlore.flow.policies import current_skills
 from runlore.flow.skills import curating, library
 from runlore.flow.skills.deciding import reset_skips
@@ -55,7 +56,7 @@ class LibraryActs(Bound):
         def do(tx: Transaction, act: Act) -> Skill:
             name = askable(request.suggestion, "suggestion")
             stored = tx.suggestions.find(name=name) or tx.suggestions.get(SuggestionId(name))
-            return save(
+            skill = save(
                 tx,
                 stored,
                 self._saving(act),
@@ -63,6 +64,8 @@ class LibraryActs(Bound):
                 accept_untrusted=request.accept_untrusted,
                 expected_revision=request.expected_revision,
             )
+            remember_saved(tx, self.parts.ids, skill, stored, act, is_reviewed=True)
+            return skill
 
         skill = self._done(Call(operation="save_skill", request=request, key=request.idempotency_key), do)
         # A suggestion that was skipped is saved by now, and not in that list any more.
@@ -254,6 +257,7 @@ class LibraryActs(Bound):
         self.parts.library.refresh()
 
         def acted(tx: Transaction, act: Act) -> tuple[Skill, str]:
+            workspace_turn(tx)
             suggestions_turn(tx)
             skill = do(tx, act)
             return skill, skill.skill_id

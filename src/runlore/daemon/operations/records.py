@@ -33,6 +33,7 @@ from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, St
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
+from runlore.flow.pipeline.repeating import propose_finding
 from runlore.flow.record.intake import append, propose_once
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
@@ -148,7 +149,9 @@ class RecordActs(Bound):
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, episode.scope)
-            return append(tx, self.intake(act), [draft])
+            added = append(tx, self.intake(act), [draft])
+            propose_finding(tx, self.parts.ids, added[0], act)
+            return added
 
         call = Call(operation="add_episode", request=episode, key=episode.idempotency_key)
         return self.write(call, body)[0]

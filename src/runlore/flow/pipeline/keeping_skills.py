@@ -18,8 +18,8 @@ from runlore.domain.skill_curation import CurationPlan
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.flow.asking import Asking
 from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.turns import run_turn_if_any
 from runlore.flow.pipeline.capturing import ASKED_LATER
+from runlore.flow.pipeline.repeating import remember_saved, run_turn_with_workspace
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
@@ -60,6 +60,10 @@ class SavingByItself:
         at = self.clock.now()
         saving = Saving(ids=self.ids, act=Act(actor=DAEMON, at=at))
         saved = auto_save(tx, shown, saving, run_id=run.run_id, has_model=self.has_model)
+        of_skill = {each.suggestion_id: each for each in shown}
+        for skill in saved:
+            stored = of_skill.get(skill.suggestion_id) if skill.suggestion_id else None
+            remember_saved(tx, self.ids, skill, stored, saving.act, is_reviewed=False)
         if saved and current_skills(tx).curation.auto_curate:
             queue(tx, self.ids, JobKind.CURATE, [run.session_id], at=at)
         return saved
@@ -80,8 +84,7 @@ class KeepingSkills:
         """Do one job: save what passes of what a run showed, where nothing of it is being improved."""
         now = self.asking.clock.now()
         with self.store.transaction() as tx:
-            # The session first: whoever forgets the run takes them in this order too.
-            run = run_turn_if_any(tx, RunId(job.subject))
+            run = run_turn_with_workspace(tx, RunId(job.subject))
             suggestions_turn(tx)
             tx.jobs.check(job)
             shown = () if run is None else _shown(tx, run, job.created_at)

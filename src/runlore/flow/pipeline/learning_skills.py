@@ -30,6 +30,7 @@ from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
 from runlore.flow.pipeline.capturing import said_already
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
+from runlore.flow.pipeline.repeating import propose_repeated, run_turn_with_workspace, workspace_turn
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
@@ -98,7 +99,7 @@ class LearningSkills:
         found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
-            run = run_turn_if_any(tx, run_id)
+            run = run_turn_with_workspace(tx, run_id) if found else run_turn_if_any(tx, run_id)
             tx.jobs.check(job)
             if sight is not None:
                 suggestions_turn(tx)
@@ -115,6 +116,7 @@ class LearningSkills:
         at = self.clock.now()
         tx.mined_runs.put(sight.mined)
         kept = keep(tx, found, Finding(ids=self.ids, at=at))
+        propose_repeated(tx, self.ids, (*kept.new, *kept.again), at)
         if self.has_model and current_skills(tx).llm_learn:
             queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
         if waits_for_model(tx, has_model=self.has_model):
@@ -170,10 +172,14 @@ class LearningSkills:
 
     def _write(self, found: Sequence[Suggestion], look: "_Look") -> Kept | None:
         with self.store.transaction() as tx:
+            workspace_turn(tx)
             suggestions_turn(tx)
             if forgettings(tx) != look.forgettings:
                 return None
-            return keep(tx, found, Finding(ids=self.ids, at=self.clock.now(), whole_since=look.since))
+            at = self.clock.now()
+            kept = keep(tx, found, Finding(ids=self.ids, at=at, whole_since=look.since))
+            propose_repeated(tx, self.ids, (*kept.new, *kept.again), at)
+            return kept
 
     def _proposed(self, match: Match) -> int:
         """How many candidates are made of what a user told to keep, where none was made of its run before."""

@@ -77,7 +77,7 @@ def _of_record(rows: Sequence[Row], sources: set[str]) -> Iterator[str]:
         yield error.sentence
         return
     yield from _differences(looked_up, record, events)
-    if sources != set(record.source.record_ids):
+    if sources != record.made_from:
         yield f"record {record.record_id}: what it was made from does not agree with its events"
     yield from _bases(rows, events)
 

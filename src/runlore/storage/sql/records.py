@@ -135,8 +135,13 @@ class SqlRecords:
         return self._where(f"r.record_id IN ({derived})", record_id)
 
     def of_run(self, run_id: RunId) -> tuple[Record, ...]:
-        """The records made from a run (`source.run_id`), whatever their state, oldest first."""
-        return self._oldest_first("r.source_run = ?", run_id)
+        """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
+        # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
+        found = (
+            "SELECT record_id FROM records WHERE source_run = ?"
+            " UNION SELECT record_id FROM record_sources WHERE source_id = ?"
+        )
+        return self._oldest_first(f"r.record_id IN ({found})", run_id, run_id)
 
     def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
         """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""

@@ -193,8 +193,8 @@ def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:
     added: list[Parameters] = []
     for step in steps:
         record_id = step.last.record.record_id
-        old = set(step.first.before.source.record_ids) if step.first.before else set()
-        new = set(step.last.record.source.record_ids)
+        old = step.first.before.made_from if step.first.before else frozenset()
+        new = step.last.record.made_from
         gone.extend((source_id, record_id) for source_id in sorted(old - new))
         added.extend((source_id, record_id) for source_id in sorted(new - old))
     return Statement(sql=_DELETE_SOURCE, rows=gone), Statement(sql=_INSERT_SOURCE, rows=added)
@@ -223,9 +223,7 @@ def _load_piece(session: Session, piece: Sequence[History]) -> None:
         Statement(
             sql=_INSERT_SOURCE,
             rows=[
-                (source_id, record.record_id)
-                for record, _ in piece
-                for source_id in dict.fromkeys(record.source.record_ids)
+                (source_id, record.record_id) for record, _ in piece for source_id in sorted(record.made_from)
             ],
         ),
     )

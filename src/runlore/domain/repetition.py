@@ -1,0 +1,131 @@
+"""What repeated episodes come to in memory (CAP-9): a workflow that succeeded in several sessions is proposed
+as a procedure (LAY-4), a finding that several of them made as a fact (LAY-3). A saved skill is one of a name.
+
+Only a person decides on these (`Proposal.EPISODES`). Each is known by what it was made of, and made once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from runlore.domain import limits
+from runlore.domain.admission import Draft
+from runlore.domain.detectors.match import Heuristic
+from runlore.domain.excerpt import excerpt
+from runlore.domain.record import EvidenceRef, Kind, Proposal, Record, Sensitivity, Source
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.skill import Skill
+from runlore.domain.subject import semantic_key
+from runlore.domain.suggesting.covering import PROCEDURES
+from runlore.domain.suggesting.fixes import BECAME
+from runlore.domain.suggestion import Suggestion, pattern_digest
+from runlore.domain.taint import inherited
+
+DIGEST = "sources_digest"
+ORIGIN = "episodes"
+_OVERVIEW = "## Overview"
+
+
+def proposed_by(suggestion: Suggestion) -> Draft | None:
+    """What a suggestion proposes to remember; None where too few sessions show it, or it is neither."""
+    if suggestion.sessions < limits.REPEATED_SESSIONS_MIN:
+        return None
+    if suggestion.heuristic is Heuristic.ERROR_RECOVERY or _is_fix_of_several(suggestion):
+        return _finding(suggestion)
+    return workflow_of(suggestion) if suggestion.heuristic in PROCEDURES else None
+
+
+def workflow_of(suggestion: Suggestion, name: str = "") -> Draft:
+    """The procedure that a suggestion is, under its own name or that of its skill."""
+    workflow = name or suggestion.name
+    steps = "".join(f"\n{at}. {command}" for at, command in enumerate(suggestion.commands, start=1))
+    return replace(
+        _draft(suggestion, Kind.PROCEDURE, f"{workflow}: {suggestion.description}{steps}"),
+        metadata=_of_workflow(workflow, _digest(Kind.PROCEDURE, pattern_digest(suggestion.pattern))),
+    )
+
+
+def workflow_of_skill(skill: Skill) -> Draft:
+    """The procedure that a skill is which was made of no suggestion: brought in, or written by somebody."""
+    return Draft(
+        kind=Kind.PROCEDURE,
+        summary=excerpt(f"{skill.name}: {skill.document.description}", limits.SUMMARY_CHARS_MAX),
+        metadata=_of_workflow(skill.name, _digest(Kind.PROCEDURE, skill.skill_id)),
+        provenance=skill.provenance,
+        proposal=Proposal.EPISODES,
+    )
+
+
+def digests_of(suggestion: Suggestion, kind: Kind) -> tuple[str, ...]:
+    """By what the proposals of a suggestion are known: which of its patterns gives it its own may change."""
+    known = dict.fromkeys((pattern_digest(suggestion.pattern), *suggestion.variants))
+    return tuple(_digest(kind, each) for each in known)
+
+
+def is_told_by(episode: Record, other: Record) -> bool:
+    """Whether two episodes tell of the same finding."""
+    is_alike = episode.kind is other.kind
+    return is_alike and semantic_key(episode.summary) == semantic_key(other.summary)
+
+
+def finding_of(episodes: Sequence[Record]) -> Draft:
+    """The fact that equal episodes come to, the latest of them first: where all of them are, else of the
+    workspace."""
+    latest = episodes[0]
+    scope = latest.scope if all(each.scope == latest.scope for each in episodes) else WORKSPACE
+    told = semantic_key(latest.summary).text
+    is_sensitive = any(each.sensitivity is Sensitivity.SENSITIVE for each in episodes)
+    return Draft(
+        kind=Kind.FACT,
+        summary=latest.summary,
+        scope=scope,
+        metadata={"origin": ORIGIN, DIGEST: _digest(Kind.FACT, f"{scope} {told}")},
+        sensitivity=Sensitivity.SENSITIVE if is_sensitive else Sensitivity.NORMAL,
+        source=Source(record_ids=tuple(each.record_id for each in episodes)),
+        provenance=inherited(each.provenance for each in episodes),
+        proposal=Proposal.EPISODES,
+    )
+
+
+def _is_fix_of_several(suggestion: Suggestion) -> bool:
+    return suggestion.heuristic is Heuristic.CROSS_SESSION and BECAME in suggestion.pattern
+
+
+def _finding(suggestion: Suggestion) -> Draft | None:
+    """What went wrong and what put it right, as the overview says it."""
+    told = _first_paragraph(suggestion.body.splitlines())
+    if not told:
+        return None
+    digest = _digest(Kind.FACT, pattern_digest(suggestion.pattern))
+    return replace(_draft(suggestion, Kind.FACT, told), metadata={"origin": ORIGIN, DIGEST: digest})
+
+
+def _first_paragraph(lines: Sequence[str]) -> str:
+    behind = lines[lines.index(_OVERVIEW) + 1 :] if _OVERVIEW in lines else []
+    return next((line.strip() for line in behind if line.strip()), "")
+
+
+def _draft(suggestion: Suggestion, kind: Kind, summary: str) -> Draft:
+    latest = suggestion.evidence[-1]
+    return Draft(
+        kind=kind,
+        summary=excerpt(summary, limits.SUMMARY_CHARS_MAX),
+        scope=WORKSPACE,
+        confidence=min(suggestion.score.points, limits.CONFIDENCE_MAX),
+        source=Source(session_id=latest.session_id, run_id=latest.run_id),
+        evidence_refs=tuple(_references(suggestion)),
+        provenance=suggestion.provenance,
+        proposal=Proposal.EPISODES,
+    )
+
+
+def _references(suggestion: Suggestion) -> Iterable[EvidenceRef]:
+    for each in suggestion.evidence[-limits.EVIDENCE_REFS_MAX :]:
+        yield EvidenceRef(run_id=each.run_id, event_number=next(iter(each.event_numbers), None))
+
+
+def _of_workflow(workflow: str, digest: str) -> dict[str, str | bool]:
+    return {"workflow": workflow, "canonical": False, DIGEST: digest}
+
+
+def _digest(kind: Kind, known_by: str) -> str:
+    return f"{kind}:{pattern_digest(known_by)}"
