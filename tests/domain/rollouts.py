@@ -53,7 +53,13 @@ def draft(**fields: Any) -> PromotedSkill:
 
 def ran(number: int, status: RunStatus = RunStatus.COMPLETED, **fields: Any) -> Ran:
     """A run that went well."""
-    found = Ran(run_id=RunId(f"run_{number}"), status=status, opened_at=by(number).at, output=f"ok: {MARKER}")
+    found = Ran(
+        run_id=RunId(f"run_{number}"),
+        status=status,
+        opened_at=by(number).at,
+        called_tools=True,
+        output=f"ok: {MARKER}",
+    )
     return replace(found, **fields)
 
 

@@ -107,7 +107,11 @@ class Rollouts(RuleBasedStateMachine):
         )
         output = MARKER if says else "nothing"
         self.runs.append(
-            Trial(execution, Ran(run_id=run_id, status=how, opened_at=now, output=output), self.said)
+            Trial(
+                execution,
+                Ran(run_id=run_id, status=how, opened_at=now, called_tools=True, output=output),
+                self.said,
+            )
         )
 
     @rule(how=st.sampled_from(ENDS), steps=st.integers(1, 6))

@@ -144,8 +144,29 @@ def test_every_step_that_checks_says_whether_it_worked() -> None:
         " and `just test`.\n\n"
         "`gofmt -l .` should print nothing: it lists what is not as it should be."
     )
-    single = one(row("npm version patch", "npm run build", "npm publish"))
-    assert section(single, "Verification") == "`npm run build` should exit with code 0."
+
+
+@pytest.mark.req("SKL-19")
+@pytest.mark.parametrize(
+    ("calls", "proof"),
+    [
+        # What only prepares the outcome does not prove it.
+        (("npm version patch", "npm run build", "npm publish"), "npm publish"),
+        (("docker build -t app .", "docker tag app reg/app", "docker push reg/app"), "docker push reg/app"),
+        (("make lint", "make install", "make test"), "make test"),
+        # What asks whether it runs proves what came before it.
+        (("make build", "systemctl reload nginx", "curl -f http://localhost/health"), None),
+        # Neither moving about nor printing nor sending the change is an outcome.
+        (("npm ci", "npm run build", "cd dist"), "npm run build"),
+        (("npm ci", "npm run generate", "npm run export", "echo done"), "npm run export"),
+        (("npm ci", "npm test", "git add .", "git commit -m x", "git push"), "npm test"),
+    ],
+)
+def test_verification_is_the_last_step_that_proves_the_outcome(
+    calls: tuple[str, ...], proof: str | None
+) -> None:
+    found = one(row(*calls))
+    assert section(found, "Verification") == f"`{proof or calls[-1]}` should exit with code 0."
 
 
 def test_where_nothing_failed_the_pitfall_is_to_go_on_all_the_same() -> None:

@@ -45,6 +45,7 @@ def executed(
     status: RunStatus = RunStatus.COMPLETED,
     session: str = "trials",
     output: str | None = None,
+    calls: bool = True,
     **fields: Any,
 ) -> Run:
     """A run that worked by the words of a skill, as a trial does, and has ended; `output` is kept as what it
@@ -65,6 +66,8 @@ def executed(
     )
     with world.parts.store.transaction() as tx:
         tx.promotions.add_execution(execution)
+    if calls:
+        world.append(run, {"type": "tool_call", "call_id": "c1", "name": "Bash", "arguments": {}})
     world.say(run, says)
     if output is not None:
         world.operator.add_artifact(ops.NewArtifact(run_id=run.run_id, name="final_output", text=output))

@@ -218,6 +218,7 @@ def test_a_skill_that_went_does_not_come_back_under_a_name_that_was_promoted_sin
     ("fields", "code"),
     [
         ({"says": "It went wrong."}, "promoted.verification"),
+        ({"calls": False}, "promoted.verification"),
         ({"status": RunStatus.FAILED}, "promoted.verification"),
         ({"status": RunStatus.CANCELLED}, "promoted.verification"),
         ({"kind": ExecutionKind.USE}, "promoted.trial"),

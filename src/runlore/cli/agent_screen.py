@@ -78,9 +78,31 @@ class Screen:
             why = run.error or run.reason
             self.note(f"{sentence}: {why}" if why else f"{sentence}.", style)
         for found in ended.detected:
-            self.note(f"Worth a skill: {found.name} ({found.heuristic})  {found.description}", "green")
-        if ended.detected:
-            self.note(f"To keep one: runlore skill save {ended.detected[0].name}")
+            self.became(found)
+
+    def became(self, found: answers.Detected) -> None:
+        """What has become of a pattern that a run shows, in a line, and what can be done about it."""
+        name = found.name
+        match found.became:
+            case answers.Became.SAVED:
+                self.note(f"Saved the skill {name}: {found.description}", "green")
+                self.note(
+                    f"To read it: runlore skill view {name}. To take it away: runlore skill delete {name}"
+                )
+            case answers.Became.DECLINED:
+                self.note(f"Not saved: {name}, {found.reason}")
+                self.note(f"To read it and keep it: runlore skill save {name}")
+            case answers.Became.SUPPRESSED:
+                self.note(f"Not suggested: {name}, {found.reason or 'it was skipped before'}")
+                self.note(f"To have it suggested again: runlore skill reset-skips {name}")
+            case answers.Became.KNOWN:
+                self.note(f"Seen again: {name}, which is saved")
+            case answers.Became.IMPROVING:
+                self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
+                self.note("It is saved when a model has worded it better.")
+            case answers.Became.WAITING:
+                self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
+                self.note(f"To keep it: runlore skill save {name}")
 
     def _journalled(self, data: JsonObject) -> None:
         body = data.get("body")

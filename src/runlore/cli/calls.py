@@ -51,9 +51,11 @@ class Call:
         """The settings that apply to this call."""
         return chosen(home=self.home, url=self.url, token_file=self.token_file, environment=os.environ)
 
-    def operations(self, *, mounts_follow: bool = True) -> AbstractContextManager["Operations"]:
+    def operations(
+        self, *, mounts_follow: bool = True, learns_s: float | None = None
+    ) -> AbstractContextManager["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
-        return reached(self.settings(), mounts_follow=mounts_follow)
+        return reached(self.settings(), mounts_follow=mounts_follow, learns_s=learns_s)
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from runlore.cli.agent_asking import Asking
+from runlore.cli.agent_learning import LEARNS_S, ask_about_learned, tell_learned
 from runlore.cli.agent_screen import Screen
 from runlore.cli.calls import Call
 from runlore.cli.failures import report
@@ -51,7 +52,7 @@ def chat(call: Call, how: AgentOptions) -> None:
     told: list[answers.RunEnded] = []
     for text in _inputs(asks=asks):
         try:
-            with call.operations() as operations:
+            with call.operations(learns_s=0.0) as operations:
                 session_id = session_id or opened_session(call, operations, how, title=text)
                 begin = beginning(operations, how.asked(session_id, text))
                 told.append(worked(operations, begin, screen, asking))
@@ -62,10 +63,17 @@ def chat(call: Call, how: AgentOptions) -> None:
             report(error, as_json=False)
             continue
         show_end(call, screen, told[-1])
+        if asks and not how.yes:
+            ask_about_learned(call, told[-1])
         if not asks and was_stopped(told[-1]):
             break
     plain = {"session_id": session_id, "items": [answers.run_ended_to_plain(each) for each in told]}
     call.answer(plain, lambda: _show_end(screen, session_id))
+    if asks and told:
+        with call.operations(learns_s=LEARNS_S):
+            pass
+        for ended in told:
+            tell_learned(call, screen, ended)
     if not asks:
         for ended in reversed(told):
             leave(ended)

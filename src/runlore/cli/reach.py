@@ -43,16 +43,19 @@ def chosen(
 
 
 @contextmanager
-def reached(settings: Settings, *, mounts_follow: bool = True) -> Iterator["Operations"]:
+def reached(
+    settings: Settings, *, mounts_follow: bool = True, learns_s: float | None = None
+) -> Iterator["Operations"]:
     """The operations: over HTTP, through the socket of the daemon, or embedded where there is neither: then
-    mounted skills are brought up to date last, unless somebody only wants to look."""
+    mounted skills are brought up to date last, unless somebody only wants to look, and with `learns_s` skills
+    are learned here."""
     transport = (
         _daemon(settings.state_root) if settings.url is None else _remote(settings.url, settings.token)
     )
     if transport is None:
         from runlore.daemon.wiring import embedded
 
-        with embedded(settings, mounts_follow=mounts_follow) as operations:
+        with embedded(settings, mounts_follow=mounts_follow, learns_s=learns_s) as operations:
             yield operations
         return
     from runlore.client.remote import RemoteOperations

@@ -10,6 +10,7 @@ import typer
 
 from runlore.cli.agent_asking import Asking
 from runlore.cli.agent_following import follow, keys_heard
+from runlore.cli.agent_learning import LEARNS_S, ask_about_learned, tell_learned
 from runlore.cli.agent_screen import Screen
 from runlore.cli.calls import Call
 from runlore.cli.given_files import folder_of, text_of
@@ -54,7 +55,9 @@ class AgentOptions:
     no_folder: Annotated[
         bool, typer.Option("--no-folder", help="Work in no folder: without files and commands.")
     ] = False
-    no_learn: Annotated[bool, typer.Option("--no-learn", help="Look for no skills in it afterwards.")] = False
+    learn: Annotated[
+        bool, typer.Option("--learn/--no-learn", help="Whether to look for skills in it afterwards.")
+    ] = True
     yes: Annotated[bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")] = (
         False
     )
@@ -66,7 +69,7 @@ class AgentOptions:
             text=text,
             model=self.model,
             fallback_model=self.fallback_model,
-            learn=not self.no_learn,
+            learn=self.learn,
         )
 
 
@@ -85,11 +88,16 @@ def run(
     if not text.strip():
         raise Invalid("the task is blank", code="run.request", hint="say what is to be done")
     screen = Screen(hidden=call.as_json)
-    asking = Asking(screen, yes=how.yes, is_terminal=is_terminal() and not call.as_json)
-    with call.operations() as operations:
+    asks = is_terminal() and not call.as_json
+    asking = Asking(screen, yes=how.yes, is_terminal=asks)
+    with call.operations(learns_s=LEARNS_S if asks else 0.0) as operations:
         asked = how.asked(opened_session(call, operations, how, title=text), text)
         ended = worked(operations, beginning(operations, asked), screen, asking)
         call.answer(answers.run_ended_to_plain(ended), lambda: _show_end(screen, ended))
+    if asks:
+        tell_learned(call, screen, ended)
+    if asks and not how.yes:
+        ask_about_learned(call, ended)
     leave(ended)
 
 

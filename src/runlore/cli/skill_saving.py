@@ -65,7 +65,7 @@ def save(call: Call, choice: SaveOptions) -> None:
     with call.operations() as operations:
         waiting = all_waiting(operations)
     if waiting and is_asked:
-        _save_asking(call, waiting, accept=choice.accept_untrusted)
+        save_asking(call, waiting, accept=choice.accept_untrusted)
         return
     page = ops.SuggestionPage(items=waiting)
     call.answer(answers.suggestions_to_plain(page), lambda: _show_waiting(page))
@@ -164,7 +164,9 @@ def _save_named(call: Call, choice: SaveOptions) -> None:
     call.answer(answers.skills_to_plain(saved), show)
 
 
-def _save_asking(call: Call, waiting: tuple[StoredSuggestion, ...], *, accept: bool) -> None:
+def save_asking(call: Call, waiting: tuple[StoredSuggestion, ...], *, accept: bool) -> None:
+    """Ask about each at the terminal, and do what is answered."""
+
     def save_one(stored: StoredSuggestion) -> None:
         is_outside = stored.suggestion.provenance.tainted
         request = ops.SaveSkill(

@@ -1,9 +1,10 @@
 """Doing jobs: claimed under a lease, kept alive while they last, and failed with what went wrong."""
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
 from runlore.daemon.maintenance import STOPPING, apply_learning, enforce_policies, maintain, requeueing
@@ -38,6 +39,8 @@ THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE, Jo
 ALL_KINDS = frozenset(JobKind)
 # What may save skills or change them.
 _SKILL_KINDS = frozenset({JobKind.DETECT, JobKind.ENHANCE, JobKind.SAVE, JobKind.CURATE})
+# What is left to do with what a look has found; it may ask a model.
+LEARNING_KINDS = _SKILL_KINDS - {JobKind.DETECT}
 # These say nothing about the job that met them: it waits until they are over.
 _PASSING = frozenset(
     {
@@ -115,6 +118,35 @@ def do_on_leaving(parts: Parts) -> None:
     for _ in range(_ON_LEAVING):
         if not do_one_job(parts, may_ask=False) or time.monotonic() >= until:
             return
+
+
+def finish_learning(parts: Parts, *, within_s: float) -> None:
+    """What a command of an agent does last where somebody waits for it: what it has found is worded better by
+    a model, and saved. No job is begun after that time, and Ctrl-C leaves the rest for later."""
+    until = time.monotonic() + within_s
+    with suppress(KeyboardInterrupt):
+        while time.monotonic() < until and do_one_job(parts, kinds=LEARNING_KINDS):
+            pass
+
+
+def finish_earlier_learning(parts: Parts) -> None:
+    """Do what earlier commands have left of it, in a thread beside whatever this one does: nobody waits for
+    that, and what it does not come to is left for the next one."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        if not snapshot.jobs.is_due(LEARNING_KINDS, now, passing_over=None):
+            return
+        counts = snapshot.jobs.count()
+    left = sum(number for (kind, _), number in counts.items() if kind in LEARNING_KINDS)
+
+    def work() -> None:
+        try:
+            do_due_jobs(parts, kinds=LEARNING_KINDS, limit=min(left, _AT_ONCE))
+        except Exception:
+            # The outer loop of a thread. Where the store is closed meanwhile, the job's lease ends by itself.
+            _log.info("what earlier runs have left to learn waits for the next command", exc_info=True)
+
+    threading.Thread(target=work, name="runlore-learning", daemon=True).start()
 
 
 def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at: datetime) -> None:

@@ -12,7 +12,7 @@ from runlore.daemon.boot import boot
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.embedding import opened
 from runlore.daemon.follower import Follower
-from runlore.daemon.jobs import do_on_leaving
+from runlore.daemon.jobs import do_on_leaving, finish_earlier_learning, finish_learning
 from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.mounting import MountFollower
 from runlore.daemon.own_runs.beginning import Trial
@@ -254,18 +254,28 @@ def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillL
 
 @contextmanager
 def embedded(
-    settings: Settings, caller: Caller = EMBEDDED_OPERATOR, *, mounts_follow: bool = True
+    settings: Settings,
+    caller: Caller = EMBEDDED_OPERATOR,
+    *,
+    mounts_follow: bool = True,
+    learns_s: float | None = None,
 ) -> Iterator[Operations]:
     """The operations on the state root, without a daemon, under its lock.
 
-    Nobody else does the background work then: what needs no model is done last, as far as a moment goes.
+    Nobody else does the background work then: what needs no model is done last, as far as a moment goes. With
+    `learns_s` a model is asked too where skills are learned: for what earlier commands left beside this one,
+    and last for what this one found, for about so long.
     """
     parts = open_parts(settings)
     try:
+        if learns_s is not None and parts.models.is_configured:
+            finish_earlier_learning(parts)
         yield Application(parts, caller)
         # Nobody follows them any more, and what they did is remembered with the rest.
         parts.agent.close()
         with suppress(Unavailable):
+            if learns_s and parts.models.is_configured:
+                finish_learning(parts, within_s=learns_s)
             do_on_leaving(parts)
             parts.meaning.on_leaving()
             parts.library.embed_on_leaving(within_s=_EMBEDDING_S)

@@ -1,6 +1,7 @@
 """What runs of Runlore's own agent wait for, and what their streams tell."""
 
 from runlore.api.shapes import OBJECT, TEXT, TIME, WHOLE, Schema, many, maybe, page, ref, thing, word
+from runlore.daemon.answers import Became
 from runlore.domain.approval import ApprovalKind, ApprovalState
 from runlore.ports.operations import RunEventKind
 
@@ -34,10 +35,19 @@ DOCUMENTS: dict[str, Schema] = {
             "run": ref("Run"),
             "final_output": TEXT,
             "detected": many(
-                thing({"suggestion_id": TEXT, "name": TEXT, "heuristic": TEXT, "description": TEXT})
+                thing(
+                    {
+                        "suggestion_id": TEXT,
+                        "name": TEXT,
+                        "heuristic": TEXT,
+                        "description": TEXT,
+                        "became": {**TEXT, "enum": [each.value for each in Became]},
+                        "reason": {**TEXT, "description": "Why it was declined or suppressed."},
+                    }
+                )
             ),
         },
-        "The end of a run: how it stands, what it answered, and which skills it would be worth.",
+        "The end of a run: how it stands, what it answered, and what became of the skills it is worth.",
     ),
     "RunEvent": thing(
         {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from runlore.daemon.answers.agent import Detected, RunEnded, run_ended_to_plain
+from runlore.daemon.answers.agent import Became, Detected, RunEnded, run_ended_to_plain
 from runlore.daemon.answers.sessions import journal_event_to_plain
 from runlore.daemon.own_runs.live import Heard, Live, is_growth
 from runlore.daemon.parts import Parts
@@ -17,8 +17,10 @@ from runlore.daemon.run_opening import run_view
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Corrupt, NotFound
+from runlore.domain.job import JobKind
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.suggestion import SuggestionState
+from runlore.domain.skill import SkillEventKind
+from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.flow.skills.rollouts import final_output
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
@@ -27,7 +29,11 @@ from runlore.ports.store import Collections
 _LOOK_S = 0.5
 _WAIT_S = 5.0
 _PAGE = 100
-_SHOWN = frozenset(SuggestionState) - {SuggestionState.SKIPPED}
+_DECIDED = {
+    SkillEventKind.SAVED: Became.SAVED,
+    SkillEventKind.DECLINED: Became.DECLINED,
+    SkillEventKind.SUPPRESSED: Became.SUPPRESSED,
+}
 
 
 @dataclass
@@ -170,18 +176,40 @@ def _answered(collections: Collections, run: Run) -> str:
 
 
 def _detected(collections: Collections, run: Run) -> tuple[Detected, ...]:
-    """The suggestions that were seen in a run, as far as they are still suggested."""
+    """The suggestions that were seen in a run, and what has become of each."""
     found: list[Detected] = []
     with suppress(Corrupt):
+        decided = _decided(collections, run)
         for stored in collections.suggestions.of_runs([run.run_id])[: limits.SUGGESTIONS_PER_RUN_MAX * 4]:
-            if stored.state in _SHOWN:
-                suggestion = stored.suggestion
-                found.append(
-                    Detected(
-                        suggestion_id=stored.suggestion_id,
-                        name=suggestion.name,
-                        heuristic=suggestion.heuristic.value,
-                        description=suggestion.description,
-                    )
+            suggestion = stored.suggestion
+            became, reason = decided.get(stored.suggestion_id) or (_standing(collections, stored, run), "")
+            found.append(
+                Detected(
+                    suggestion_id=stored.suggestion_id,
+                    name=suggestion.name,
+                    heuristic=suggestion.heuristic.value,
+                    description=suggestion.description,
+                    became=became,
+                    reason=reason,
                 )
+            )
     return tuple(found)
+
+
+def _decided(collections: Collections, run: Run) -> dict[SuggestionId, tuple[Became, str]]:
+    """What the log tells since the end of a run, the latest word about each suggestion."""
+    found: dict[SuggestionId, tuple[Became, str]] = {}
+    for event in reversed(collections.skills.events(limit=limits.LIST_LIMIT_MAX)):
+        is_since = run.finished_at is not None and event.at >= run.finished_at
+        if is_since and event.suggestion_id is not None and event.kind in _DECIDED:
+            found[event.suggestion_id] = _DECIDED[event.kind], event.reason
+    return found
+
+
+def _standing(collections: Collections, stored: StoredSuggestion, run: Run) -> Became:
+    if stored.state is SuggestionState.SAVED:
+        return Became.KNOWN
+    if stored.state is SuggestionState.SKIPPED:
+        return Became.SUPPRESSED
+    is_improved = collections.jobs.find(JobKind.SAVE, run.run_id) is not None
+    return Became.IMPROVING if is_improved else Became.WAITING

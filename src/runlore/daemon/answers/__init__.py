@@ -4,6 +4,7 @@
 """
 
 from runlore.daemon.answers.agent import (
+    Became,
     Detected,
     RunEnded,
     approval_from_plain,
@@ -194,6 +195,7 @@ from runlore.daemon.answers.skills import (
 from runlore.domain.representation import record_to_plain
 
 __all__ = [
+    "Became",
     "Detected",
     "RunEnded",
     "adoption_from_plain",

@@ -1,6 +1,7 @@
 """Runlore's own agent: what its runs wait for, and what their streams tell."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from runlore.daemon.answers.sessions import run_from_plain, run_to_plain
 from runlore.daemon.answers.shapes import as_document, cursor_of, each, items_of, listed, reader
@@ -49,14 +50,30 @@ def run_event_from_plain(plain: JsonValue) -> ops.RunEvent:
     )
 
 
+class Became(StrEnum):
+    """What has become of a pattern by the end of a run: a skill, or why it is none."""
+
+    SAVED = "saved"
+    DECLINED = "declined"
+    SUPPRESSED = "suppressed"
+    # A model words it better first.
+    IMPROVING = "improving"
+    # For somebody to decide about.
+    WAITING = "waiting"
+    # It was a skill before.
+    KNOWN = "known"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Detected:
-    """A pattern that the end of a run made worth keeping."""
+    """A pattern that a run shows. `reason` says why one was declined or suppressed."""
 
     suggestion_id: str
     name: str
     heuristic: str
     description: str
+    became: Became = Became.WAITING
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +96,8 @@ def run_ended_to_plain(ended: RunEnded) -> Plain:
                 "name": found.name,
                 "heuristic": found.heuristic,
                 "description": found.description,
+                "became": found.became.value,
+                "reason": found.reason,
             }
             for found in ended.detected
         ],
@@ -109,4 +128,6 @@ def _read_detected(plain: JsonValue) -> Detected:
         name=as_text(fields["name"]),
         heuristic=as_text(fields["heuristic"]),
         description=as_text(fields["description"]),
+        became=Became(as_text(fields["became"])),
+        reason=as_text(fields["reason"]),
     )

@@ -43,11 +43,13 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """The run that executed the skill: how it stands, when it was opened, and its final output."""
+    """The run that executed the skill: how it stands, when it was opened, whether it called any tool, and its
+    final output."""
 
     run_id: RunId
     status: RunStatus
     opened_at: datetime
+    called_tools: bool
     output: str = ""
 
 
@@ -99,7 +101,7 @@ def recorded(
     if _known(skill, execution.run_id, result.kind):
         return skill
     _check_run(skill, execution, ran, kind=result.kind)
-    problem = _problem(ran, checked_marker(result.marker))
+    problem = _problem(ran, checked_marker(result.marker), kind=result.kind)
     if problem and result.kind is RolloutKind.VERIFICATION:
         raise Refused(
             f"run {ran.run_id} verifies nothing: {problem}",
@@ -216,8 +218,10 @@ def _check_run(skill: PromotedSkill, execution: Execution, ran: Ran, *, kind: Ro
         )
 
 
-def _problem(ran: Ran, marker: str) -> str:
-    """Why a run is no success; nothing where it is one."""
+def _problem(ran: Ran, marker: str, *, kind: RolloutKind) -> str:
+    """Why a run is no success; nothing where it is one. Who only says the marker has tried nothing."""
     if ran.status is not RunStatus.COMPLETED:
         return f"it is {ran.status}"
+    if kind is RolloutKind.VERIFICATION and not ran.called_tools:
+        return "it called no tool, so nothing was tried"
     return "" if marker in ran.output else "its final output does not contain the marker"

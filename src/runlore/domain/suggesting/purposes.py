@@ -145,6 +145,8 @@ _TOLD_VERBS = (
 _VERB_WORDS = frozenset(word for verb in _TOLD_VERBS for word in VERB_WORDS[verb].split())
 _PARTS = re.compile(r"[^a-z0-9-]+")
 TRYING_VALUES_MIN = 2
+# What every project that has pull requests does with every change.
+_PROPOSING = frozenset({"gh pr create", "gh pr merge", "glab mr create", "glab mr merge"})
 # The console of a framework is told what to do by its own words.
 _CONSOLE = re.compile(r"(?:^|/)(?:manage\.py|artisan|console|rails|rake)$")
 _HELP = re.compile(r"(?:^|[ -])help(?: |$)")
@@ -219,6 +221,12 @@ def console_words(command: StepCommand) -> tuple[str, ...]:
 def is_everyday(command: StepCommand) -> bool:
     """Whether it is what every project does with every change: fetch it, keep it, push it."""
     return " ".join(_first_words(command)) in EVERYDAY
+
+
+def is_sending(command: StepCommand) -> bool:
+    """Whether it is how a change is kept and sent: what every project does, or what one with pull requests
+    does."""
+    return is_everyday(command) or act_of(command.form) in _PROPOSING
 
 
 def _first_words(command: StepCommand) -> tuple[str, str]:

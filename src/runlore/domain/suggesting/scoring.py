@@ -11,7 +11,6 @@ knowing little about a command is not a reason.
 
 from collections.abc import Iterator, Sequence
 
-from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Outcome, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
@@ -32,7 +31,7 @@ from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.momentary import is_momentary, is_own
 from runlore.domain.suggesting.parameters import Written
 from runlore.domain.suggesting.passes import is_pipeline
-from runlore.domain.suggesting.purposes import is_everyday, is_passing, purposes_of
+from runlore.domain.suggesting.purposes import is_passing, is_sending, purposes_of
 from runlore.domain.suggestion import Score, ScorePart
 
 SCORE_MIN = 40
@@ -50,8 +49,6 @@ WHOLE_STEPS = 3
 PAIR_SESSIONS, PAIR_WEIGHT = 4, 4
 RELATED, CLOSE = 0.3, 0.6
 DAYS_APART = 7
-# What every project that has pull requests does with every change.
-_PROPOSING = frozenset({"gh pr create", "gh pr merge", "glab mr create", "glab mr merge"})
 BEFORE_AND_AFTER = 2
 JUMBLED = 2
 
@@ -108,7 +105,7 @@ def _against(match: Match, written: Written) -> Iterator[ScorePart]:
         yield ScorePart(reason="nothing says what the task is for", points=-15)
     if match.heuristic is Heuristic.MULTI_STEP and written.said_again >= JUMBLED and is_plain(commands):
         yield ScorePart(reason="everyday commands in no clear order", points=-25)
-    if match.heuristic in PROCEDURES and all(map(_is_sending, commands)):
+    if match.heuristic in PROCEDURES and all(map(is_sending, commands)):
         yield ScorePart(reason="every change is sent so", points=-40)
 
 
@@ -119,10 +116,6 @@ def _done(written: Written) -> list[StepCommand]:
 def _is_unknown_task(command: StepCommand) -> bool:
     purposes = purposes_of([command])
     return bool(task_of(command)) and (not purposes or purposes[0].verb == "run")
-
-
-def _is_sending(command: StepCommand) -> bool:
-    return is_everyday(command) or act_of(command.form) in _PROPOSING
 
 
 def _seen(match: Match) -> Iterator[ScorePart]:
@@ -167,7 +160,7 @@ def _meant(commands: Sequence[StepCommand]) -> Iterator[ScorePart]:
 
 def _passing(commands: Sequence[StepCommand], *, most: int = 40) -> Iterator[ScorePart]:
     # Alone, what every project does with every change says nothing.
-    is_alone = all(map(_is_sending, commands))
+    is_alone = all(map(is_sending, commands))
     passing = [
         command
         for command in commands
@@ -182,7 +175,7 @@ def _condensed(match: Match, written: Written) -> Iterator[ScorePart]:
     steps = len(set(forms))
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     is_alone = match.heuristic is Heuristic.MULTI_STEP
-    own = {form_of(command) for command in _done(written) if not _is_sending(command)}
+    own = {form_of(command) for command in _done(written) if not is_sending(command)}
     is_little = steps < WHOLE_STEPS or len(own) < 2
     if steps < 2:
         yield ScorePart(reason="it comes to one command", points=-40)

@@ -1,17 +1,19 @@
-"""How to see that a procedure worked: by its checks, and of a deployment by what shows that it runs.
+"""How to see that a procedure worked: by the checks at its end, else by its last step that does something,
+and of a deployment by what shows that it runs.
 
-What takes something away is never how to see that: nobody should run it to find out.
+A check proves what was done before it: what only prepares the outcome does not prove it. What takes something
+away is never how to see that: nobody should run it to find out.
 """
 
 from collections.abc import Sequence
 
-from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.goals import goal_of
 from runlore.domain.suggesting.harm import harms
 from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.parameters import Written
-from runlore.domain.suggesting.passes import only_looks, verbs_of
-from runlore.domain.suggesting.purposes import PURPOSES, purpose_of
+from runlore.domain.suggesting.passes import is_pipeline, only_looks, verbs_of
+from runlore.domain.suggesting.purposes import PURPOSES, is_sending, purpose_of
 
 _DEPLOYING = frozenset({"deploy", "restart"})
 _ANSWERING = frozenset({"verify", "request", "test"})
@@ -25,7 +27,9 @@ def checking_places(written: Written, *, is_fix: bool) -> list[int]:
     core = [at for at in safe if written.is_always(at)]
     if goal_of(_done(written.core)) == PURPOSES["deploy"].goal:
         return _of_deployment(written, core)
-    return [at for at in core if _is_check(written.lines[at])] or core[-1:] or safe[-1:]
+    done = [at for at in core if _does_something(written.lines[at])]
+    outcome = max((at for at in done if not _is_check(written.lines[at])), default=-1)
+    return [at for at in done if at > outcome] or done[-1:] or core[-1:] or safe[-1:]
 
 
 def _of_deployment(written: Written, core: Sequence[int]) -> list[int]:
@@ -41,6 +45,13 @@ def _is_check(line: Line) -> bool:
     purposes = [purpose for command in line.commands if (purpose := purpose_of(command))]
     is_listing = only_looks(line) and any(purpose.verb == "format" for purpose in purposes)
     return is_listing or any(purpose.checks for purpose in purposes)
+
+
+def _does_something(line: Line) -> bool:
+    """Whether there is anything to prove in a line, or by it: it neither looks around, serves the shell or
+    prints, nor does it only send the change that was made."""
+    works = [each for each in line.commands if each.kind is CommandKind.WORK and not each.is_looking]
+    return _is_check(line) or not (is_pipeline(line) or all(map(is_sending, works)))
 
 
 def _done(lines: Sequence[Line]) -> list[StepCommand]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, NotFound, Refused
+from runlore.domain.journal import EventType
 from runlore.domain.record import Record, RecordId
 from runlore.domain.rolling_out import (
     Ran,
@@ -134,7 +135,13 @@ def ran_as(collections: Collections, run_id: RunId) -> Ran:
             code="promoted.output-gone",
             hint="run it again, and record that run",
         )
-    return Ran(run_id=run_id, status=run.status, opened_at=run.opened_at, output=output)
+    return Ran(
+        run_id=run_id,
+        status=run.status,
+        opened_at=run.opened_at,
+        called_tools=collections.journal.has(run_id, EventType.TOOL_CALL),
+        output=output,
+    )
 
 
 def final_output(collections: Collections, run_id: RunId) -> str:

@@ -51,8 +51,8 @@ class RunEvent:
     `output`   {call_id, text}: a piece of what a command prints as it comes
     `approval` the request as it is answered, when it is asked and again when it is decided
     `remark`   {text}: something that a person should know
-    `end`      {run, final_output, detected}: the run as it is answered, its answer, and what its end made
-               worth keeping: [{suggestion_id, name, heuristic, description}]
+    `end`      {run, final_output, detected}: the run as it is answered, its answer, and what it is worth
+               keeping of it: [{suggestion_id, name, heuristic, description, became, reason}]
     `beat`     {}: nothing happened for `FollowRun.beat_s`, where that was asked for
     """
 
