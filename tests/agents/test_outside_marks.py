@@ -8,14 +8,13 @@ import pytest
 from runlore.agents.transcripts.assembling import (
     EARLIER_CONVERSATION,
     MORE_THAN_IS_READ,
-    SETTLED_AFTER,
     SUMMARY,
     Assembly,
 )
 from runlore.domain import limits
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.journal import EventType
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.transcript import SETTLED_AFTER, ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.claude_lines import Claude
 from tests.agents.codex_lines import SESSION, Codex, flat
 from tests.agents.resuming import facts

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.assembling import RUN_TOO_LONG, SETTLED_AFTER, Assembly
+from runlore.agents.transcripts.assembling import RUN_TOO_LONG, Assembly
 from runlore.agents.transcripts.claude_code import ClaudeCodeReader
 from runlore.agents.transcripts.lines import TOO_LONG
 from runlore.agents.transcripts.reading import read_lines
 from runlore.domain import limits
 from runlore.domain.journal import EventType
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.transcript import SETTLED_AFTER, START, Position, ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.claude_lines import SESSION, Claude, call
 from tests.agents.codex_lines import Codex
 from tests.agents.transcript_files import (

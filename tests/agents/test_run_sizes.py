@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from runlore.agents.transcripts.assembling import (
     MORE_THAN_IS_READ,
     RUN_TOO_LONG,
-    SETTLED_AFTER,
     Assembly,
 )
 from runlore.agents.transcripts.parsing import bounded_arguments, parsed, size_of
@@ -19,7 +18,7 @@ from runlore.daemon.answers.skills import position_to_plain, told_run_to_plain
 from runlore.domain import limits
 from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
-from runlore.domain.transcript import START, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.transcript import SETTLED_AFTER, START, ReadCounts, ToldRun, TranscriptAgent
 from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("CAP-7")]

@@ -106,7 +106,11 @@ class Scene:
     def in_canary(self, *sessions: str) -> PromotedSkill:
         """The skill tried, verified, and shown to some sessions."""
         operator = self.world.operator
+        said = self.cast.child
+        # A trial that calls no tool verifies nothing.
+        self.cast.child = [calls("memory_search", {"query": "logs"}), *said]
         self.recorded(RolloutKind.VERIFICATION, self.trial().run.run_id)
+        self.cast.child = said
         operator.advance_promoted(ops.AdvanceRequest(skill_name=SKILL, to=RolloutStatus.VERIFIED))
         return operator.advance_promoted(
             ops.AdvanceRequest(

@@ -260,7 +260,10 @@ def state_of(world: World, session_id: str) -> JsonObject:
         for each in stored_suggestions(world).values()
     ]
     records = [record for record in world.stored().values() if record.source.run_id in runs]
-    candidates = [record.summary for record in records if record.state is State.CONSTRAINED]
+    # What several sessions show is proposed once for all of them.
+    candidates = [
+        record.summary for record in records if record.state is State.CONSTRAINED and record.proposal is None
+    ]
     jobs = [job.kind.value for job in world.operator.list_jobs() if job.subject in runs]
     return {
         "mined": [repr([step.number for step in each.steps]) for each in mined],

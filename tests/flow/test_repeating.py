@@ -8,6 +8,7 @@ from runlore.domain.job import JobKind
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind, Layer, Origin, Proposal, Record, RecordId, State, StateReason
 from runlore.domain.run import Run
+from runlore.domain.taint import TRUSTED
 from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
@@ -162,8 +163,8 @@ def test_a_death_at_any_point_proposes_it_once(sqlite_world: World) -> None:
 def test_what_a_person_saves_stands_as_a_procedure_under_the_name_of_the_skill(
     sqlite_world: World, is_tainted: bool
 ) -> None:
-    fields = {"provenance": TAINTED} if is_tainted else {}
-    stored = offered(sqlite_world, "procedure-docker", **fields)
+    provenance = TAINTED if is_tainted else TRUSTED
+    stored = offered(sqlite_world, "procedure-docker", provenance=provenance)
     request = ops.SaveSkill(suggestion=stored.suggestion_id, name="deploy-app", accept_untrusted=True)
     sqlite_world.operator.save_skill(request)
     sqlite_world.operator.save_skill(request)

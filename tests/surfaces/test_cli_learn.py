@@ -311,3 +311,43 @@ def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
         ("fact", "the staging port is 5433"),
     }
     assert {each["scope"]["kind"] for each in candidates} == {"project"}
+
+
+def test_a_dry_run_leaves_alone_what_a_storing_run_does_and_both_say_until_when(
+    embedded: Runlore, sessions: Path
+) -> None:
+    for path in sessions.iterdir():
+        path.touch()
+
+    dry, stored = embedded.json("learn", "--dry-run"), embedded.json("learn")
+
+    for told in (dry, stored):
+        assert (told["left"], told["suggestions"], told["runs"]) == ({"unfinished": 3}, [], 0)
+        assert told["settles_at"] is not None
+    assert "read from 20" in embedded.text("learn", "--dry-run")
+
+
+@pytest.mark.req("SKL-6")
+@pytest.mark.parametrize("decision", ["saved", "skipped"])
+def test_what_was_decided_before_is_told_alike_and_waits_for_nobody(
+    embedded: Runlore, sessions: Path, decision: str
+) -> None:
+    name = embedded.json("learn")["suggestions"][0]["name"]
+    if decision == "saved":
+        embedded.json("skill", "save", name, "--name", "ship-it", "--accept-untrusted")
+    else:
+        embedded.json("skill", "skip", name)
+
+    dry, stored = embedded.json("learn", "--dry-run"), embedded.json("learn")
+    shown = embedded.text("learn", "--dry-run")
+
+    assert dry["decided"] == stored["decided"]
+    (told,) = dry["decided"]
+    assert (told["name"], told["state"]) == (name, decision)
+    assert said(dry["suggestions"]) == said(stored["suggestions"]) == []
+    assert "puts these into the review queue" not in shown
+    if decision == "saved":
+        assert f"Left alone: {name}, already saved as ship-it (seen 3 times in 3 sessions)." in shown
+    else:
+        assert told["until"] is not None
+        assert f"Left alone: {name}, skipped until 20" in shown

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +10,7 @@ import typer
 
 from runlore.cli.calls import Call
 from runlore.cli.failures import report
+from runlore.cli.learn_decided import Queue, decided_before, decided_in, parted
 from runlore.cli.options import shortened
 from runlore.cli.skill_saving import all_waiting
 from runlore.cli.terminal import progress_bar
@@ -18,8 +19,7 @@ from runlore.daemon.clock import SystemClock
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
-from runlore.domain.suggestion import StoredSuggestion
-from runlore.domain.timestamps import parse_time
+from runlore.domain.timestamps import format_time, parse_time
 from runlore.domain.transcript import TranscriptSource
 from runlore.ports import operations as ops
 
@@ -112,22 +112,26 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         )
         report(stopped, as_json=call.as_json)
         raise
+    waiting, decided = parted(findings.suggestions, decided_before(call))
+    findings = replace(findings, suggestions=waiting)
     written = _written(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
         "dry_run": True,
         **_reading_to_plain(findings.reading),
+        "decided": [each.to_plain() for each in decided],
+        "settles_at": _time(findings.settles_at),
         "suggestions": [suggestion_to_plain(suggestion) for suggestion in findings.suggestions],
         "left": dict(findings.left),
         "report": written,
     }
-    call.answer(plain, lambda: learn_tables.show_dry_run(findings, options.paths, report=written))
+    call.answer(plain, lambda: learn_tables.show_dry_run(findings, decided, options.paths, report=written))
 
 
 def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
     from runlore.cli import learn_tables
 
     try:
-        stored, answer, waiting, written = _stored(call, options, sources)
+        stored, answer, queue, written = _stored(call, options, sources)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; what was read until then is stored",
@@ -144,7 +148,9 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
         "known": stored.known,
         "left": dict(stored.reasons),
         "beyond_retention": stored.beyond_retention,
-        "suggestions": [answers.stored_suggestion_to_plain(each) for each in waiting],
+        "decided": [each.to_plain() for each in queue.decided],
+        "settles_at": _time(stored.settles_at),
+        "suggestions": [answers.stored_suggestion_to_plain(each) for each in queue.waiting],
         "new": [each.suggestion.name for each in answer.new],
         "seen_again": answer.seen_again,
         "candidates": answer.candidates,
@@ -154,13 +160,13 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
         "report": written,
     }
     call.answer(
-        plain, lambda: learn_tables.show_learned(stored, answer, waiting, paths=options.paths, report=written)
+        plain, lambda: learn_tables.show_learned(stored, answer, queue, paths=options.paths, report=written)
     )
 
 
 def _stored(
     call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]
-) -> "tuple[Stored, ops.SuggestAnswer, tuple[StoredSuggestion, ...], str | None]":
+) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None]":
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.places import local_transcripts
     from runlore.daemon.mining.storing import imported_runs, store
@@ -170,14 +176,14 @@ def _stored(
             stored = store(operations, local_transcripts(), sources, progress=progress)
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
             answer = operations.suggest(ops.SuggestRequest(enhance=options.enhance), progress)
-        waiting = all_waiting(operations)
+        queue = Queue(waiting=all_waiting(operations), decided=decided_in(operations))
         runs = frozenset[RunId]() if options.report is None else imported_runs(operations)
     if options.report is None:
-        return stored, answer, waiting, None
+        return stored, answer, queue, None
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
-        suggestions = [each.suggestion for each in waiting]
+        suggestions = [each.suggestion for each in queue.waiting]
         findings = look_again(sources, suggestions, runs=runs, progress=progress)
-    return stored, answer, waiting, _written(options, findings, is_stored=True)
+    return stored, answer, queue, _written(options, findings, is_stored=True)
 
 
 def _looked_through(call: Call, sources: Sequence[TranscriptSource]) -> "Findings":
@@ -194,6 +200,10 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
     if options.report is None:
         return None
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else format_time(moment)
 
 
 def _reading_to_plain(reading: "Reading") -> dict[str, JsonValue]:

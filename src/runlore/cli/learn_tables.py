@@ -2,15 +2,17 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
-from runlore.cli.cells import counted
+from runlore.cli.cells import counted, time_text
+from runlore.cli.learn_decided import Decided, Queue
 from runlore.cli.skill_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.daemon.mining.findings import Findings, Reading, Unread
 from runlore.daemon.mining.places import looked_at
 from runlore.daemon.mining.storing import Stored
 from runlore.domain.excerpt import excerpt
-from runlore.domain.suggestion import StoredSuggestion, Suggestion
+from runlore.domain.suggestion import Suggestion
 from runlore.ports import operations as ops
 
 SHOWN_MAX = 40
@@ -33,7 +35,7 @@ _AGENT_COLUMNS = (
     Column(title="NOT UNDERSTOOD", wraps=True, labelled=True),
 )
 _LEFT = {
-    "unfinished": "may still be written; it is read the next time",
+    "unfinished": "changed within the last hour, and may still be written",
     "paused": "capture is paused",
     "folder": "capture is off for the folder",
     "private": "the session is private",
@@ -43,14 +45,17 @@ _LEFT = {
 }
 
 
-def show_dry_run(findings: Findings, paths: Sequence[str], *, report: str | None) -> None:
+def show_dry_run(
+    findings: Findings, decided: Sequence[Decided], paths: Sequence[str], *, report: str | None
+) -> None:
     """What a dry run found."""
     if _show_nothing_found(findings.reading, paths):
         _show_report(report)
         return
-    _show_suggestions(findings.suggestions)
+    _show_suggestions(findings.suggestions, decided)
     show_reading(findings.reading)
-    _show_left(findings.left)
+    _show_left(findings.left, findings.settles_at)
+    _show_decided(decided)
     _show_report(report)
     if findings.suggestions:
         say("This was a dry run: nothing was stored. What next:", "dim")
@@ -65,28 +70,30 @@ def show_dry_run(findings: Findings, paths: Sequence[str], *, report: str | None
 def show_learned(
     stored: Stored,
     answer: ops.SuggestAnswer,
-    waiting: Sequence[StoredSuggestion],
+    queue: Queue,
     *,
     paths: Sequence[str],
     report: str | None,
 ) -> None:
     """What a storing run found, and what waits now."""
+    waiting = queue.waiting
     if not stored.unchanged and not waiting and _show_nothing_found(stored.reading, paths):
         _show_report(report)
         return
-    _show_suggestions([each.suggestion for each in waiting])
+    _show_suggestions([each.suggestion for each in waiting], queue.decided)
     show_reading(stored.reading)
     if stored.unchanged:
         say(f"{counted(stored.unchanged, 'transcript')} had nothing new.", "dim")
     known = f"; {stored.known:,} more were stored before" if stored.known else ""
     say(f"Stored {counted(stored.stored, 'run')} (a run is one request and all that followed){known}.")
-    _show_left(stored.reasons)
+    _show_left(stored.reasons, stored.settles_at)
     if stored.beyond_retention:
         say(
             f"{counted(stored.beyond_retention, 'run')} ended before the time that run memories are kept for:"
             " learned from like the others, and not recovered in a session.",
             "dim",
         )
+    _show_decided(queue.decided)
     _show_found(answer)
     if answer.candidates:
         say(f"{counted(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
@@ -146,9 +153,13 @@ def _show_nothing_found(reading: Reading, paths: Sequence[str]) -> bool:
     return True
 
 
-def _show_suggestions(suggestions: Sequence[Suggestion]) -> None:
+def _show_suggestions(suggestions: Sequence[Suggestion], decided: Sequence[Decided]) -> None:
     if not suggestions:
-        say("Nothing was repeated, recovered or corrected often enough to be worth a skill yet.")
+        often = "often enough to be worth a skill yet"
+        if decided:
+            say(f"Nothing but what was decided before was repeated, recovered or corrected {often}.")
+        else:
+            say(f"Nothing was repeated, recovered or corrected {often}.")
         return
     show_table(_COLUMNS, [_row(suggestion) for suggestion in suggestions[:SHOWN_MAX]])
     more = len(suggestions) - SHOWN_MAX
@@ -180,9 +191,27 @@ def _show_unread(unread: Sequence[Unread]) -> None:
         say(f"Not read: {counted(len(paths), 'file')}{of} ({problem}): {shown}{more}", "yellow")
 
 
-def _show_left(reasons: Mapping[str, int]) -> None:
+def _show_left(reasons: Mapping[str, int], settles_at: datetime | None) -> None:
     for reason, count in reasons.items():
-        say(f"Left alone: {counted(count, 'run')} ({_LEFT.get(reason, reason)}).", "dim")
+        when = f"; read from {time_text(settles_at)} on" if reason == "unfinished" and settles_at else ""
+        say(f"Left alone: {counted(count, 'run')} ({_LEFT.get(reason, reason)}{when}).", "dim")
+
+
+def _show_decided(decided: Sequence[Decided]) -> None:
+    for each in decided[:SHOWN_MAX]:
+        found = each.suggestion
+        seen = f"seen {counted(found.times, 'time')} in {counted(found.sessions, 'session')}"
+        if each.saved_as:
+            say(f"Left alone: {found.name}, already saved as {each.saved_as} ({seen}).", "dim")
+        else:
+            until = f"until {time_text(each.until)}" if each.until else "for good"
+            say(
+                f"Left alone: {found.name}, skipped {until} ({seen}): runlore skill reset-skips {found.name}",
+                "dim",
+            )
+    more = len(decided) - SHOWN_MAX
+    if more > 0:
+        say(f"And {more:,} more that were decided before: --json tells all of them.", "dim")
 
 
 def _show_report(report: str | None) -> None:

@@ -4,7 +4,7 @@ loaded for it."""
 import os
 
 from runlore.domain.errors import Unavailable
-from runlore.storage.sqlite.files import damage_notes
+from runlore.storage.sqlite.files import DATABASE_FILE, damage_notes
 from runlore.storage.sqlite.lock import LOCK_FILE, StateLock
 
 
@@ -28,3 +28,10 @@ def lock_refusal(state_root: str) -> Unavailable | None:
 def damage_found(state_root: str) -> tuple[str, ...]:
     """What starts have found damaged and nobody has taken note of yet."""
     return damage_notes(state_root)
+
+
+def has_store(state_root: str, database_url: str | None) -> bool:
+    """Whether something is kept for a state root already. Nothing is made by asking."""
+    if database_url is not None:
+        return os.path.isdir(state_root)
+    return os.path.exists(os.path.join(state_root, DATABASE_FILE))

@@ -7,7 +7,7 @@ journal. What it does not understand it counts; what the agent's harness put in 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from runlore.domain.journal import Entry
@@ -27,6 +27,10 @@ class TranscriptAgent(StrEnum):
     PLAIN = "jsonl"
 
 
+# After so long without a change of its file the last run of a transcript is whole, whatever stands last.
+SETTLED_AFTER = timedelta(hours=1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TranscriptSource:
     """One thing to read: a file, or one session of a database. `agent` is None where no reader knows it;
@@ -39,6 +43,11 @@ class TranscriptSource:
     modified_at: datetime
     problem: str = ""
     looks_like: str = ""
+
+    @property
+    def settles_at(self) -> datetime:
+        """When all of it counts as written, unless somebody writes on."""
+        return self.modified_at + SETTLED_AFTER
 
 
 @dataclass(frozen=True, kw_only=True)

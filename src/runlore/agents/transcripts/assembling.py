@@ -23,7 +23,15 @@ from runlore.domain.journal import Entry, EventType
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunStatus
 from runlore.domain.storable import is_storable, made_storable
-from runlore.domain.transcript import START, Position, ReadCounts, ToldEvent, ToldRun, TranscriptAgent
+from runlore.domain.transcript import (
+    SETTLED_AFTER,
+    START,
+    Position,
+    ReadCounts,
+    ToldEvent,
+    ToldRun,
+    TranscriptAgent,
+)
 from runlore.domain.whose_words import ANOTHER_AGENT, WORDS_OF
 
 RUN_TOO_LONG = "a run that is too long"
@@ -31,8 +39,6 @@ RUN_TOO_LONG = "a run that is too long"
 MORE_THAN_IS_READ = "more of a run than is read"
 EARLIER_CONVERSATION = "an earlier conversation"
 SUMMARY = "a summary of an earlier conversation"
-# A transcript that nobody has written to for so long has ended, whatever stands last in it.
-SETTLED_AFTER = timedelta(hours=1)
 
 # A session begins with its binding.
 _FIRST_NUMBER = 2

@@ -7,6 +7,7 @@ them is put together in the order of the files, so that it is the same however m
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from runlore.daemon.mining.findings import Example, Findings
 from runlore.daemon.mining.mishaps import contained
@@ -91,6 +92,7 @@ class _Gathered:
     only: frozenset[RunId] | None = None
     tally: Tally = field(default_factory=Tally)
     left: Counter[str] = field(default_factory=Counter)
+    settles_at: datetime | None = None
     _sessions: dict[SessionId, dict[int, MinedRun]] = field(default_factory=dict)
     _earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
     # What a session shows, where one source tells all of it; None where several do.
@@ -102,6 +104,7 @@ class _Gathered:
         for problem in dict.fromkeys(read.problems):
             self.sums.add_unread(source, problem)
         self.left.update(read.left)
+        self.settles_at = max(filter(None, (self.settles_at, read.settles_at)), default=None)
         tallies = [tally for tally in read.tallies if self._is_taken(tally.run_id)]
         for tally in tallies:
             self.sums.add_run(source, tally.session_id, tally.run_id)
@@ -132,6 +135,7 @@ class _Gathered:
         return Findings(
             reading=self.sums.reading(),
             left=dict(sorted(self.left.items())),
+            settles_at=self.settles_at,
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),

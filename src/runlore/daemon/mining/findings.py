@@ -113,10 +113,11 @@ class Example:
 @dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a look over transcripts found. `examples` are by the pattern of their suggestion; `left` counts
-    the runs that were left alone, by reason."""
+    the runs that were left alone, by reason; those that may still be written are whole at `settles_at`."""
 
     reading: Reading
     left: Mapping[str, int] = field(default_factory=dict)
+    settles_at: datetime | None = None
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from runlore.daemon.mining.mishaps import contained
 from runlore.daemon.mining.tally import RunTally, tally_of
@@ -32,6 +33,7 @@ class SourceRead:
     earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
     tallies: list[RunTally] = field(default_factory=list)
     left: Counter[str] = field(default_factory=Counter)
+    settles_at: datetime | None = None
     matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -42,6 +44,11 @@ class SourceRead:
         if len(latest) > limits.SESSION_RUNS_MINED_MAX:
             self._note(mined.session_id, latest.popleft()[1].outside)
         self.tallies.append(tally_of(mined))
+
+    def leave_unfinished(self, source: TranscriptSource) -> None:
+        """Leave a run for later that may still be written, as storing does."""
+        self.left[Left.UNFINISHED.value] += 1
+        self.settles_at = source.settles_at
 
     def leave(self, run: ToldRun) -> None:
         """Leave a run out: whatever it read, nobody knows."""
@@ -93,7 +100,9 @@ def _mine(
     last_told = 0
     for run in transcripts.read(source, read.counts):
         folder = folders.of(run.folder)
-        if folder.capture:
+        if not run.is_whole:
+            read.leave_unfinished(source)
+        elif folder.capture:
             mined = mined_told(run, project=folder.project, project_name=folder.project_name)
             read.keep(run.ordinal, mined)
         else:

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 import orjson
@@ -35,8 +36,9 @@ _POSITIONS_PER_CALL = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What a storing run came to. `unchanged` files had nothing new; `reasons` say why runs were left out. No
-    memory is kept of those `beyond_retention`."""
+    """What a storing run came to. `unchanged` files had nothing new; `reasons` say why runs were left out,
+    and `settles_at` when those can be read that may still be written. No memory is kept of those
+    `beyond_retention`."""
 
     reading: Reading
     unchanged: int = 0
@@ -47,6 +49,7 @@ class Stored:
     events: int = 0
     beyond_retention: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+    settles_at: datetime | None = None
 
 
 def store(
@@ -100,6 +103,7 @@ class _Sending:
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     held: set[str] = field(default_factory=set)
+    settles_at: datetime | None = None
 
     def send(self, source: str, runs: Sequence[ToldRun], after: Position) -> None:
         """Send runs, with the position behind them; not where some before them were kept back, as they are
@@ -125,7 +129,11 @@ class _Sending:
         """All of it."""
         counts = {name: self.counts[name] for name in _COUNTED}
         return Stored(
-            reading=reading, unchanged=unchanged, reasons=dict(sorted(self.reasons.items())), **counts
+            reading=reading,
+            unchanged=unchanged,
+            reasons=dict(sorted(self.reasons.items())),
+            settles_at=self.settles_at,
+            **counts,
         )
 
 
@@ -155,9 +163,11 @@ def _read_on(reading: _Reading, *, sums: Sums, sending: _Sending, told: Callable
     for batch in _batches(reading.runs):
         whole = [run for run in batch if run.is_whole]
         allowed = [placed for run in whole if (placed := _placed(run, sending.folders)) is not None]
-        for run in batch:
+        for run in allowed:
             sums.add_run(source, run.session_id, run.run_id)
-        sending.leave(Left.UNFINISHED, len(batch) - len(whole))
+        if len(whole) < len(batch):
+            sending.leave(Left.UNFINISHED, len(batch) - len(whole))
+            sending.settles_at = max(filter(None, (sending.settles_at, source.settles_at)))
         # Where people said no nothing is sent at all: who stores it may not see what they said.
         sending.leave(Left.FOLDER, len(whole) - len(allowed))
         if allowed:

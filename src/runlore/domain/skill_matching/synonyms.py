@@ -1,9 +1,9 @@
 """What developers call by several names: data, one group a line, words and phrases separated by commas.
 
 Names of `SAME` mean one thing (`k8s`, `kubernetes`); words of `NEAR` are said for one another and count for
-less. A word may stand in several groups and then has the company of all of them, but a group's words are no
-company to another group's: nothing is reached over two steps. Words are compared by their stems, phrases
-word by word.
+less, under whichever of their names: what is near `set up` is near `setup`. A word may stand in several
+groups and then has the company of all of them, but a group's words are no company to another group's of its
+table. Words are compared by their stems, phrases word by word.
 """
 
 from collections.abc import Mapping
@@ -147,27 +147,47 @@ SAME = """
     catalog, catalogue
     artifact, artefact
     center, centre
+    production, prod
+    certificate, cert
+    credential, cred
+    temporary, tmp, temp
+    statistics, stats
+    performance, perf
+    benchmark, bench
+    format, fmt
+    generate, gen, codegen
+    typecheck, type check
+    unit test, unittest
+    tear down, teardown
+    dry run, dryrun
 """
 
 NEAR = """
-    build, compile, bundle, package
+    build, compile, bundle, package, rebuild, assemble
     build, create, make, construct, develop
     create, generate, scaffold, produce
     write, draft, author, compose
     implement, develop, code, program
     deploy, release, ship, publish, rollout, launch, go live
     test, verify, check, validate
-    test, unit test, spec, pytest, jest, coverage
+    test, unit test, rspec, pytest, jest, coverage
+    test, e2e, integration test
+    seed, fixture, populate, sample data
+    plan, dry run, preview
     debug, fix, troubleshoot, diagnose, repair
     debug, bug, defect, breakpoint
     fix, solve, resolve, patch, repair
     error, failure, exception, crash, bug
     delete, remove, purge, drop, erase, uninstall
     clean, cleanup, tidy, prune
+    remove, clean, clear, destroy, tear down
     set up, install, configure, bootstrap, provision
+    create, initialize, bootstrap
     start, launch, run, boot
+    run, serve, spin up
+    restart, reload, reboot
     run, execute, invoke
-    stop, kill, terminate, shut down
+    stop, kill, terminate, shut down, halt, tear down
     update, upgrade, bump, refresh
     migrate, migration, port, move
     convert, transform, translate
@@ -176,6 +196,7 @@ NEAR = """
     improve, enhance, optimize
     refactor, restructure, clean code, rewrite, simplify
     review, audit, critique, inspect
+    scan, audit, vulnerability
     monitor, observe, observability, alert, metrics
     log, logging, trace, tracing
     search, find, lookup, query, locate
@@ -189,6 +210,8 @@ NEAR = """
     architecture, design, structure
     document, documentation, readme, guide, manual
     format, lint, style, prettier
+    lint, check, static analysis, typecheck
+    typecheck, mypy, pyright, tsc
     secure, harden, protect, security
     security, vulnerability, exploit, pentest, penetration test
     secret, credential, password, api key, token
@@ -196,7 +219,7 @@ NEAR = """
     permission, authorization, access control
     encrypt, cipher, cryptography, tls, ssl, https, certificate
     backup, restore, recover, snapshot
-    undo, revert, rollback
+    undo, revert, rollback, reset
     merge, combine, join, unite
     split, divide, separate, extract
     compare, diff, difference
@@ -213,7 +236,9 @@ NEAR = """
     continuous integration, continuous delivery, pipeline
     version control, git, commit
     commit, check in
-    branch, worktree
+    branch, worktree, checkout, switch
+    merge, rebase, cherry pick
+    release, tag, version
     issue, ticket, bug report
     api, endpoint, rest
     schema, data model, table
@@ -245,7 +270,7 @@ NEAR = """
     thread, concurrency, parallel, async
     mock, stub, fake
     dependency, package, library, module
-    startup, company, business
+    company, business, enterprise
     experiment, ab test, trial
     forecast, predict, prediction
     classify, categorize, label

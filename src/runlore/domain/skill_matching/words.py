@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from typing import TypeAlias
 
 from runlore.domain.analysis import chunks_of, is_stop_word, stem, words_of_chunk
 from runlore.domain.skill_matching.synonyms import NEAR, SAME, company
@@ -28,6 +29,8 @@ OWN_STEMS: Mapping[str, str] = {
         "operator": "operator operators",
         "objective": "objective objectives",
         "executive": "executive executives",
+        "settings": "settings",
+        "customer": "customer customers",
         "fail": "fail fails failed failing failure failures",
     }.items()
     for form in forms.split()
@@ -45,6 +48,9 @@ _WEAK = """
     today together told tomorrow try turn two use user using usual usually want way week well went wish
     work world would wrong year yes
 """
+
+
+_Others: TypeAlias = dict[str, dict[str, None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,16 +193,22 @@ def _phrases() -> Mapping[str, tuple[_Phrase, ...]]:
 def _companies() -> Mapping[str, Company]:
     same, near = _by_key(SAME), _by_key(NEAR)
     return {
-        key: Company(
-            same=tuple(same.get(key, ())),
-            near=tuple(other for other in near.get(key, ()) if other not in same.get(key, ())),
-        )
+        key: Company(same=tuple(same.get(key, ())), near=tuple(_near(key, same, near)))
         for key in {*same, *near}
     }
 
 
-def _by_key(table: str) -> dict[str, dict[str, None]]:
-    found: dict[str, dict[str, None]] = {}
+def _near(key: str, same: _Others, near: _Others) -> Iterable[str]:
+    """What is near a name: near any name of the same, under any of its own names."""
+    own = dict.fromkeys((key, *same.get(key, ())))
+    others = dict.fromkeys(other for name in own for other in near.get(name, ()))
+    return dict.fromkeys(
+        name for other in others for name in (other, *same.get(other, ())) if name not in own
+    )
+
+
+def _by_key(table: str) -> _Others:
+    found: _Others = {}
     for name, others in company(table).items():
         key = _key_of(name)
         found.setdefault(key, {}).update(

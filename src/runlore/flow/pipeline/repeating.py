@@ -57,7 +57,7 @@ def propose_repeated(
 ) -> tuple[Record, ...]:
     """Propose what several sessions have shown by now, and was not proposed before."""
     intake = Intake(ids=ids, act=Act(actor=DAEMON, at=at, reason=REPEATED), origin=Origin.DAEMON)
-    made = []
+    made: list[Record] = []
     for stored in seen:
         draft = proposed_by(stored.suggestion)
         if draft is not None and not _proposals(tx, digests_of(stored.suggestion, draft.kind)):
