@@ -1,5 +1,6 @@
 """Transcripts are found in a stable order; what cannot be read is told, and nothing stops the walk."""
 
+import json
 import os
 import subprocess
 import sys
@@ -213,3 +214,78 @@ def test_what_was_read_to_its_end_is_not_unread_until_it_changes(tmp_path: Path)
         file.write(b"{}\n")
     [grown] = find(path)
     assert local().is_unread(grown, run.after)
+
+
+@pytest.mark.parametrize("session", ["session_id", "sessionId"])
+def test_a_stream_of_droid_is_told_as_such_and_not_read_as_another_agents(
+    tmp_path: Path, session: str
+) -> None:
+    stream: list[dict[str, object]] = [
+        {"type": "system", "subtype": "init", "cwd": "/w", "model": "m", "timestamp": "2026-01-01T00:00:00Z"},
+        {"type": "message", "role": "user", "text": "Build it"},
+        {"type": "tool_call", "toolCallId": "c1", "toolName": "Shell", "parameters": {"command": "make"}},
+        {"type": "completion", "finalText": "Built"},
+    ]
+    (tmp_path / "stream.jsonl").write_text(
+        "".join(json.dumps({**line, session: "d1"}) + "\n" for line in stream)
+    )
+
+    (source,) = find(tmp_path)
+
+    assert (source.agent, source.problem, source.looks_like) == (None, NO_READER, "Droid")
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "looks_like"),
+    [
+        (
+            "tmp/ab12/logs.json",
+            [{"sessionId": "s", "messageId": 0, "type": "user", "message": "Go", "timestamp": "2025-07-01"}],
+            "Gemini CLI, its log of requests",
+        ),
+        (
+            "tmp/ab12/checkpoint-one.json",
+            [{"role": "user", "parts": [{"text": "Go"}]}, {"role": "model", "parts": [{"text": "Done"}]}],
+            "Gemini CLI, an older history",
+        ),
+        (
+            "part/msg_1/prt_1.json",
+            {"id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "text", "text": "Go"},
+            "opencode, without the file of the session that it is of",
+        ),
+    ],
+)
+def test_what_an_agent_wrote_in_an_older_form_is_told_with_what_it_is(
+    tmp_path: Path, name: str, document: object, looks_like: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document, indent=2))
+
+    (source,) = find(tmp_path)
+
+    assert (source.agent, source.problem, source.looks_like) == (None, NO_READER, looks_like)
+
+
+def test_a_log_of_requests_beside_whole_sessions_is_not_worth_a_word(tmp_path: Path) -> None:
+    (tmp_path / "chats").mkdir()
+    told = [{"sessionId": "s", "messageId": 0, "type": "user", "message": "Go"}]
+    (tmp_path / "logs.json").write_text(json.dumps(told))
+
+    assert find(tmp_path) == []
+
+
+def test_a_session_of_opencode_whose_messages_hold_their_parts_is_told_as_an_older_form(
+    tmp_path: Path,
+) -> None:
+    session = tmp_path / "storage" / "session"
+    for name, document in (
+        ("info/ses_1.json", {"id": "ses_1", "title": "Build", "time": {"created": 1, "updated": 2}}),
+        ("message/ses_1/msg_1.json", {"id": "msg_1", "role": "user", "parts": [{"type": "text"}]}),
+    ):
+        (session / name).parent.mkdir(parents=True, exist_ok=True)
+        (session / name).write_text(json.dumps(document))
+
+    (source,) = find(tmp_path)
+
+    assert (source.agent, source.looks_like, "older form" in source.problem) == (None, "opencode", True)

@@ -32,6 +32,7 @@ from runlore.agents.transcripts.parsing import (
     shortened,
     text_of,
 )
+from runlore.agents.transcripts.places import is_of_droid
 from runlore.agents.transcripts.reader import LineTeller
 from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits
@@ -105,8 +106,8 @@ class ClaudeCodeReader:
     def recognises(self, head: bytes, path: str) -> bool:  # noqa: ARG002 - the bytes say enough
         """A line of a known type with the keys that only Claude Code writes together."""
         objects = first_objects(head)
-        if any("parts" in object_of(one.get("message")) for one in objects):
-            # A program that was made after this one writes so.
+        if any("parts" in object_of(one.get("message")) or is_of_droid(one) for one in objects):
+            # Programs that were made after this one write so.
             return False
         if any(_is_ours(one) for one in objects):
             return True

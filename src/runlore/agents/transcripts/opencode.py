@@ -5,6 +5,7 @@ Both keep the same three things: sessions, their messages, and the parts of thes
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from runlore.agents.transcripts.assembling import Assembly
 from runlore.agents.transcripts.claude_code_words import without_reminders
@@ -34,6 +35,7 @@ _PASSED_NAMES = (
 )
 _PASSED = frozenset(_PASSED_NAMES.split())
 _ABORTED = "MessageAbortedError"
+_OLDER = "its messages hold their parts themselves, an older form that is not read"
 
 
 class OpencodeReader:
@@ -52,7 +54,8 @@ class OpencodeReader:
     def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
         """Each session of a database; a file is one."""
         if is_session_file(b"", found.path):
-            yield found
+            is_older = Files(found.path).has_parts_inside()
+            yield replace(found, agent=None, problem=_OLDER, looks_like="opencode") if is_older else found
         else:
             yield from Database(found.path).sources(found)
 

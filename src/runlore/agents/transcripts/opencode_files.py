@@ -63,9 +63,24 @@ class Files:
             return
         yield Session(id=id, told=told, messages=self._messages(id, counts))
 
+    def has_parts_inside(self) -> bool:
+        """Whether its messages hold their parts themselves, as the earliest versions wrote them: then nothing
+        of what was done can be told."""
+        counts = ReadCounts()
+        session = _safe(text_of(_read(self._path, counts).get("id")))
+        _, first = next(_all_of(self._root / "message" / session, counts), ("", {}))
+        return isinstance(first.get("parts"), list)
+
+    @property
+    def _is_old(self) -> bool:
+        return self._path.parent.name == _INFO
+
+    @property
+    def _root(self) -> Path:
+        return self._path.parents[1] if self._is_old else self._path.parents[2]
+
     def _messages(self, session: str, counts: ReadCounts) -> Iterator[Message]:
-        is_old = self._path.parent.name == _INFO
-        root = self._path.parents[1] if is_old else self._path.parents[2]
+        is_old, root = self._is_old, self._root
         messages = [told for _, told in _all_of(root / "message" / session, counts)]
         for told in sorted(messages, key=_order):
             parts = root / "part" / session if is_old else root / "part"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runlore.agents.transcripts.parsing import Plain, object_of, text_of
-from runlore.agents.transcripts.sniffing import first_objects, top_keys
+from runlore.agents.transcripts.sniffing import first_keys, first_objects, top_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ PLACES: tuple[Place, ...] = (
     Place(in_home=".gemini/antigravity", looks_like="Antigravity"),
 )
 
-_DROID = frozenset({"system", "message", "tool_call", "tool_result"})
+_DROID = frozenset({"message", "tool_call", "tool_result", "completion"})
 _GROK = frozenset({"system", "user", "assistant"})
 _COPILOT = ("session.", "assistant.", "user.message", "tool.execution_")
 
@@ -72,7 +72,24 @@ def agent_without_reader(head: bytes, path: str) -> str:
         return "Hermes"
     if path.endswith(".vscdb"):
         return "Cursor"
-    return ""
+    if "sessionID" in keys and ("messageID" in keys or "role" in keys):
+        return "opencode, without the file of the session that it is of"
+    return _gemini_history(head, path)
+
+
+def is_of_droid(line: Plain) -> bool:
+    """Whether a line is of Droid's stream: a kind that no other agent writes with the id of its session."""
+    return not line.keys().isdisjoint({"session_id", "sessionId"}) and _type_of(line) in _DROID
+
+
+def _gemini_history(head: bytes, path: str) -> str:
+    """What Gemini CLI wrote before it kept whole sessions: lists of requests, or of what was said."""
+    keys = frozenset(first_keys(head))
+    if {"sessionId", "messageId", "message"} <= keys:
+        # Beside whole sessions it says nothing that these do not.
+        is_told = os.path.isdir(os.path.join(os.path.dirname(path), "chats"))
+        return "" if is_told else "Gemini CLI, its log of requests"
+    return "Gemini CLI, an older history" if {"role", "parts"} <= keys else ""
 
 
 def _agent_of(line: Plain) -> str:
@@ -90,7 +107,9 @@ _MARKS: tuple[tuple[str, Callable[[Plain], bool]], ...] = (
     ("Copilot CLI", lambda line: "data" in line and _type_of(line).startswith(_COPILOT)),
     ("Kimi", lambda line: "protocol_version" in line and _type_of(line) == "metadata"),
     ("Droid", lambda line: _type_of(line) == "session_start"),
-    ("Droid", lambda line: "session_id" in line and _type_of(line) in _DROID),
+    ("Droid", is_of_droid),
+    # Its first line, where more than that is not known.
+    ("Droid", lambda line: {"session_id", "timestamp"} <= line.keys() and _type_of(line) == "system"),
     ("Pi or OpenClaw", lambda line: {"version", "cwd"} <= line.keys() and _type_of(line) == "session"),
     (
         "Grok",

@@ -52,6 +52,12 @@ def top_keys(head: bytes) -> tuple[str, ...]:
     return tuple(found)
 
 
+def first_keys(head: bytes) -> tuple[str, ...]:
+    """The keys of the first object of a JSON list of which only the beginning is known."""
+    text = head.removeprefix(BOM).lstrip()
+    return top_keys(text[1:].lstrip()) if text.startswith(b"[") else ()
+
+
 def _skipped(text: str, place: int) -> int:
     while text[place] in " \t\r\n":
         place += 1
