@@ -30,7 +30,7 @@ WAITING, SAVED, SKIPPED = SuggestionState.WAITING, SuggestionState.SAVED, Sugges
 SKILL_MOVES: dict[SkillMove, tuple[SkillState | None, ...]] = {
     SkillMove.REWRITE: (ACTIVE, None, None),
     SkillMove.EDIT: (ACTIVE, None, None),
-    SkillMove.PROMOTE: (ACTIVE, None, None),
+    SkillMove.ACCEPT: (ACTIVE, None, None),
     SkillMove.MERGE: (MERGED, None, None),
     SkillMove.DELETE: (DELETED, None, None),
     SkillMove.RESTORE: (None, ACTIVE, ACTIVE),

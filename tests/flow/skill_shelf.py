@@ -60,7 +60,7 @@ def brought_in(world: World, name: str, *, promoted: bool = False, **fields: Any
     asked = ops.ImportSkill(text=skill_text(name, **fields), source="https://example.org/skills")
     skill = world.operator.import_skill(asked)
     if promoted:
-        skill = world.operator.promote_skill(ops.PromoteSkill(name=name, force=True))
+        skill = world.operator.accept_skill(ops.AcceptSkill(name=name, force=True))
     return skill
 
 

@@ -270,7 +270,7 @@ def test_skills_that_fit_are_named_in_the_instructions(settings: Settings, folde
     )
     with at_work(settings, folder, calls("use_skill", {"name": "release-notes"}), says("Done.")) as work:
         work.operator.import_skill(ops.ImportSkill(text=text, source="a friend"))
-        work.operator.promote_skill(ops.PromoteSkill(name="release-notes", force=True))
+        work.operator.accept_skill(ops.AcceptSkill(name="release-notes", force=True))
         run_id = work.ask("Write the release notes for the merged changes").run.run_id
 
         instructions = work.server.requests[0].instructions

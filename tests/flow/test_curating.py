@@ -14,7 +14,7 @@ from runlore.domain.skill import Skill, SkillOrigin, SkillState
 from runlore.domain.skill_curation import CurationId
 from runlore.flow.queueing import queue
 from runlore.flow.skills.curating import apply, look, undo
-from runlore.flow.skills.library import delete, import_skill, promote, take_in, text_of
+from runlore.flow.skills.library import accept, delete, import_skill, take_in, text_of
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Purpose, Question
 from tests.fakes import ScriptedModels
@@ -203,7 +203,7 @@ def _promoted(world: World, skill: Skill) -> None:
     with acting(world) as (tx, saving):
         tainted = replace(skill, provenance=TAINTED, revision=skill.revision + 1)
         tx.skills.update(tainted, expected_revision=skill.revision)
-        promote(tx, tainted, saving.act, force=True)
+        accept(tx, tainted, saving.act, force=True)
 
 
 def _imported(world: World, skill: Skill) -> None:

@@ -11,11 +11,11 @@ from runlore.domain.errors import Conflict, NotFound, Refused
 from runlore.domain.skill import Quality, Skill, SkillId, SkillOrigin, SkillState
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.skills.library import (
+    accept,
     delete,
     given_text,
     gone_skill_named,
     import_skill,
-    promote,
     restore,
     skill_named,
     take_in,
@@ -69,25 +69,25 @@ def test_what_is_brought_in_is_tainted_until_it_is_promoted(world: World) -> Non
     assert as_file(text_of(skill)).provenance == skill.provenance
     before = world.tables()
     with acting(world) as (tx, saving), pytest.raises(Refused) as refused:
-        promote(tx, skill, saving.act, force=False)
+        accept(tx, skill, saving.act, force=False)
     assert (refused.value.code, SOURCE in refused.value.sentence) == ("skill.tainted", True)
     assert world.tables() == before
     with acting(world, "ann", "I have read it") as (tx, saving):
-        promoted = promote(tx, skill, saving.act, force=True)
+        promoted = accept(tx, skill, saving.act, force=True)
     assert promoted.provenance == Provenance(sources=(SOURCE,))
     assert (promoted.is_usable, promoted.document.quality, promoted.state_actor) == (
         True,
-        Quality.PROMOTED,
+        Quality.ACCEPTED,
         "ann",
     )
     assert "untrusted" not in text_of(promoted)
     assert library(world) == {"ship": promoted}
     assert [(line.kind.value, line.actor, line.reason) for line in lines(world)] == [
         ("imported", "operator", f"from {SOURCE}"),
-        ("promoted", "ann", "I have read it"),
+        ("accepted", "ann", "I have read it"),
     ]
     with acting(world) as (tx, saving):
-        assert promote(tx, promoted, saving.act, force=False) == promoted
+        assert accept(tx, promoted, saving.act, force=False) == promoted
     assert len(lines(world)) == 2
 
 
@@ -96,10 +96,10 @@ def test_what_nobody_has_to_read_from_outside_is_promoted_without_force(sqlite_w
     flagged = replace(skill, provenance=Provenance(needs_review=True), revision=2)
     with acting(sqlite_world) as (tx, saving):
         tx.skills.update(flagged, expected_revision=1)
-        promoted = promote(tx, flagged, saving.act, force=False)
-    assert (promoted.provenance, promoted.document.quality) == (TRUSTED, Quality.PROMOTED)
+        promoted = accept(tx, flagged, saving.act, force=False)
+    assert (promoted.provenance, promoted.document.quality) == (TRUSTED, Quality.ACCEPTED)
     assert not promoted.is_draft
-    assert 'runlore-quality: "promoted"' in text_of(promoted)
+    assert 'runlore-quality: "accepted"' in text_of(promoted)
 
 
 def test_nothing_that_is_there_is_overwritten_by_what_is_brought_in(sqlite_world: World) -> None:
@@ -117,7 +117,7 @@ def test_nothing_that_is_there_is_overwritten_by_what_is_brought_in(sqlite_world
     # What got a number is known by it the next time.
     assert bring(sqlite_world, file(body="Another.\n")) == third
     with acting(sqlite_world) as (tx, saving):
-        promoted = promote(tx, second, saving.act, force=True)
+        promoted = accept(tx, second, saving.act, force=True)
     assert bring(sqlite_world, file(body="Other.\n")) == promoted
 
 
@@ -173,7 +173,7 @@ def test_an_edit_clears_nothing(sqlite_world: World, tainted: bool) -> None:
     skill = bring(sqlite_world, file())
     if not tainted:
         with acting(sqlite_world) as (tx, saving):
-            skill = promote(tx, skill, saving.act, force=True)
+            skill = accept(tx, skill, saving.act, force=True)
     edited = take(sqlite_world, file(body="Better.\n"), skill)
     assert (edited.provenance.tainted, edited.provenance.sources) == (tainted, (SOURCE,))
 

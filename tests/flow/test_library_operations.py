@@ -37,8 +37,8 @@ def _import(world: World) -> Callable[[], object]:
 
 def _promote(world: World) -> Callable[[], object]:
     brought_in(world, "brought")
-    asked = ops.PromoteSkill(name="brought", force=True, reason="I have read it", idempotency_key=KEY)
-    return lambda: world.operator.promote_skill(asked)
+    asked = ops.AcceptSkill(name="brought", force=True, reason="I have read it", idempotency_key=KEY)
+    return lambda: world.operator.accept_skill(asked)
 
 
 def _curate(world: World) -> Callable[[], object]:
@@ -150,7 +150,7 @@ ERRORS: dict[str, tuple[type[RunloreError], str, Callable[[Application], object]
     "a tainted skill without force": (
         Refused,
         "skill.tainted",
-        lambda each: each.promote_skill(ops.PromoteSkill(name="brought")),
+        lambda each: each.accept_skill(ops.AcceptSkill(name="brought")),
     ),
     "a tainted skill to use": (
         Refused,
@@ -260,7 +260,7 @@ def test_the_log_tells_every_act_in_pages_the_newest_first(world: World) -> None
     whole = [
         SkillEventKind.RESTORED,
         SkillEventKind.DELETED,
-        SkillEventKind.PROMOTED,
+        SkillEventKind.ACCEPTED,
         SkillEventKind.IMPORTED,
         SkillEventKind.SAVED,
     ]

@@ -39,8 +39,8 @@ def shelf_of(world: World, **auto_load: str) -> None:
     world.parts.library.refresh()
     for name in auto_load:
         # A new file waits until somebody says that it may be in every prompt.
-        asked = ops.PromoteSkill(name=name.replace("_", "-"), force=True, expected_revision=1)
-        world.operator.promote_skill(asked)
+        asked = ops.AcceptSkill(name=name.replace("_", "-"), force=True, expected_revision=1)
+        world.operator.accept_skill(asked)
 
 
 def matched(operations: Application, query: str, **fields: object) -> list[str]:
@@ -70,7 +70,7 @@ def test_a_tainted_skill_is_never_matched_nor_always_there(world: World) -> None
     brought_in(world, "deploy-shop", description=ABOUT["deploy-shop"], runlore_auto_load="true")
     assert matched(world.operator, "deploy the shop") == []
 
-    world.operator.promote_skill(ops.PromoteSkill(name="deploy-shop", force=True))
+    world.operator.accept_skill(ops.AcceptSkill(name="deploy-shop", force=True))
     (item,) = world.operator.match_skills(ops.MatchRequest(query="the weather")).items
 
     assert (item.skill.name, item.auto_load) == ("deploy-shop", True)

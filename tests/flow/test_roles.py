@@ -171,14 +171,14 @@ def _library_calls(world: World, caller: Application) -> Calls:
     two_alike(world)
     curated = operator.curate_skills(ops.CurateRequest(apply=True)).curation
     assert curated is not None, "two drafts with the same body are one"
-    promotion = ops.PromoteSkill(name="promote-it", force=True)
+    promotion = ops.AcceptSkill(name="promote-it", force=True)
     new = ops.ImportSkill(text=skill_text("new-one"), source="elsewhere")
     return {
         "save_skill": lambda: caller.save_skill(ops.SaveSkill(suggestion="save-it")),
         "import_skill": lambda: caller.import_skill(new),
         "list_skills": lambda: caller.list_skills(ops.SkillsRequest()),
         "get_skill": lambda: caller.get_skill("use-it"),
-        "promote_skill": lambda: caller.promote_skill(promotion),
+        "accept_skill": lambda: caller.accept_skill(promotion),
         "delete_skill": lambda: caller.delete_skill("delete-it"),
         "restore_skill": lambda: caller.restore_skill("restore-it"),
         "match_skills": lambda: caller.match_skills(ops.MatchRequest(query="use it", session_id=SESSION)),

@@ -334,7 +334,7 @@ def test_acts_on_skills_leave_a_promoted_one_alone(sqlite_world: World, act: str
     acts: dict[str, Callable[[], object]] = {
         "delete": lambda: world.operator.delete_skill(NAME),
         "restore": lambda: world.operator.restore_skill(NAME),
-        "promote": lambda: world.operator.promote_skill(ops.PromoteSkill(name=NAME, force=True)),
+        "promote": lambda: world.operator.accept_skill(ops.AcceptSkill(name=NAME, force=True)),
         "curate": lambda: world.operator.curate_skills(ops.CurateRequest(apply=True)),
     }
     kept = world.tables()["skills"]

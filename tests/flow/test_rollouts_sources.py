@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from runlore.daemon.maintenance import sweep_expired
+from runlore.daemon.workers import Workers
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId, Source
 from runlore.domain.rollout import ExecutionKind, RolloutMove, RolloutStatus
@@ -177,6 +178,22 @@ def test_an_expired_learning_is_heeded_to_the_millisecond_before_any_sweep(world
     asked = ops.UseSkill(name=NAME, session_id=world.session().session_id)
     assert outcome(lambda: world.operator.use_skill(asked)) == "promoted.source"
     assert outcome(lambda: promoted(world, source, skill_name="new")) == "promoted.expired"
+    assert outcome(lambda: world.operator.get_skill(NAME)) == "skill.not-found"
+    assert world.operator.list_skills(ops.SkillsRequest()).items == ()
+
+
+def test_a_daemon_takes_the_file_away_with_the_next_step_and_not_with_the_next_sweep(world: World) -> None:
+    active(world, expiring(world))
+    workers = Workers(world.parts)
+    workers.step()
+    assert files(world)
+    # No sweep is due yet when the learning expires.
+    world.clock.advance(days=2)
+    workers._swept_at = world.clock.now()
+
+    workers.step()
+
+    assert not files(world)
 
 
 def test_nothing_moves_on_from_a_learning_that_has_expired(world: World) -> None:

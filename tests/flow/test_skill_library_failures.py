@@ -41,7 +41,7 @@ ACTS: dict[str, Act] = {
     "import": lambda operator: operator.import_skill(
         ops.ImportSkill(text=skill_text("brought"), source="elsewhere")
     ),
-    "promote": lambda operator: operator.promote_skill(ops.PromoteSkill(name="tainted", force=True)),
+    "promote": lambda operator: operator.accept_skill(ops.AcceptSkill(name="tainted", force=True)),
     "delete": lambda operator: operator.delete_skill("kept"),
     "restore": lambda operator: operator.restore_skill("gone"),
     "curate": lambda operator: operator.curate_skills(ops.CurateRequest(apply=True)),

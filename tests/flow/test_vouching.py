@@ -90,19 +90,19 @@ def test_promoting_is_for_the_revision_that_was_read(world: World) -> None:
     # It makes no difference when the file was read in: with this call, or by somebody else's before it.
     for _ in range(2):
         with pytest.raises(Refused) as unsaid:
-            world.operator.promote_skill(ops.PromoteSkill(name="calm", force=True))
+            world.operator.accept_skill(ops.AcceptSkill(name="calm", force=True))
         assert unsaid.value.code == "skill.tainted"
         for revision in (0, shown.revision):
-            asked = ops.PromoteSkill(name="calm", force=True, expected_revision=revision)
+            asked = ops.AcceptSkill(name="calm", force=True, expected_revision=revision)
             with pytest.raises(Conflict) as moved:
-                world.operator.promote_skill(asked)
+                world.operator.accept_skill(asked)
             assert moved.value.code == "skill.moved"
 
     now = world.operator.get_skill("calm")
     assert (now.is_usable, rows(world) != before) == (False, True)
     assert f"--expected-revision {now.revision}" in unsaid.value.hint
-    asked = ops.PromoteSkill(name="calm", force=True, expected_revision=now.revision)
-    assert world.operator.promote_skill(asked).is_usable
+    asked = ops.AcceptSkill(name="calm", force=True, expected_revision=now.revision)
+    assert world.operator.accept_skill(asked).is_usable
 
 
 def test_saving_is_for_the_revision_that_was_read(sqlite_world: World) -> None:

@@ -143,7 +143,7 @@ def test_an_edit_of_what_was_vouched_for_stays_so_whatever_marks_it_has(sqlite_w
     path.write_text(f"{path.read_text()}\nOne more.\n")
     revision = world.operator.get_skill("calm").revision
     assert 'runlore-untrusted: "true"' in path.read_text()
-    world.operator.promote_skill(ops.PromoteSkill(name="calm", force=True, expected_revision=revision))
+    world.operator.accept_skill(ops.AcceptSkill(name="calm", force=True, expected_revision=revision))
 
     path.write_text(f"{path.read_text()}\nAnd one more.\n")
     assert fresh(world, "calm").is_usable
@@ -169,8 +169,8 @@ def test_a_new_file_that_would_be_in_every_prompt_waits_and_an_edit_of_ours_does
     waits, mine = fresh(world, "always"), fresh(world, "release")
     assert (waits.document.auto_load, waits.is_usable, waits.provenance.untrusted) == (True, False, False)
     assert (mine.document.auto_load, mine.is_usable) == (True, True)
-    asked = ops.PromoteSkill(name="always", force=True, expected_revision=waits.revision)
-    promoted = world.operator.promote_skill(asked)
+    asked = ops.AcceptSkill(name="always", force=True, expected_revision=waits.revision)
+    promoted = world.operator.accept_skill(asked)
     assert (promoted.document.auto_load, promoted.is_usable) == (True, True)
 
 

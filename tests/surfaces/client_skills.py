@@ -75,9 +75,9 @@ def library(both: Both, found: ops.SuggestAnswer) -> None:
     assert (kept.name, renamed.name) == (first.suggestion.name, "publish-it")
     brought = both.do("import_skill", ops.ImportSkill(text=skill_md(), source="a friend ✓", name="tidy-it"))
     assert (brought.name, brought.provenance.sources[0]) == ("tidy-it", "a friend ✓")
-    both.fail("promote_skill", ops.PromoteSkill(name="tidy-it"))
+    both.fail("accept_skill", ops.AcceptSkill(name="tidy-it"))
     both.fail("use_skill", ops.UseSkill(name="tidy-it"))
-    promoted = both.do("promote_skill", ops.PromoteSkill(name="tidy-it", force=True, reason="read ✓"))
+    promoted = both.do("accept_skill", ops.AcceptSkill(name="tidy-it", force=True, reason="read ✓"))
     page = both.read("list_skills", ops.SkillsRequest(limit=2))
     rest = both.read("list_skills", ops.SkillsRequest(limit=2, cursor=page.next_cursor))
     every = tuple(sorted((kept, renamed, promoted), key=lambda skill: skill.name))
@@ -153,7 +153,7 @@ def skill_mistakes() -> tuple[tuple[str, Any], ...]:
         ("import_skill", ops.ImportSkill(text=skill_md(), source=" ")),
         ("import_skill", ops.ImportSkill(text=skill_md(), source="a friend", name="A B")),
         ("import_skill", ops.ImportSkill(text=skill_md() + "x" * (1 << 20), source="a friend")),
-        ("promote_skill", ops.PromoteSkill(name="none", force=True)),
+        ("accept_skill", ops.AcceptSkill(name="none", force=True)),
         ("list_skills", ops.SkillsRequest(limit=0)),
         ("list_skills", ops.SkillsRequest(cursor="what?")),
         ("match_skills", ops.MatchRequest(query="")),

@@ -78,7 +78,7 @@ TAKEN = {
     "skill save": {"NAME...", "--name", "--accept-untrusted"},
     "skill skip": {"NAME"},
     "skill reset-skips": {"NAME"},
-    "skill promote": {"NAME", "--force", "--reason"},
+    "skill accept": {"NAME", "--force", "--reason"},
     "skill import": {"PATH", "--name"},
     "skill export": {"NAME", "--to"},
     "skill delete": {"NAME"},

@@ -66,7 +66,7 @@ def test_a_skill_that_is_brought_in_reaches_nobody_until_it_is_promoted(api: Api
         api.get(path_of("v1", "sessions", session, "skills"))["items"],
     )
     refused = [api.call("POST", f"{path}/{move}").problem for move in ("use", "promote")]
-    promoted = api.post(f"{path}/promote", {"force": True, "reason": "read it"})
+    promoted = api.post(f"{path}/accept", {"force": True, "reason": "read it"})
 
     assert (made.status, made.headers["location"]) == (201, path)
     assert made.json["provenance"]["untrusted"]
@@ -97,7 +97,7 @@ def test_an_imported_file_is_given_back_as_runlore_writes_it_and_its_body_byte_f
 @pytest.mark.req("TNT-2")
 def test_a_skill_is_promoted_at_the_revision_that_was_read(api: Api) -> None:
     made = brought(api)
-    path = f"{SKILLS}/tidy-up/promote"
+    path = f"{SKILLS}/tidy-up/accept"
 
     moved = [
         api.call("POST", path, {"force": True, "expected_revision": made["revision"] + 1}),
@@ -175,7 +175,7 @@ def test_a_curation_is_told_done_listed_and_undone(api: Api) -> None:
 @pytest.mark.req("SKL-11")
 def test_a_run_that_opens_a_skill_is_counted_once_and_its_end_tells_the_outcome(api: Api) -> None:
     brought(api)
-    api.post(f"{SKILLS}/tidy-up/promote", {"force": True})
+    api.post(f"{SKILLS}/tidy-up/accept", {"force": True})
     session = api.post("/v1/sessions", {}, status=201)["session_id"]
     run = api.post(f"/v1/sessions/{session}/runs", {"request": "tidy up"}, status=201)["run_id"]
 
@@ -216,8 +216,8 @@ def test_skills_are_listed_by_name_in_pages(api: Api) -> None:
         ("POST", SKILLS, {"text": skill_md() + "x" * 700_000, "source": "x"}, (422, "skill.size")),
         ("POST", SKILLS, {"text": "---\na: &a [*a]\n---\n", "source": "x"}, (422, "skill.document")),
         ("POST", f"{SKILLS}/curate", {"apply": "yes"}, (422, "request.field")),
-        ("POST", f"{SKILLS}/none/promote", {"force": 1}, (422, "request.field")),
-        ("POST", f"{SKILLS}/none/promote", {"force": True}, (404, "skill.not-found")),
+        ("POST", f"{SKILLS}/none/accept", {"force": 1}, (422, "request.field")),
+        ("POST", f"{SKILLS}/none/accept", {"force": True}, (404, "skill.not-found")),
         ("POST", f"{SKILLS}/none/restore", {"reason": "x"}, (422, "request.field")),
         ("POST", f"{SKILLS}/none/use", {"run": "x"}, (422, "request.field")),
         ("DELETE", f"{SKILLS}/%00", None, (404, "skill.not-found")),
@@ -255,7 +255,7 @@ def test_a_name_that_names_nothing_is_not_found(shared_api: Api, name: str) -> N
 @pytest.mark.req("OPS-5", "SCO-4")
 def test_an_agent_gets_the_skills_of_its_session_and_no_library(api: Api) -> None:
     brought(api)
-    api.post(f"{SKILLS}/tidy-up/promote", {"force": True})
+    api.post(f"{SKILLS}/tidy-up/accept", {"force": True})
     agent = api.token("agent", Role.AGENT)
     api.call("POST", "/v1/sessions", {"session_id": "own"}, token=agent)
     query = {"query": "tidy the workspace", "session_id": "own"}

@@ -98,7 +98,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "use_skill": ("POST", "/v1/skills/none/use", {"run_id": "own"}),
     "save_skill": ("POST", "/v1/skill-suggestions/none/save", None),
     "import_skill": ("POST", "/v1/skills", {"text": "nothing", "source": "none"}),
-    "promote_skill": ("POST", "/v1/skills/none/promote", None),
+    "accept_skill": ("POST", "/v1/skills/none/accept", None),
     "delete_skill": ("DELETE", "/v1/skills/none", None),
     "restore_skill": ("POST", "/v1/skills/none/restore", None),
     "curate_skills": ("POST", "/v1/skills/curate", None),

@@ -1,4 +1,4 @@
-"""Skills on the command line: saved, read, promoted, brought in, written out, curated, undone."""
+"""Skills on the command line: saved, read, accepted, brought in, written out, curated, undone."""
 
 import io
 import sys
@@ -115,17 +115,40 @@ def test_a_hand_written_skill_cannot_be_skipped(embedded: Runlore) -> None:
 def test_promoting_without_force_shows_what_it_says_and_where_it_is_from(embedded: Runlore) -> None:
     imported(embedded)
 
-    refused = embedded.run("skill", "promote", "tidy-up")
-    failure = embedded.fails("skill", "promote", "tidy-up")
-    promoted = embedded.text("skill", "promote", "tidy-up", "--force", "--reason", "read it")
+    refused = embedded.run("skill", "accept", "tidy-up")
+    failure = embedded.fails("skill", "accept", "tidy-up")
+    promoted = embedded.text("skill", "accept", "tidy-up", "--force", "--reason", "read it")
 
     assert refused.code == failure.exit_code == 2
     assert "git clean -fd" in refused.out
     assert "tidy-up.md" in refused.err
-    assert (failure.code, promoted) == ("skill.tainted", "Promoted tidy-up\n")
+    assert (failure.code, promoted) == ("skill.tainted", "Accepted tidy-up\n")
+    assert embedded.text("skill", "accept", "tidy-up") == "tidy-up reaches agents already\n"
+    # The word that it had before still answers, and is told nowhere.
     assert embedded.text("skill", "promote", "tidy-up") == "tidy-up reaches agents already\n"
+    assert "  promote " not in embedded.text("skill", "--help")
     log = embedded.items("skill", "log", "tidy-up")
-    assert (log[0]["kind"], log[0]["reason"]) == ("promoted", "read it")
+    assert (log[0]["kind"], log[0]["reason"]) == ("accepted", "read it")
+    (procedure,) = embedded.items("memory", "list", "--layer", "procedural")
+    assert procedure["metadata"]["workflow"] == "tidy-up"
+
+
+def test_an_address_is_not_fetched_and_says_what_to_do_instead(embedded: Runlore) -> None:
+    failure = embedded.fails("skill", "import", "https://example.com/skills/tidy-up/SKILL.md")
+
+    assert (failure.code, "git clone" in failure.said) == ("skill.address", True)
+
+
+@pytest.mark.req("SKL-9")
+def test_the_same_text_under_a_second_name_says_so_and_lists_tell_the_quality(embedded: Runlore) -> None:
+    imported(embedded)
+    path = embedded.home.parent / "again.md"
+    path.write_text(skill_md())
+
+    told = embedded.text("skill", "import", str(path), "--name", "neat-up")
+
+    assert "it says the same as tidy-up" in told
+    assert "imported" in embedded.text("skill", "list").partition("QUALITY")[2]
 
 
 def test_a_skill_is_brought_in_from_a_file_a_folder_or_standard_input(
@@ -141,7 +164,7 @@ def test_a_skill_is_brought_in_from_a_file_a_folder_or_standard_input(
     renamed = embedded.json("skill", "import", str(folder / "SKILL.md"), "--name", "mine")
 
     assert "no agent gets it yet" in shown
-    assert "runlore skill promote of-a-friend" in shown
+    assert "runlore skill accept of-a-friend" in shown
     assert typed["provenance"]["sources"][0] == "standard input"
     assert renamed["provenance"]["sources"][0] == str(folder / "SKILL.md")
     assert names(embedded) == ["mine", "of-a-friend", "typed"]
@@ -188,13 +211,13 @@ def test_what_is_written_out_can_be_brought_in_elsewhere_and_overwrites_nothing(
 ) -> None:
     imported(embedded)
     tainted = embedded.fails("skill", "export", "tidy-up", "--to", str(tmp_path))
-    embedded.json("skill", "promote", "tidy-up", "--force")
+    embedded.json("skill", "accept", "tidy-up", "--force")
 
     written = embedded.json("skill", "export", "tidy-up", "--to", str(tmp_path))
     again = embedded.json("skill", "export", "tidy-up", "--to", str(tmp_path))
     path = Path(str(written["path"]))
 
-    assert (tainted.code, "skill promote" in tainted.said) == ("skill.not-usable", True)
+    assert (tainted.code, "skill accept" in tainted.said) == ("skill.not-usable", True)
     assert path == tmp_path / "tidy-up" / "SKILL.md"
     assert again == written
     told = embedded.json("skill", "view", "tidy-up")
@@ -243,7 +266,7 @@ def test_curation_tells_each_action_with_its_reason_and_how_to_undo_it(embedded:
 def test_a_match_tells_the_score_and_its_reasons(embedded: Runlore) -> None:
     imported(embedded)
     assert embedded.text("skill", "match", "tidy the workspace") == "No skill fits.\n"
-    embedded.json("skill", "promote", "tidy-up", "--force")
+    embedded.json("skill", "accept", "tidy-up", "--force")
 
     shown = embedded.text("skill", "match", "tidy the workspace")
     [found] = embedded.items("skill", "match", "tidy the workspace")
@@ -261,7 +284,7 @@ def test_the_skills_of_a_session_are_listed_alone(embedded: Runlore) -> None:
     session = str(embedded.json("session", "create")["session_id"])
 
     assert names(embedded, "--session", session) == []
-    embedded.json("skill", "promote", "tidy-up", "--force")
+    embedded.json("skill", "accept", "tidy-up", "--force")
     assert names(embedded, "--session", session) == ["tidy-up"]
     assert embedded.fails("skill", "list", "--session", session, "--state", "deleted").code == "usage"
 
@@ -291,7 +314,7 @@ def test_no_text_of_a_skill_moves_the_cursor_or_breaks_a_table(embedded: Runlore
     store_skill(embedded, skill)
 
     for columns in FRAMES:
-        for words in (("list",), ("view", "tidy-up"), ("promote", "tidy-up")):
+        for words in (("list",), ("view", "tidy-up"), ("accept", "tidy-up")):
             shown = embedded.run("skill", *words, columns=columns)
             assert "tidy-up" in shown.out
             assert_harmless(shown.out)

@@ -59,7 +59,7 @@ class ImportBody(Body):
         )
 
 
-class PromoteBody(Body):
+class AcceptBody(Body):
     """Clear a skill's taint after reading it."""
 
     force: bool = Field(
@@ -68,9 +68,9 @@ class PromoteBody(Body):
     reason: Reason = ""
     expected_revision: Revision | None = None
 
-    def request(self, name: str, call: Call) -> ops.PromoteSkill:
+    def request(self, name: str, call: Call) -> ops.AcceptSkill:
         """The body as the operations take it."""
-        return ops.PromoteSkill(
+        return ops.AcceptSkill(
             name=name,
             force=self.force,
             reason=self.reason,

@@ -79,9 +79,10 @@ class Call:
 
 
 def command(
-    app: typer.Typer, name: str
+    app: typer.Typer, name: str, *, hidden: bool = False
 ) -> Callable[[Callable[Concatenate[Call, CommandT], None]], Callable[Concatenate[Call, CommandT], None]]:
-    """Register a command; it takes `--json`, `--home` and `--url` beside its own parameters."""
+    """Register a command, told of unless `hidden`; it takes `--json`, `--home` and `--url` beside its own
+    parameters."""
 
     def register(
         body: Callable[Concatenate[Call, CommandT], None],
@@ -97,7 +98,7 @@ def command(
         parameters = [expanded for p in own for expanded in _expanded(p)] + _SHARED
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
-        app.command(name, cls=HelpfulCommand)(run)
+        app.command(name, cls=HelpfulCommand, hidden=hidden)(run)
         return body
 
     return register

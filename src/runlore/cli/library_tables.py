@@ -27,6 +27,7 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
             Column(title="NAME"),
             Column(title="STATE"),
             Column(title="ORIGIN"),
+            Column(title="QUALITY"),
             Column(title="USED"),
             Column(title="DESCRIPTION", wraps=True),
         ],
@@ -35,6 +36,7 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
                 skill.name,
                 state_cell(skill),
                 skill.origin.value,
+                skill.document.quality.value,
                 _used_shortly(skill),
                 excerpt(skill.document.description, DESCRIPTION_CHARS_MAX),
             )

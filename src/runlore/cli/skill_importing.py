@@ -18,6 +18,8 @@ from runlore.ports import operations as ops
 
 _FILE = "SKILL.md"
 _FILE_MIB_MAX = 1
+_ADDRESSES = ("http://", "https://", "git@", "ssh://", "git://")
+_SAME_SHOWN = 3
 
 
 def import_skill(
@@ -32,9 +34,15 @@ def import_skill(
 ) -> None:
     """Bring a skill of somebody's in.
 
-    It reaches no agent until you have read and promoted it. A name that is taken gets a number. Of a folder
+    It reaches no agent until you have read and accepted it. A name that is taken gets a number. Of a folder
     the SKILL.md alone is brought in.
     """
+    if path.lower().startswith(_ADDRESSES):
+        raise Invalid(
+            "a skill is brought in from a file or a folder of this machine, and nothing is fetched",
+            code="skill.address",
+            hint="download it or `git clone` what it is in, and name the folder: runlore skill import FOLDER",
+        )
     is_folder = path != "-" and os.path.isdir(path)
     file = os.path.join(path, _FILE) if is_folder else path
     request = ops.ImportSkill(
@@ -51,14 +59,37 @@ def import_skill(
     )
     with call.operations() as operations:
         skill = operations.import_skill(request)
+        same = _saying_the_same(operations, skill)
         bring_mounts_up_to_date(call, operations)
-    call.answer(answers.skill_to_plain(skill), lambda: _show(skill, request.text, path if is_folder else ""))
+
+    def show() -> None:
+        say(f"Imported {skill.name}  {skill.skill_id}")
+        if same:
+            say(f"  it says the same as {', '.join(same[:_SAME_SHOWN])}: one of them is enough", "yellow")
+        _show(skill, request.text, path if is_folder else "")
+
+    call.answer(answers.skill_to_plain(skill), show)
+
+
+def _saying_the_same(operations: ops.Operations, skill: Skill) -> list[str]:
+    """The other skills whose text is the same."""
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = operations.list_skills(ops.SkillsRequest(limit=limits.LIST_LIMIT_MAX, cursor=cursor))
+        found += [
+            each.name
+            for each in page.items
+            if each.skill_id != skill.skill_id and each.document.body.strip() == skill.document.body.strip()
+        ]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
 
 
 def _show(skill: Skill, text: str, folder: str) -> None:
     from runlore.daemon.skill_texts import files_beside, remarks_on
 
-    say(f"Imported {skill.name}  {skill.skill_id}")
     for remark in remarks_on(text):
         say(f"  {remark}", "yellow")
     left = files_beside(folder) if folder else ()
@@ -66,7 +97,7 @@ def _show(skill: Skill, text: str, folder: str) -> None:
         say(f"  not brought in, only {_FILE} is: {some_of(left)}", "yellow")
     if skill.provenance.tainted:
         say("It comes from outside, so no agent gets it yet. Read it, then let them have it:", "dim")
-        say(f"  runlore skill promote {skill.name}", "dim")
+        say(f"  runlore skill accept {skill.name}", "dim")
 
 
 def _shortened(path: str) -> str:

@@ -123,7 +123,8 @@ def log(
 ) -> None:
     """Show what happened to skills, the newest first.
 
-    What was saved, declined, suppressed, skipped, edited, promoted, merged, deleted or brought back, and why.
+    What was saved, declined, suppressed, skipped, edited, accepted, promoted, merged, deleted or brought
+    back, and why.
     """
     request = ops.SkillLogRequest(name=name, limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
@@ -131,7 +132,7 @@ def log(
     call.answer(answers.skill_log_to_plain(found), lambda: library_tables.show_log(found, name))
 
 
-def promote(
+def accept(
     call: Call,
     name: SkillArgument,
     *,
@@ -143,12 +144,12 @@ def promote(
     """Let a skill from outside reach agents, after reading it.
 
     Without --force it is shown, all of what agents would get, and refused with the sources named. The act is
-    logged. With --expected-revision nothing is promoted but what was shown; a skill whose file somebody wrote
+    logged. With --expected-revision nothing is accepted but what was shown; a skill whose file somebody wrote
     or edited needs it.
     """
     from runlore.daemon.skill_texts import given_text
 
-    request = ops.PromoteSkill(
+    request = ops.AcceptSkill(
         name=name,
         force=force,
         reason=reason,
@@ -158,14 +159,14 @@ def promote(
     with call.operations() as operations:
         before = operations.get_skill(name)
         try:
-            skill = operations.promote_skill(request)
+            skill = operations.accept_skill(request)
         except Refused:
             if not call.as_json:
                 library_tables.show_given(before, given_text(before))
             raise
         if skill != before:
             bring_mounts_up_to_date(call, operations)
-    told = f"Promoted {skill.name}" if skill != before else f"{skill.name} reaches agents already"
+    told = f"Accepted {skill.name}" if skill != before else f"{skill.name} reaches agents already"
     call.answer(answers.skill_to_plain(skill), lambda: say(told))
 
 
@@ -178,7 +179,7 @@ def export(
 ) -> None:
     """Write a skill as a folder with its SKILL.md.
 
-    Nothing is overwritten. One from outside is promoted first. Other files of its folder are not brought
+    Nothing is overwritten. One from outside is accepted first. Other files of its folder are not brought
     along, and are named.
     """
     from runlore.daemon.skill_texts import given_text
@@ -186,7 +187,7 @@ def export(
     with call.operations() as operations:
         skill = operations.get_skill(name)
     if skill.provenance.tainted:
-        hint = f"`runlore skill promote {skill.skill_id}` shows it, and lets it out"
+        hint = f"`runlore skill accept {skill.skill_id}` shows it, and lets it out"
         raise Refused(f"skill {skill.name} comes from outside", code="skill.not-usable", hint=hint)
     if not skill.is_usable:
         hint = f"`runlore skill restore {skill.skill_id}` brings it back"

@@ -96,7 +96,7 @@ def _interrupt_abandoned(parts: Parts) -> None:
         interrupt_abandoned(parts)
 
 
-def _past_damage(step: Callable[[Parts], None], parts: Parts) -> None:
+def _past_damage(step: Callable[[Parts], object], parts: Parts) -> None:
     try:
         step(parts)
     except Corrupt as damage:

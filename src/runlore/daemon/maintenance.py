@@ -86,13 +86,15 @@ def sweep(parts: Parts, beat: Beat = unhurried) -> None:
     interrupt_idle(parts, beat)
 
 
-def sweep_expired(parts: Parts) -> None:
-    """Tombstone the records whose `expires_at` has come."""
+def sweep_expired(parts: Parts) -> bool:
+    """Tombstone the records whose `expires_at` has come; whether there were any."""
+    found = False
     while True:
         now = parts.clock.certain_now()
         with parts.store.snapshot() as snapshot:
             if not snapshot.records.due(now, limit=1):
-                return
+                return found
+        found = True
         # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
         with suppress(Conflict), parts.store.transaction() as tx:
             due = tx.records.due(now, limit=_SWEEP)

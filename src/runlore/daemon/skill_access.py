@@ -142,7 +142,7 @@ class UsedSkills:
             raise Refused(
                 f"nobody has vouched for skill {skill.name} yet: it has words from outside",
                 code="skill.tainted",
-                hint=f"`runlore skill promote {skill.name}` shows it to whoever may let it out",
+                hint=f"`runlore skill accept {skill.name}` shows it to whoever may let it out",
             )
         return found
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
-from runlore.daemon.maintenance import sweep
+from runlore.daemon.maintenance import sweep, sweep_expired
 from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
@@ -67,6 +67,10 @@ class Workers:
 
         What may ask a model is left to `think`.
         """
+        # What was promoted from a learning goes with it at once, out of files too (ROL-10).
+        if self._guarded(lambda: sweep_expired(self._parts)):
+            self._guarded(self._parts.library.warm)
+            self._guarded(self._mounts.follow)
         now_s = self._parts.clock.elapsed_s()
         if self._swept_s is None or now_s - self._swept_s >= _SWEEP_EVERY_S:
             self._swept_s = now_s

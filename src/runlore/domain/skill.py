@@ -29,6 +29,7 @@ class Quality(StrEnum):
     DRAFT = "draft"
     IMPORTED = "imported"
     MANUAL = "manual"
+    ACCEPTED = "accepted"
     PROMOTED = "promoted"
 
 
@@ -45,7 +46,7 @@ class SkillMove(StrEnum):
 
     REWRITE = "rewrite"
     EDIT = "edit"
-    PROMOTE = "promote"
+    ACCEPT = "accept"
     MERGE = "merge"
     DELETE = "delete"
     RESTORE = "restore"
@@ -56,7 +57,7 @@ SKILL = Lifecycle[SkillState, SkillMove](
     {
         (SkillState.ACTIVE, SkillMove.REWRITE): SkillState.ACTIVE,
         (SkillState.ACTIVE, SkillMove.EDIT): SkillState.ACTIVE,
-        (SkillState.ACTIVE, SkillMove.PROMOTE): SkillState.ACTIVE,
+        (SkillState.ACTIVE, SkillMove.ACCEPT): SkillState.ACTIVE,
         (SkillState.ACTIVE, SkillMove.MERGE): SkillState.MERGED,
         (SkillState.ACTIVE, SkillMove.DELETE): SkillState.DELETED,
         (SkillState.MERGED, SkillMove.RESTORE): SkillState.ACTIVE,
@@ -196,6 +197,7 @@ class SkillEventKind(StrEnum):
     WRITTEN = "written"
     EDITED = "edited"
     REWRITTEN = "rewritten"
+    ACCEPTED = "accepted"
     PROMOTED = "promoted"
     MERGED = "merged"
     DROPPED = "dropped"

@@ -20,7 +20,7 @@ from runlore.domain.skill_curation import CurationId
 MARKDOWN = "text/markdown"
 router = area("skills")
 _NOTHING = bodies.NoFields()
-_SAVE, _PROMOTE, _USE = library_bodies.SaveBody(), library_bodies.PromoteBody(), library_bodies.UseBody()
+_SAVE, _ACCEPT, _USE = library_bodies.SaveBody(), library_bodies.AcceptBody(), library_bodies.UseBody()
 _CURATE, _RESET = library_bodies.CurateBody(), library_bodies.ResetBody()
 _TAG = {"ETag": {"description": "The revision.", "schema": {"type": "string"}}}
 _FILE: dict[str, Any] = {
@@ -88,10 +88,11 @@ def delete_skill(call: Reading, name: str) -> Response:
     return _answered(call.operations.delete_skill(name))
 
 
-@router.post("/v1/skills/{name}/promote", **told("Skill", tagged=True))
-def promote_skill(call: Changing, name: str, body: library_bodies.PromoteBody = _PROMOTE) -> Response:
-    """Clear a skill's taint after reading it; the act is logged."""
-    return _answered(call.operations.promote_skill(body.request(name, call)))
+@router.post("/v1/skills/{name}/accept", **told("Skill", tagged=True))
+@router.post("/v1/skills/{name}/promote", deprecated=True, **told("Skill", tagged=True))
+def accept_skill(call: Changing, name: str, body: library_bodies.AcceptBody = _ACCEPT) -> Response:
+    """Clear a skill's taint after reading it; the act is logged. `promote` is what it was called before."""
+    return _answered(call.operations.accept_skill(body.request(name, call)))
 
 
 @router.post("/v1/skills/{name}/restore", **told("Skill", tagged=True))

@@ -42,14 +42,14 @@ class RemoteLibrary(Remote):
         """One skill by its name or id."""
         return answers.skill_from_plain(self.read(path_of("skills", name)))
 
-    def promote_skill(self, request: ops.PromoteSkill) -> Skill:
+    def accept_skill(self, request: ops.AcceptSkill) -> Skill:
         """Clear its taint after reading it; the act is logged."""
         body: Sent = {
             "force": request.force,
             "reason": request.reason,
             "expected_revision": request.expected_revision,
         }
-        path = path_of("skills", request.name, "promote")
+        path = path_of("skills", request.name, "accept")
         return answers.skill_from_plain(self.act(path, body, key=request.idempotency_key))
 
     def delete_skill(self, name: str) -> Skill:

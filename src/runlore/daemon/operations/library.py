@@ -26,7 +26,7 @@ from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.audit import Act
 from runlore.domain.capability import Capabilities
-from runlore.domain.errors import Denied, Invalid
+from runlore.domain.errors import Denied, Invalid, NotFound
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationId
@@ -36,6 +36,7 @@ from runlore.flow.pipeline.repeating import remember_saved, workspace_turn
 from runlore.flow.policies import current_skills
 from runlore.flow.skills import curating, library
 from runlore.flow.skills.deciding import reset_skips
+from runlore.flow.skills.promoted_use import standing
 from runlore.flow.skills.saving import Saving, save
 from runlore.flow.skills.turn import suggestions_turn
 from runlore.ports import operations as ops
@@ -74,7 +75,7 @@ class LibraryActs(Bound):
 
     @operation
     def import_skill(self, request: ops.ImportSkill) -> Skill:
-        """Bring a skill in, tainted until it is promoted."""
+        """Bring a skill in, tainted until it is accepted."""
         source = short_text("the source", request.source, limits.ID_CHARS_MAX)
         if not source:
             raise Invalid(
@@ -96,7 +97,7 @@ class LibraryActs(Bound):
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
-            found = all_skills(snapshot, request.states)
+            found = standing(snapshot, all_skills(snapshot, request.states), self.parts.clock.now())
         wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
         return page_of(wanted, limit=limit, cursor=request.cursor)
 
@@ -105,25 +106,37 @@ class LibraryActs(Bound):
         """One skill by its name or id."""
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
-            return library.skill_named(snapshot, askable(name, "skill"))
+            skill = library.skill_named(snapshot, askable(name, "skill"))
+            if standing(snapshot, [skill], self.parts.clock.now()):
+                return skill
+        raise NotFound(
+            f"skill {skill.name} is gone: its learning has expired",
+            code="skill.not-found",
+            hint="`runlore skill list` shows the names",
+        )
 
     @operation
-    def promote_skill(self, request: ops.PromoteSkill) -> Skill:
-        """Clear its taint after reading it; the act is logged."""
+    def accept_skill(self, request: ops.AcceptSkill) -> Skill:
+        """Clear its taint after reading it; the act is logged, and what it says is remembered."""
+
+        def do(tx: Transaction, act: Act) -> Skill:
+            before = library.skill_named(tx, askable(request.name, "skill"))
+            skill = library.accept(
+                tx, before, act, force=request.force, expected_revision=request.expected_revision
+            )
+            if skill is not before:
+                stored = library.suggestion_of(tx, skill)
+                remember_saved(tx, self.parts.ids, skill, stored, act, is_reviewed=True)
+            return skill
+
         return self._done(
             Call(
-                operation="promote_skill",
+                operation="accept_skill",
                 request=request,
                 key=request.idempotency_key,
                 reason=request.reason,
             ),
-            lambda tx, act: library.promote(
-                tx,
-                library.skill_named(tx, askable(request.name, "skill")),
-                act,
-                force=request.force,
-                expected_revision=request.expected_revision,
-            ),
+            do,
         )
 
     @operation

@@ -24,6 +24,7 @@ from runlore.domain.skill import (
     SkillState,
 )
 from runlore.domain.skill_document import rendered
+from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.deciding import unskip
 from runlore.flow.skills.names import is_free, names_of, refuse_promoted
@@ -54,6 +55,13 @@ def latest_gone(collections: Collections, name: str) -> Skill | None:
     return max(named, key=lambda skill: (skill.updated_at, skill.skill_id), default=None)
 
 
+def suggestion_of(collections: Collections, skill: Skill) -> StoredSuggestion | None:
+    """The suggestion that a skill was made of, where it was made of one that is still there."""
+    with suppress(NotFound):
+        return None if skill.suggestion_id is None else collections.suggestions.get(skill.suggestion_id)
+    return None
+
+
 def text_of(skill: Skill) -> str:
     """The text of a skill's file in the skill root: as somebody wrote it, else as Runlore writes it."""
     return skill.text or rendered(skill.document, skill.provenance)
@@ -68,7 +76,7 @@ def given_text(skill: Skill) -> str:
 def import_skill(
     tx: Transaction, read: ReadSkill, saving: Saving, *, source: str, name: str | None = None
 ) -> Skill:
-    """Bring in somebody's skill, tainted until it is promoted. It is written anew, so that its file says so
+    """Bring in somebody's skill, tainted until it is accepted. It is written anew, so that its file says so
     and says nothing else than is read. A taken name gets a number; what is there already is not brought in
     again."""
     wanted = name or read.document.name
@@ -134,7 +142,7 @@ def every_skill(collections: Collections) -> Iterator[Skill]:
     return _of_states(collections, frozenset(SkillState))
 
 
-def promote(
+def accept(
     tx: Transaction, skill: Skill, act: Act, *, force: bool, expected_revision: int | None = None
 ) -> Skill:
     """Clear a skill's taint after reading it; a clean one stays as it is. Without `force` one that has words
@@ -145,7 +153,7 @@ def promote(
         raise Conflict(
             f"skill {skill.name} is at revision {skill.revision} by now: it was changed since it was read",
             code="skill.moved",
-            hint=f"`runlore skill promote {skill.name}` shows what it says; read it, and decide anew",
+            hint=f"`runlore skill accept {skill.name}` shows what it says; read it, and decide anew",
         )
     if not provenance.tainted:
         return skill
@@ -153,13 +161,13 @@ def promote(
     if not is_read and (provenance.untrusted or provenance.sources):
         option = f"--force --expected-revision {skill.revision}"
         raise tainted(f"skill {skill.name}", provenance.sources, option)
-    moved = skill.moved(SkillMove.PROMOTE, at=act.at, actor=act.actor)
-    promoted = replace(moved, provenance=provenance.cleared())
+    moved = skill.moved(SkillMove.ACCEPT, at=act.at, actor=act.actor)
+    accepted = replace(moved, provenance=provenance.cleared())
     if not skill.text:
-        promoted = replace(promoted, document=replace(skill.document, quality=Quality.PROMOTED))
-    tx.skills.update(promoted, expected_revision=skill.revision)
-    log(tx, promoted, SkillEventKind.PROMOTED, act)
-    return promoted
+        accepted = replace(accepted, document=replace(skill.document, quality=Quality.ACCEPTED))
+    tx.skills.update(accepted, expected_revision=skill.revision)
+    log(tx, accepted, SkillEventKind.ACCEPTED, act)
+    return accepted
 
 
 def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:

@@ -48,6 +48,27 @@ def usable_by(
     return {each.name: each for each in seen if not _source_problem(each, sources, now)}
 
 
+def standing(collections: Collections, skills: Iterable[Skill], now: datetime) -> tuple[Skill, ...]:
+    """Skills without those that were promoted from a learning which has expired: what time takes away is gone
+    before any sweep has come by (ROL-10)."""
+    found = tuple(skills)
+    mounted = [each.name for each in found if each.origin is SkillOrigin.PROMOTED and each.is_there]
+    promoted = [each for name in mounted if (each := _readable(collections, name)) is not None]
+    sources = collections.records.get_many([each.source_record_id for each in promoted]) if promoted else {}
+    gone = {
+        each.name
+        for each in promoted
+        if (source := sources.get(each.source_record_id)) is not None and source.is_expired(now)
+    }
+    return tuple(each for each in found if each.name not in gone or each.origin is not SkillOrigin.PROMOTED)
+
+
+def _readable(collections: Collections, name: str) -> PromotedSkill | None:
+    with suppress(Corrupt):
+        return collections.promotions.find(name)
+    return None
+
+
 def unproven_because_of(promoted: PromotedSkill) -> Unproven | None:
     """What an active one lacks; one in canary, with words that were verified, is still to prove itself."""
     found = unproven_because(promoted)

@@ -39,6 +39,7 @@ from runlore.ports.operations.learning import (
     WorkAnswer,
 )
 from runlore.ports.operations.library import (
+    AcceptSkill,
     CurateAnswer,
     CurateRequest,
     FittingSkill,
@@ -46,7 +47,6 @@ from runlore.ports.operations.library import (
     ImportSkill,
     LibraryOperations,
     MatchRequest,
-    PromoteSkill,
     SaveSkill,
     SkillLog,
     SkillLogRequest,
@@ -157,6 +157,7 @@ from runlore.ports.operations.skills import (
 
 __all__ = [
     "UNSET",
+    "AcceptSkill",
     "AdoptRequest",
     "Adoption",
     "AdvanceRequest",
@@ -231,7 +232,6 @@ __all__ = [
     "Progress",
     "ProjectionOperations",
     "PromoteLearning",
-    "PromoteSkill",
     "PromotedHistory",
     "PromotedHistoryRequest",
     "PromotedPage",

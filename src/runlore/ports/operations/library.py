@@ -37,7 +37,7 @@ class ImportSkill:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromoteSkill:
+class AcceptSkill:
     """Clear a skill's taint after reading it. Without `force` one from outside is refused.
 
     `expected_revision` is what was read: Conflict (`skill.moved`) where it says something else by now. What
@@ -159,7 +159,7 @@ class LibraryOperations(Protocol):
         """One skill by its name or id; NotFound (`skill.not-found`)."""
         ...
 
-    def promote_skill(self, request: PromoteSkill) -> Skill:
+    def accept_skill(self, request: AcceptSkill) -> Skill:
         """Clear its taint after reading it; the act is logged."""
         ...
 
