@@ -1,12 +1,13 @@
 """What a run shows is saved by itself behind a gate, and every decision is a line of the log."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import ALL_KINDS, THINKING_KINDS, do_due_jobs
+from runlore.daemon.jobs import ALL_KINDS, THINKING_KINDS, do_due_jobs, finish_earlier_learning
 from runlore.domain.errors import Conflict
 from runlore.domain.job import JobKind
 from runlore.domain.policy import PolicyName
@@ -389,3 +390,19 @@ def test_a_worker_that_lost_its_job_writes_nothing(sqlite_world: World, kind: Jo
         keeping.save(job) if kind is JobKind.SAVE else keeping.curate(job)
     assert lost.value.code == "job.lost"
     assert sqlite_world.tables() == before
+
+
+@pytest.mark.req("SKL-1")
+def test_what_earlier_commands_left_is_finished_beside_the_next_one(sqlite_world: World) -> None:
+    models = ScriptedModels(better)
+    worked(sqlite_world, "Deploy it", *DEPLOY)
+    do(sqlite_world, models, may_ask=False)
+    assert (library(sqlite_world), len(waiting(sqlite_world, JobKind.ENHANCE))) == ({}, 1)
+    sqlite_world.clock.advance(seconds=5)
+
+    finish_earlier_learning(replace(sqlite_world.parts, models=models))
+    for thread in threading.enumerate():
+        if thread.name == "runlore-learning":
+            thread.join()
+
+    assert len(library(sqlite_world)) == 1

@@ -20,7 +20,7 @@ from runlore.ports import operations as ops
 # How long a command waits at a terminal, behind its answer, until a model has worded its findings.
 LEARNS_S = 20.0
 # Behind everything that a journal holds.
-_NOTHING_MORE = 2**62
+_NOTHING_MORE = 2**53
 
 
 def tell_learned(call: Call, screen: Screen, ended: answers.RunEnded) -> None:

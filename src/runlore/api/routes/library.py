@@ -89,9 +89,14 @@ def delete_skill(call: Reading, name: str) -> Response:
 
 
 @router.post("/v1/skills/{name}/accept", **told("Skill", tagged=True))
-@router.post("/v1/skills/{name}/promote", deprecated=True, **told("Skill", tagged=True))
 def accept_skill(call: Changing, name: str, body: library_bodies.AcceptBody = _ACCEPT) -> Response:
-    """Clear a skill's taint after reading it; the act is logged. `promote` is what it was called before."""
+    """Clear a skill's taint after reading it; the act is logged."""
+    return _answered(call.operations.accept_skill(body.request(name, call)))
+
+
+@router.post("/v1/skills/{name}/promote", deprecated=True, **told("Skill", tagged=True))
+def promote_skill(call: Changing, name: str, body: library_bodies.AcceptBody = _ACCEPT) -> Response:
+    """What accepting a skill was called before."""
     return _answered(call.operations.accept_skill(body.request(name, call)))
 
 

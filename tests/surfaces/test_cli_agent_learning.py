@@ -1,0 +1,106 @@
+"""What a person is told and asked about skills when `runlore run` has answered, and what a script leaves."""
+
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runlore.cli.agent_screen import Screen
+from runlore.daemon.answers import Became, Detected
+from runlore.domain.conversation import AssistantSaid, UserSaid
+from tests.model_server import Received, Reply, calls, model_server, says
+from tests.surfaces.agent_runs import Working
+from tests.surfaces.at_terminal import here
+
+pytestmark = pytest.mark.req("SKL-1", "SKL-7")
+
+STEPS = ("lint", "test", "build", "package", "publish")
+BETTER = "Releases the project: lint, test, build, package and publish it."
+ALLOWED = '[agent.approval]\nshell = "allow"'
+QUESTION = "Save as skill? [Y/n/s=skip always]: "
+
+
+def release(received: Received) -> Reply | dict[str, Any]:
+    """A release step by step; a suggestion is told in better words."""
+    if received.text.startswith("<data>"):
+        told = received.document
+        return {**{name: told[name] for name in ("name", "topic", "actions", "body")}, "description": BETTER}
+    spoken = received.conversation
+    last = max(place for place, each in enumerate(spoken) if isinstance(each, UserSaid))
+    said = sum(isinstance(each, AssistantSaid) for each in spoken[last:])
+    return calls("shell", {"command": f"make {STEPS[said]}"}) if said < len(STEPS) else says("All done.")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder in which everything can be made."""
+    (tmp_path / "Makefile").write_text("%:\n\t@echo done $@\n")
+    return tmp_path
+
+
+@pytest.fixture
+def working(clean_home: Path) -> Iterator[Working]:
+    """A Runlore whose model makes releases."""
+    with model_server(release) as server:
+        yield Working(clean_home / "runlore", server, ALLOWED)
+
+
+def test_at_a_terminal_it_is_worded_and_saved_behind_the_answer_and_the_second_time_only_seen(
+    working: Working, place: Path
+) -> None:
+    first = here(working, "run", "Build the release", "--folder", str(place), "--learn")
+    (skill,) = working.items("skill", "list")
+    second = here(working, "run", "Build the release", "--folder", str(place))
+
+    answer, _, behind = first.text.partition("All done.")
+    assert (first.code, "Saved" in answer) == (0, False)
+    assert f"Saved the skill {skill['name']}: {BETTER}" in behind
+    assert "runlore skill save" not in behind
+    assert (skill["quality"], skill["description"]) == ("draft", BETTER)
+    assert f"Seen again: {skill['name']}, which is saved" in second.text
+
+
+@pytest.mark.parametrize(("answer", "left"), [("\n", "saved"), ("n\n", "waiting"), ("s\n", "skipped")])
+def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
+    working: Working, place: Path, answer: str, left: str
+) -> None:
+    policy = place / "policy.json"
+    policy.write_text(json.dumps({"llm_learn": False, "auto_save": {"enabled": False}}))
+    working.json("policy", "set", "skills", str(policy))
+
+    seen = here(working, "run", "Build the release", "--folder", str(place), answers=(answer,))
+
+    assert (seen.code, seen.text.count(QUESTION)) == (0, 1)
+    states = [each["state"] for each in working.items("skill", "suggestions", "list", "--state", left)]
+    assert states == [left]
+    assert len(working.items("skill", "list")) == (left == "saved")
+
+
+@pytest.mark.parametrize(
+    ("became", "line"),
+    [
+        (Became.SAVED, "Saved the skill ship-it: Ships it."),
+        (Became.DECLINED, "Not saved: ship-it, it promises too little"),
+        (Became.SUPPRESSED, "Not suggested: ship-it, it promises too little"),
+        (Became.IMPROVING, "It is saved when a model has worded it better."),
+        (Became.WAITING, "To keep it: runlore skill save ship-it"),
+        (Became.KNOWN, "Seen again: ship-it, which is saved"),
+    ],
+)
+def test_each_that_was_found_has_a_line_of_its_own(became: Became, line: str) -> None:
+    found = Detected(
+        suggestion_id="sug_1",
+        name="ship-it",
+        heuristic="multi-step",
+        description="Ships it.",
+        became=became,
+        reason="it promises too little",
+    )
+    with redirect_stderr(StringIO()) as shown:
+        Screen(hidden=False).became(found)
+
+    assert line in shown.getvalue()
