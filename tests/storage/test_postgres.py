@@ -4,7 +4,8 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import closing
+from hashlib import blake2b
 
 import psycopg
 import pytest
@@ -12,17 +13,28 @@ import pytest
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
 from runlore.ports.store import Store
 from runlore.storage.open import open_store
-from runlore.storage.postgres.connections import connect
+from runlore.storage.postgres.connections import Patience, connect
 from runlore.storage.postgres.errors import Server
+from runlore.storage.postgres.store import PostgresStore
 from tests.builders import ACME, fact, proposed
 from tests.postgres_server import PostgresServer
-from tests.storage.places import PostgresPlace, stored, write
+from tests.storage.places import PostgresPlace, stored, until, write
 
 PASSWORD = "sw0rdfish"
 
+# A process that is waited for a moment only; whoever waits for a lock outlasts that by far.
+IMPATIENT = Patience(lock_ms=60_000, stuck_ms=300, look_s=0.1)
 
-# Each waits for a lock as long as a store does.
-ATTEMPTS_MAX = 4
+
+# What such a process holds while it stands still, and who is left of those that are in a transaction.
+WRITE = "UPDATE counters SET value = 99"
+SCOPE_NUMBER = int.from_bytes(blake2b(str(ACME).encode(), digest_size=8).digest(), signed=True)
+TURN = f"SELECT pg_advisory_xact_lock({SCOPE_NUMBER})"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+IN_A_TRANSACTION = (
+    "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+    " AND xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+)
 
 
 def _open(url: str) -> Store:
@@ -166,7 +178,7 @@ def test_a_connection_lost_at_the_commit_is_not_acknowledged(postgres_place: Pos
 
 @pytest.mark.req("OPS-4")
 def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace) -> None:
-    store = postgres_place.open()
+    store = PostgresStore.open(postgres_place.url, Patience(lock_ms=100))
 
     def wait_for_the_lock() -> RunloreError | None:
         try:
@@ -182,39 +194,65 @@ def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace)
         second = threading.Thread(target=lambda: errors.append(wait_for_the_lock()))
         second.start()
         second.join()
+    store.close()
 
     assert [error.code if error else None for error in errors] == ["store.busy"]
 
 
+def _round_trip(connection: psycopg.Connection) -> None:
+    """It has sent a command, has an answer on its way, and does not say what comes next."""
+    connection.pgconn.enter_pipeline_mode()
+    connection.pgconn.send_query_params(WRITE.encode(), None)
+    connection.pgconn.send_flush_request()
+    connection.pgconn.flush()
+
+
+def _answered(connection: psycopg.Connection) -> None:
+    """It has its answer, and a Flush was the driver's last word: that switches the server's limit off."""
+    connection.execute("SET idle_in_transaction_session_timeout = 300")
+    connection.execute(WRITE)
+    connection.pgconn.enter_pipeline_mode()
+    connection.pgconn.send_flush_request()
+    connection.pgconn.flush()
+
+
+def _unwritten(connection: psycopg.Connection) -> None:
+    """It has the turn at a scope, and has not written yet."""
+    connection.execute(TURN)
+
+
 @pytest.mark.req("OPS-4", "JRN-2")
-def test_whoever_stops_in_the_middle_of_a_round_trip_keeps_others_out_for_seconds_only(
-    postgres_place: PostgresPlace,
+@pytest.mark.parametrize(
+    ("stand_still", "queue"), [(_round_trip, WRITE), (_answered, WRITE), (_unwritten, TURN)]
+)
+def test_a_process_that_stands_still_keeps_others_out_for_a_moment_and_nobody_is_refused(
+    postgres_place: PostgresPlace, stand_still: Callable[[psycopg.Connection], None], queue: str
 ) -> None:
-    store = postgres_place.open()
-    _count(store)
     with (
-        connect(postgres_place.url, Server(postgres_place.url)) as stopped,
+        closing(PostgresStore.open(postgres_place.url, IMPATIENT)) as store,
+        psycopg.connect(postgres_place.url, application_name="runlore 1-suspended") as stopped,
+        psycopg.connect(postgres_place.url, application_name="runlore 1-suspended") as behind,
         psycopg.connect(postgres_place.url, application_name="somebody else") as foreign,
     ):
-        # Each has sent a command, has an answer on its way, and does not say what comes next.
-        stuck, elsewhere = ExitStack(), ExitStack()
-        stopped.autocommit = False
-        stuck.enter_context(stopped.pipeline())
-        stopped.execute("UPDATE counters SET value = 99")
-        elsewhere.enter_context(foreign.pipeline())
+        _count(store)
         foreign.execute("CREATE TABLE of_somebody_else (number INTEGER)")
+        stopped.execute("SELECT 1")
+        stand_still(stopped)
+        # Another session of the same process is the next in the queue, and nobody reads its answer.
+        behind.execute("SELECT 1")
+        behind.pgconn.send_query(queue.encode())
+        until(lambda: postgres_place.sql(WAITING) == [(1,)])
 
-        for _ in range(ATTEMPTS_MAX):
-            with suppress(Unavailable):
-                _count(store)
-                break
+        with store.transaction() as tx:
+            tx.lock([ACME])
+            tx.counters.add({"runs": 1})
 
-        with pytest.raises(psycopg.OperationalError):
-            stuck.close()
-        elsewhere.close()
-        assert foreign.execute("SELECT count(*) FROM of_somebody_else").fetchone() == (0,)
-    with store.snapshot() as snapshot:
-        assert snapshot.counters.values() == {"runs": 2}
+        left = [("somebody else",)]
+        until(lambda: postgres_place.sql(IN_A_TRANSACTION) == left)
+        with store.snapshot() as snapshot:
+            assert snapshot.counters.values() == {"runs": 2}
+        for gone in (stopped, behind):
+            gone.close()
 
 
 @pytest.mark.req("OPS-4")

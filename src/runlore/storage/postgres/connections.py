@@ -1,7 +1,10 @@
 """Connections to the server: how they are made, checked and kept."""
 
 import logging
+import os
+import secrets
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -16,27 +19,53 @@ CONNECT_TIMEOUT_S = 3
 CONNECTIONS_MAX = 8
 CONNECTION_WAIT_S = 5.0
 STATEMENT_TIMEOUT_MS = 30_000
-LOCK_TIMEOUT_MS = 5_000
 # A daemon that was suspended in the middle of a write must not keep others out for long; whoever reads, an
 # export to a slow disk perhaps, keeps nobody out.
 IDLE_TIMEOUT_MS = 10_000
 IDLE_READER_TIMEOUT_MS = 300_000
 CHECK_AFTER_S = 1.0
 OLDEST_SERVER = 130_000
-_APPLICATION = "runlore"
+_PRODUCT = "runlore"
+# The sessions of one process have one name: where one of them stands still, the others do.
+_APPLICATION = f"{_PRODUCT} {os.getpid()}-{secrets.token_hex(4)}"
 
-# The server's own limit is for whoever idles between two round trips. Within one it waits for what comes next
-# without any limit, whatever rows are locked: such a session has to be ended by others.
-_END_STUCK = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND usename = current_user AND application_name = %s"
-    " AND state = 'active' AND wait_event_type = 'Client' AND backend_xid IS NOT NULL"
-    " AND clock_timestamp() - state_change > %s * interval '1 millisecond'"
-)
+
+@dataclass(frozen=True, kw_only=True)
+class Patience:
+    """How long others are waited for.
+
+    Whoever waits for a lock outlasts a process that stands still with it: that one is ended before.
+    """
+
+    lock_ms: int = 12_000
+    stuck_ms: int = 7_000
+    look_s: float = 1.0
+
+
+# The server's own limit is for whoever idles between two round trips, and it is off where the driver has
+# sent a Flush behind the last of them, as it does when an answer had to be waited for. Within a round trip
+# there is no limit at all. So whoever is kept out ends such a session, before the server can: with it go
+# those of the same process that wait for a lock, or they would stand still with it one after the other.
+_END_STUCK = """
+    WITH ours AS (
+        SELECT pid, application_name, wait_event_type,
+            wait_event_type = 'Client' AND state IN ('active', 'idle in transaction')
+            AND (backend_xid IS NOT NULL OR EXISTS (
+                SELECT FROM pg_locks WHERE pg_locks.pid = activity.pid AND locktype = 'advisory' AND granted))
+            AND clock_timestamp() - state_change > %s * interval '1 millisecond' AS is_stuck
+        FROM pg_stat_activity AS activity
+        WHERE datname = current_database() AND usename = current_user
+            AND application_name LIKE %s AND pid <> pg_backend_pid()
+    )
+    SELECT pg_terminate_backend(pid) FROM ours
+    WHERE is_stuck OR (
+        wait_event_type = 'Lock' AND application_name <> %s
+        AND application_name IN (SELECT application_name FROM ours WHERE is_stuck)
+    )
+"""
 
 _SETTINGS = (
     f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}",
-    f"SET lock_timeout = {LOCK_TIMEOUT_MS}",
     f"SET idle_in_transaction_session_timeout = {IDLE_TIMEOUT_MS}",
     "SET client_encoding = 'UTF8'",
     # A commit that is not on the disk when it is acknowledged is no commit; what is stricter stays.
@@ -67,7 +96,7 @@ class Connection(psycopg.Connection[TupleRow]):
         self.used_at = time.monotonic()
 
 
-def connect(url: str, server: Server) -> Connection:
+def connect(url: str, server: Server, patience: Patience | None = None) -> Connection:
     """A connection of its own, with our settings, to a server that we can work with."""
     try:
         connection = Connection.connect(url, autocommit=True, **_PARAMETERS)
@@ -75,7 +104,7 @@ def connect(url: str, server: Server) -> Connection:
         raise server.unreachable(error) from error
     try:
         _check_server(connection, server)
-        _configure(connection)
+        _configure(connection, patience or Patience())
     except DRIVER_ERRORS as error:
         connection.close()
         raise server.translated(error) from error
@@ -85,8 +114,12 @@ def connect(url: str, server: Server) -> Connection:
     return connection
 
 
-def make_pool(url: str) -> ConnectionPool[Connection]:
+def make_pool(url: str, patience: Patience) -> ConnectionPool[Connection]:
     """A few kept connections, made again when the server was away."""
+
+    def configure(connection: psycopg.Connection[TupleRow]) -> None:
+        _configure(connection, patience)
+
     return ConnectionPool(
         url,
         connection_class=Connection,
@@ -94,7 +127,7 @@ def make_pool(url: str) -> ConnectionPool[Connection]:
         min_size=1,
         max_size=CONNECTIONS_MAX,
         open=True,
-        configure=_configure,
+        configure=configure,
         check=_check,
         timeout=CONNECTION_WAIT_S,
         # A failed attempt is given up soon: the next one who asks tries at once, and does not wait for it.
@@ -104,20 +137,20 @@ def make_pool(url: str) -> ConnectionPool[Connection]:
     )
 
 
-def end_stuck(connection: Connection) -> None:
-    """End our sessions whose process has stopped in the middle of a round trip that has written already."""
-    ended = connection.execute(_END_STUCK, (_APPLICATION, IDLE_TIMEOUT_MS)).rowcount
-    connection.commit()
+def end_stuck(connection: Connection, patience: Patience) -> None:
+    """End sessions of Runlore whose process stands still while it keeps others out."""
+    asked = (patience.stuck_ms, f"{_PRODUCT} %", _APPLICATION)
+    ended = connection.execute(_END_STUCK, asked).rowcount
     if ended:
         _log.warning("%d connections were ended whose processes had stopped in the middle of a write", ended)
 
 
-def _configure(connection: psycopg.Connection[TupleRow]) -> None:
+def _configure(connection: psycopg.Connection[TupleRow], patience: Patience) -> None:
     autocommit = connection.autocommit
     connection.autocommit = True
     # One size for all numbers, or every size would be a statement of its own to the server.
     connection.adapters.register_dumper(int, Int8Dumper)
-    for setting in _SETTINGS:
+    for setting in (*_SETTINGS, f"SET lock_timeout = {patience.lock_ms}"):
         connection.execute(setting)
     connection.autocommit = autocommit
 

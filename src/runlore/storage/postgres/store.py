@@ -1,11 +1,10 @@
 """The store on PostgreSQL, which several daemons may share."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Self
 
 from psycopg import IsolationLevel
-from psycopg.errors import LockNotAvailable
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from runlore.domain.errors import RunloreError, Unavailable
@@ -15,14 +14,15 @@ from runlore.storage.postgres.connections import (
     CONNECTIONS_MAX,
     IDLE_READER_TIMEOUT_MS,
     Connection,
+    Patience,
     connect,
-    end_stuck,
     make_pool,
 )
 from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
 from runlore.storage.postgres.prepare import prepare
 from runlore.storage.postgres.run_memories import TableRunMemories
 from runlore.storage.postgres.session import PostgresSession
+from runlore.storage.postgres.stuck_sessions import StuckSessions
 from runlore.storage.sql import health, positions
 from runlore.storage.sql.session import Dialect
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction
@@ -38,15 +38,17 @@ _ERASED_FROM = ("record_events", "records", "record_sources", "journal", "texts"
 class PostgresStore:
     """One database of a server."""
 
-    def __init__(self, url: str, server: Server, dialect: Dialect) -> None:
+    def __init__(self, url: str, server: Server, dialect: Dialect, patience: Patience) -> None:
         self._url = url
         self._server = server
         self._dialect = dialect
-        self._pool: ConnectionPool[Connection] = make_pool(url)
+        self._patience = patience
+        self._pool: ConnectionPool[Connection] = make_pool(url, patience)
+        self._stuck = StuckSessions(lambda: connect(url, server), patience)
         self._is_open = True
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, patience: Patience | None = None) -> Self:
         """Reach the server and bring the database to the present schema."""
         server = Server(url)
         connection = connect(url, server)
@@ -56,7 +58,7 @@ class PostgresStore:
             raise server.translated(error) from error
         finally:
             connection.close()
-        return cls(url, server, dialect)
+        return cls(url, server, dialect, patience or Patience())
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -128,6 +130,7 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of the connections; a second time does nothing."""
         self._is_open = False
+        self._stuck.close()
         self._pool.close(timeout=_CLOSE_WAIT_S)
 
     @contextmanager
@@ -152,34 +155,35 @@ class PostgresStore:
         self, isolation: IsolationLevel, *, read_only: bool
     ) -> Iterator[tuple[Connection, PostgresSession]]:
         """A connection whose transaction is rolled back when nobody has committed it."""
-        connection = self._taken()
-        session = PostgresSession(connection, self._server, self._dialect)
-        kept_out = False
-        try:
-            connection.isolation_level = isolation
-            connection.read_only = read_only
-            yield connection, session
-        except Unavailable as error:
-            kept_out = isinstance(error.__cause__, LockNotAvailable)
-            raise
-        finally:
-            session.end()
-            self._give_back(connection, kept_out=kept_out)
+        with nullcontext() if read_only else self._stuck.looked_for():
+            connection = self._taken()
+            session = PostgresSession(connection, self._server, self._dialect)
+            try:
+                connection.isolation_level = isolation
+                connection.read_only = read_only
+                yield connection, session
+            finally:
+                session.end()
+                self._give_back(connection)
 
     def _taken(self) -> Connection:
         self._check_open()
         try:
-            return self._pool.getconn()
+            try:
+                return self._pool.getconn()
+            except PoolTimeout:
+                if not self._is_full():
+                    raise
+                # Whoever has them may wait for a process that stands still, and is helped before long.
+                return self._pool.getconn(self._patience.lock_ms / 1_000)
         except PoolTimeout as error:
             raise self._no_connection(error) from error
         except DRIVER_ERRORS as error:
             raise self._server.translated(error) from error
 
-    def _give_back(self, connection: Connection, *, kept_out: bool) -> None:
+    def _give_back(self, connection: Connection) -> None:
         try:
             connection.rollback()
-            if kept_out:
-                end_stuck(connection)
             connection.note_use()
         except DRIVER_ERRORS:
             # A lost connection has no transaction left; the pool replaces it.
@@ -187,9 +191,12 @@ class PostgresStore:
         self._pool.putconn(connection)
 
     def _no_connection(self, error: PoolTimeout) -> Unavailable:
-        if self._pool.get_stats().get("pool_size", 0) >= CONNECTIONS_MAX:
+        if self._is_full():
             return self._server.busy(f"all {CONNECTIONS_MAX} connections are in use")
         return self._server.unreachable(error)
+
+    def _is_full(self) -> bool:
+        return self._pool.get_stats().get("pool_size", 0) >= CONNECTIONS_MAX
 
     def _check_open(self) -> None:
         if not self._is_open:
