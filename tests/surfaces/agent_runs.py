@@ -75,9 +75,9 @@ class Working(Runlore):
 
 
 @contextmanager
-def agent_api(settings: Settings, script: Any = obedient) -> Iterator[tuple[Api, ModelServer]]:
+def agent_api(settings: Settings, script: Any = obedient, **served: Any) -> Iterator[tuple[Api, ModelServer]]:
     """A served Runlore whose model does what it is told."""
-    with model_server(script) as server, serving(server.settings(settings)) as api:
+    with model_server(script) as server, serving(server.settings(settings), **served) as api:
         yield api, server
 
 

@@ -10,7 +10,7 @@ import json
 import socket
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from runlore.api.serve import serve_on
 from runlore.config.server import Server
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.parts import Parts
 from runlore.daemon.server import Service, service
 from runlore.daemon.sockets import bind_tcp, bind_unix
 from runlore.daemon.tokens import operator_secret
@@ -162,10 +163,15 @@ def path_of(*segments: str) -> str:
 
 @contextmanager
 def serving(
-    settings: Settings, server: Server | None = None, *, bounds: Bounds | None = None, **parts: Any
+    settings: Settings,
+    server: Server | None = None,
+    *,
+    bounds: Bounds | None = None,
+    fitted: Callable[[Parts], Parts] = lambda parts: parts,
+    **parts: Any,
 ) -> Iterator[Api]:
-    """Serve a state root in a thread, over a unix socket and over TCP."""
-    opened = open_parts(replace(settings, server=server or Server()), **parts)
+    """Serve a state root in a thread, over a unix socket and over TCP, with its parts `fitted` first."""
+    opened = fitted(open_parts(replace(settings, server=server or Server()), **parts))
     with tempfile.TemporaryDirectory(prefix="runlore-") as folder:
         path = f"{folder}/api.sock"
         listeners = [bind_unix(path), bind_tcp("127.0.0.1", 0)]

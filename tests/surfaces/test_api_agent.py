@@ -3,15 +3,21 @@
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.daemon.parts import Parts
 from runlore.domain.access import Role
+from tests.storage.places import until
 from tests.surfaces.agent_runs import MARKER, Stream, Told, agent_api, obedient, session, started
-from tests.surfaces.api_client import Api, path_of, serving
+from tests.surfaces.api_client import TIMEOUT_S, Api, path_of, serving
 from tests.surfaces.api_conformance import validator
 
 pytestmark = pytest.mark.req("AGT-5", "SUR-3")
@@ -97,6 +103,53 @@ def test_whoever_waits_is_answered_with_the_end(api: Api) -> None:
 
     assert (answer.status, answer.json["status"]) == (201, "completed")
     assert answer.headers["location"] == path_of("v1", "runs", answer.json["run_id"])
+
+
+class SlowMemories:
+    """Run memories that are written once the test lets them be."""
+
+    def __init__(self, real: Any, let_go: threading.Event) -> None:
+        self._real = real
+        self._let_go = let_go
+
+    def put(self, *given: Any) -> None:
+        """Write one, when it may be."""
+        assert self._let_go.wait(TIMEOUT_S)
+        self._real.put(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+@pytest.mark.req("RUN-1")
+def test_a_session_is_free_once_its_run_has_ended_and_whoever_waits_is_answered_when_it_is_remembered(
+    clean_home: Path,
+) -> None:
+    let_go = threading.Event()
+
+    def slow(parts: Parts) -> Parts:
+        return replace(parts, run_memories=SlowMemories(parts.run_memories, let_go))
+
+    settings = Settings(state_root=str(clean_home / "runlore"))
+    with (
+        agent_api(settings, fitted=slow) as (api, _),
+        ThreadPoolExecutor(1) as threads,
+        closing(SimpleNamespace(close=let_go.set)),
+    ):
+        path = path_of("v1", "sessions", session(api), "inputs")
+        body = {"text": "Release it", "run_id": "first", "wait": True}
+        waiting = threads.submit(api.call, "POST", path, body)
+        first = path_of("v1", "runs", "first")
+        until(lambda: api.call("GET", first).status == 200 and api.get(first)["status"] == "completed")
+        assert api.get(first)["memory"] == "pending"
+
+        run_id = started(api, path.split("/")[3], "The next one")
+        until(lambda: api.get(path_of("v1", "runs", run_id))["status"] == "completed")
+        # It looks every half second at most.
+        assert not wait([waiting], timeout=0.7).done
+        let_go.set()
+
+        assert waiting.result().json["memory"] == "stored"
 
 
 @pytest.mark.req("OPS-2")

@@ -28,9 +28,10 @@ def begun(view: ops.RunView) -> Response:
 
 
 async def ended(call: Call, request: Request, view: ops.RunView) -> ops.RunView:
-    """The run when it has ended, or as it is where nobody waits for it any more."""
+    """The run when it has ended and its memory is there, or as it is where nobody waits for it any more."""
     pause_s = _LOOK_S_MIN
-    while not view.run.is_terminal:
+    agent = call.service.parts.agent
+    while not view.run.is_terminal or agent.is_working(view.run.run_id):
         # Asked before the run is looked at: it is ended before the daemon says that it stops.
         is_stopping = call.service.health.is_stopping()
         if not is_stopping:

@@ -89,7 +89,10 @@ class Working:
             _log.exception("run %s failed", opened.run.run_id)
         finally:
             live.answer = "" if opened.stored else redacted(end.text).text
-            finishing.finish(end, ending, leaving=_left(assignment))
+            leaving = _left(assignment)
+            if opened.stored:
+                self._parts.agent.free_session(opened.run.run_id)
+            finishing.finish(end, ending, leaving=leaving)
         return end
 
 

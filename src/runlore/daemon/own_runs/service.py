@@ -59,7 +59,8 @@ class Stopping(threading.Event):
 
 class Handle:
     """One run that this process works: what stops it, and what can be heard of it. One that another run has
-    called `has_place` not: its caller does nothing but wait."""
+    called `has_place` not: its caller does nothing but wait. It `holds_session` while it may still change
+    something there."""
 
     def __init__(self, run_id: RunId, session_id: SessionId, live: Live) -> None:
         self.run_id = run_id
@@ -67,6 +68,7 @@ class Handle:
         self.live = live
         self.stopping = Stopping()
         self.has_place = False
+        self.holds_session = True
 
 
 class Place:
@@ -131,7 +133,7 @@ class AgentService:
         session_id = place.session_id
         with self._lock:
             for handle in self._handles.values():
-                if handle.session_id == session_id:
+                if handle.session_id == session_id and handle.holds_session:
                     raise session_busy(session_id, handle.run_id)
             if session_id in self._opening:
                 raise session_busy(session_id, None)
@@ -182,6 +184,13 @@ class AgentService:
         """A run that this process works now."""
         with self._lock:
             return self._handles.get(run_id)
+
+    def free_session(self, run_id: RunId) -> None:
+        """The run does nothing more but be ended: from here on its end, as it is stored, is what the next
+        input of its session waits for."""
+        handle = self.find(run_id)
+        if handle is not None:
+            handle.holds_session = False
 
     @property
     def is_busy(self) -> bool:
