@@ -60,6 +60,10 @@ class Watched:
         yield from self._real.everything()
         self._at("behind everything")
 
+    def fingerprint(self) -> str:
+        """Which memories there are."""
+        return self._real.fingerprint()
+
     def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used."""
         self._at("before discard")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from runlore.daemon.agent.working import begun_or_ended
 from runlore.daemon.app import Application
 from runlore.daemon.own_runs.service import Place
 from runlore.domain.errors import Conflict, Unavailable
+from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -89,6 +91,36 @@ def test_a_run_that_another_process_works_is_in_the_way_until_that_process_is_de
         work.world.clock.advance(seconds=31)
 
         assert work.ask().run.status is RunStatus.COMPLETED
+
+
+@pytest.mark.req("OPS-4")
+def test_what_a_killed_process_held_is_free_at_the_next_start_where_no_other_process_can_live(
+    settings: Settings, folder: Path
+) -> None:
+    with at_work(settings, folder, says("Done.")) as work:
+        world = work.world
+        run_id = waiting_run(world, work.talk()).run_id
+        now = world.clock.now()
+        job = Job(
+            job_id=JobId("job_held"),
+            kind=JobKind.MAINTAIN,
+            subject="hourly",
+            state=JobState.LEASED,
+            lease_until=now + timedelta(seconds=30),
+            holder="proc_elsewhere",
+            fence=1,
+            due_at=now,
+            created_at=now,
+        )
+        with world.parts.store.transaction() as tx:
+            tx.jobs.put(job)
+        world.restart()
+
+        is_free = not world.parts.store.is_shared
+        with world.parts.store.snapshot() as snapshot:
+            assert (snapshot.jobs.find(job.kind, job.subject) is None) == is_free, "the start has done it"
+        assert (work.status(run_id) is RunStatus.INTERRUPTED) == is_free
+        assert outcome(work.ask) == ("done" if is_free else BUSY)
 
 
 def test_of_two_processes_at_once_one_begins(settings: Settings, folder: Path) -> None:

@@ -4,13 +4,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.maintenance import enforce_policies, maintain
+from runlore.daemon.server import opened, planned
 from runlore.domain.errors import Unavailable
 from runlore.domain.journal import EventType
 from runlore.domain.policy import PolicyName
@@ -177,6 +180,44 @@ class TestRebuild:
 
         assert note(world)["scan_error_count"] == 1
         assert world.pointers() == [run.run_id]
+
+    @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+    def test_behind_a_stop_in_order_nothing_is_rebuilt_and_behind_anything_else_everything(
+        self, engine: str, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> None:
+        url = request.getfixturevalue("postgres_database") if engine == "postgres" else None
+        settings = Settings(state_root=str(tmp_path / "home"), database_url=url)
+        database, earlier = tmp_path / "home" / "runlore.db", tmp_path / "earlier.db"
+        world = World(settings)
+        world.close()
+        if url is None:
+            shutil.copyfile(database, earlier)
+        world = World(settings)
+        world.finished()
+        world.close()
+        stopped = tmp_path / "home" / "index" / "clean-stop"
+
+        def is_rebuilt(*, in_order: bool = True) -> bool:
+            with suppress(Died), opened(planned(settings)) as service:
+                with service.parts.store.snapshot() as snapshot:
+                    told = json.loads(snapshot.counters.note(MAINTENANCE_NOTE) or "")
+                if not in_order:
+                    raise Died
+            return bool(told["index_rebuilt"])
+
+        assert is_rebuilt(), "nobody has ever stopped here"
+        assert not is_rebuilt()
+        assert not is_rebuilt(in_order=False)
+        assert is_rebuilt(), "it has died"
+        for spoiled in (b"", b"{}", stopped.read_bytes().replace(b"version", b"edition")):
+            stopped.write_bytes(spoiled)
+            assert is_rebuilt(), spoiled
+        if engine == "postgres":
+            return
+        (tmp_path / "home" / FOLDER / "stranger").write_text("x")
+        assert is_rebuilt(), "something has come"
+        shutil.copyfile(earlier, database)
+        assert is_rebuilt(), "an earlier database was put back"
 
     def test_memories_that_are_owed_are_written(self, world: World) -> None:
         run = world.finished()

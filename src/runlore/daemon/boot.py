@@ -5,20 +5,30 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from runlore.daemon.agent.leftovers import CopyNotes
-from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs, queue_looking, queue_reviews_again
+from runlore.daemon.clean_stop import believe_clean_stop
+from runlore.daemon.jobs import (
+    QUICK_KINDS,
+    do_due_jobs,
+    queue_enforcing_all,
+    queue_looking,
+    queue_reviews_again,
+)
 from runlore.daemon.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted import mend_promoted
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain.errors import Corrupt, Unavailable
-from runlore.domain.job import JobId
+from runlore.domain.job import JobId, JobState
 from runlore.flow.capture.maintenance import drop_leftovers
 from runlore.flow.review.again import owed_revision, owes_a_look
 
 DISK_FULL = "store.disk-full"
 # How long a start reads and writes the files of skills; what is left is done by whoever asks for them.
 _REFRESHING_S = 2.0
+# A process holds as many jobs as it has threads, and there was one process at a time.
+_LEASED = frozenset({JobState.LEASED})
+_LEASES_MAX = 1_000
 _log = logging.getLogger(__name__)
 
 
@@ -38,6 +48,7 @@ def boot(parts: Parts) -> None:
             drop_leftovers(remembering(parts))
         scrubbing.finish(parts.store)
         _past_damage(sweep_expired, parts)
+        _past_damage(_release_leases, parts)
         _past_damage(_interrupt_abandoned, parts)
         _past_damage(_queue_owed_reviews, parts)
         _past_damage(_mend_promoted, parts)
@@ -49,12 +60,20 @@ def boot(parts: Parts) -> None:
 def boot_daemon(parts: Parts) -> None:
     """What a daemon does before it answers: the pointers of run memories rebuilt, what is owed written.
 
+    Where the last daemon has stopped in order and nothing came or went since, the pointers are right already:
+    a start takes no longer for all the runs that have ended. What no policy keeps goes soon after.
+
     Run memories that cannot be read at all fail the start: a daemon that forgets silently is worse. On a full
     disk it starts and answers what it can; its workers try again. What is damaged stops no start either: it
     is left alone, and the doctor names it.
     """
     try:
-        maintain(parts, source=BOOT)
+        is_in_order = believe_clean_stop(parts)
+        maintain(parts, source=BOOT, is_in_order=is_in_order)
+        if is_in_order:
+            now = parts.clock.now()
+            with parts.store.transaction() as tx:
+                queue_enforcing_all(tx, JobId(parts.ids.new("job", now)), now)
         sweep(parts)
     except Corrupt as damage:
         _log.warning("the start has left something undone: %s", damage.sentence)
@@ -85,6 +104,23 @@ def _queue_owed_reviews(parts: Parts) -> None:
             queue_reviews_again(tx, revision, JobId(parts.ids.new("job", now)), now)
         if is_looked_at:
             queue_looking(tx, JobId(parts.ids.new("job", now)), now)
+
+
+def _release_leases(parts: Parts) -> None:
+    """Let go of what dead processes held: where nobody shares the store, no other process is alive."""
+    if parts.store.is_shared:
+        return
+    with parts.store.snapshot() as snapshot:
+        processes = tuple(snapshot.processes.leases())
+        jobs = snapshot.jobs.list(_LEASED, limit=_LEASES_MAX)
+    if not processes and not jobs:
+        return
+    now = parts.clock.now()
+    with parts.store.transaction() as tx:
+        for process_id in processes:
+            tx.processes.delete(process_id)
+        for job in jobs:
+            tx.jobs.heartbeat(job, lease_until=now)
 
 
 def _interrupt_abandoned(parts: Parts) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
-from runlore.daemon.maintenance import STOPPING, apply_learning, enforce_policies, maintain, requeueing
+from runlore.daemon.maintenance import BOOT, STOPPING, apply_learning, enforce_policies, maintain, requeueing
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
@@ -157,6 +157,12 @@ def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at
     before = _subject(revision.name, revision.revision - 1)
     tx.jobs.cancel(JobKind.MAINTAIN, before)
     subject = _subject(revision.name, revision.revision)
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_enforcing_all(tx: Transaction, job_id: JobId, at: datetime) -> None:
+    """Have somebody delete what the policies keep no longer, whichever of them says so."""
+    subject = f"{PolicyName.RETENTION}@{BOOT}"
     tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
 
 

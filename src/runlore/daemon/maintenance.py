@@ -34,17 +34,26 @@ _CUT_SHORT = frozenset({STOPPING, JOB_LOST})
 _log = logging.getLogger(__name__)
 
 
-def maintain(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld) -> Report:
+def maintain(
+    parts: Parts,
+    *,
+    source: str,
+    is_in_order: bool = False,
+    beat: Beat = unhurried,
+    hold: Hold = unheld,
+) -> Report:
     """Everything: lost jobs queued, owed memories written, pointers rebuilt, what is kept no longer pruned.
 
-    A place of memories that cannot be read fails it, and the note that `status` shows says so.
+    A place of memories that cannot be read fails it, and the note that `status` shows says so. Where the
+    pointers are known to be right nothing is gone through as a whole: that is left to the background.
     """
     report = Report(source=source)
     maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold)
     requeueing(parts, beat, hold).queue_missing(revives=source == BOOT)
     try:
         maintenance.settle_owed()
-        maintenance.rebuild()
+        if not is_in_order:
+            maintenance.rebuild()
         maintenance.replay_captures(revives=source == BOOT)
     except RunloreError as error:
         if error.code not in _CUT_SHORT:
@@ -52,7 +61,8 @@ def maintain(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = 
             report.tell(Diagnostic(action="failed", reason=error.code, message=error.sentence))
             _keep_note(parts, report)
         raise
-    _enforce(parts, maintenance)
+    if not is_in_order:
+        _enforce(parts, maintenance)
     _keep_note(parts, report)
     return report
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from runlore.config.server import Server
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
+from runlore.daemon.clean_stop import note_clean_stop
 from runlore.daemon.parts import Parts
 from runlore.daemon.tokens import TokenBook, operator_secret, token_book
 from runlore.daemon.wiring import open_parts
@@ -180,6 +181,8 @@ def opened(plan: Plan) -> Iterator[Service]:
         # What a daemon that died was receiving is of no use to anybody.
         shutil.rmtree(os.path.join(plan.state_root, INCOMING_FOLDER), ignore_errors=True)
         yield service(parts, plan.server)
+        parts.agent.close()
+        note_clean_stop(parts)
     finally:
         parts.close()
 

@@ -72,6 +72,11 @@ class RunMemories(Protocol):
         """All that is kept, strangers included. Unavailable when the place itself cannot be read."""
         ...
 
+    def fingerprint(self) -> str:
+        """Something that is another one once a memory has come or gone behind the store's back; Unavailable
+        when the place itself cannot be read."""
+        ...
+
     def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, links and folders in place of a file included; never what a link
         leads to. False where it is not there any more: gone, or a good memory has taken its place."""

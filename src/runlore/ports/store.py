@@ -409,6 +409,11 @@ class Store(Protocol):
         """A read transaction that sees all that was acknowledged before."""
         ...
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may work on this database; if not, whoever else held something is dead."""
+        ...
+
     def is_current(self, position: Position) -> bool:
         """Whether a follower's position belongs to this database as it is: it may go on from there."""
         ...

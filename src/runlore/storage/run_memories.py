@@ -118,6 +118,16 @@ class FileRunMemories:
                 page = [] if folder is None else self._page(folder, listed[start : start + PAGE_FILES])
             yield from page
 
+    def fingerprint(self) -> str:
+        """When the folder was changed last, and which one it is."""
+        with self._opened() as folder:
+            if folder is None:
+                return "none"
+            with os.scandir(folder) as listed:
+                next(listed, None)
+            status = os.fstat(folder)
+            return f"{status.st_dev}-{status.st_ino}-{status.st_mtime_ns}"
+
     def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, unless a good memory has taken its place meanwhile."""
         with self._changing, self._opened() as folder:

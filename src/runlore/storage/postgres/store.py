@@ -84,6 +84,11 @@ class PostgresStore:
         """The run memories that this database holds for all its daemons."""
         return TableRunMemories(reading=self._reading, writing=self._writing)
 
+    @property
+    def is_shared(self) -> bool:
+        """Any number of daemons."""
+        return True
+
     def is_current(self, position: Position) -> bool:
         """Whether a follower's position belongs to this database as it is."""
         with self._reading() as session:

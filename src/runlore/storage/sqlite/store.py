@@ -74,6 +74,11 @@ class SqliteStore:
         with self._readers.session() as session:
             yield SqlSnapshot(session)
 
+    @property
+    def is_shared(self) -> bool:
+        """The state root's lock is held by one process."""
+        return False
+
     def is_current(self, position: Position) -> bool:
         """Whether a follower's position belongs to this database as it is."""
         self._check_open()
