@@ -58,7 +58,7 @@ def main() -> None:
     for runs in (1_000, 100_000):
         with tempfile.TemporaryDirectory(prefix="runlore-bench-", dir=Path.cwd()) as folder:
             home = str(Path(folder) / "home")
-            _fill(home, runs)
+            fill(home, runs)
             with serving(home) as told:
                 token = (Path(home) / "operator.token").read_text(encoding="utf-8").strip()
                 _report_context(told, token, runs)
@@ -158,7 +158,7 @@ def _seconds(
     return time.perf_counter() - start
 
 
-def _fill(home: str, runs: int) -> None:
+def fill(home: str, runs: int) -> None:
     """Sessions of 32 runs with their memories, and some hundred learnings; without waiting for the disk."""
     sync = os.fsync
     try:

@@ -1,16 +1,27 @@
-"""What a command costs before it does anything, beside an empty Python."""
+"""What a command costs before it does anything, beside an empty Python.
+
+And what a daemon's start costs with few and with many finished runs, behind a stop in order and a crash.
+"""
 
 import os
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from bench.measure import print_table
+from bench.run_requests import fill
+from runlore.config.settings import Settings
+from runlore.daemon.boot import boot_daemon
+from runlore.daemon.clean_stop import note_clean_stop
+from runlore.daemon.wiring import open_parts
 
 TITLE = "start-up of the command line, CPU time, as a multiple of an empty Python"
 _ROUNDS = 7
+_RUNS = (500, 20_000)
 RUNLORE = ("-m", "runlore")
 
 
@@ -31,6 +42,38 @@ def main() -> None:
             )
         ]
     print_table(("command", "CPU", "times an empty Python"), rows)
+    _report_daemon()
+
+
+def _report_daemon() -> None:
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="runlore-bench-") as folder:
+        for in_order in (True, False):
+            costs: list[float] = []
+            for runs in _RUNS:
+                home = str(Path(folder) / f"{runs}")
+                if in_order:
+                    fill(home, runs)
+                costs.append(_boot_median(home, in_order=in_order))
+                behind = "a stop in order" if in_order else "a crash"
+                rows.append(
+                    (behind, f"{runs:,}", f"{costs[-1] * 1000:.1f} ms", f"{costs[-1] / costs[0]:.1f}")
+                )
+    print_table(("a daemon's boot behind", "finished runs", "CPU", f"of {_RUNS[0]}"), rows)
+
+
+def _boot_median(home: str, *, in_order: bool) -> float:
+    """The CPU time from an open store to a daemon that answers, the median of a few; the first is warm-up."""
+    costs = []
+    for _ in range(_ROUNDS + 1):
+        parts = open_parts(Settings(state_root=home))
+        start = time.process_time()
+        boot_daemon(parts)
+        costs.append(time.process_time() - start)
+        if in_order:
+            note_clean_stop(parts)
+        parts.close()
+    return sorted(costs[1:])[_ROUNDS // 2]
 
 
 def cpu_median(arguments: list[str], environment: Mapping[str, str]) -> float:

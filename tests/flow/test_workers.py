@@ -79,8 +79,9 @@ class TestRunsOfDeadProcesses:
         world.restart()
         boot_daemon(world.parts)
 
-        for run in (external, executed):
-            assert world.operator.get_run(run.run_id).run.status is RunStatus.RUNNING
+        assert world.operator.get_run(external.run_id).run.status is RunStatus.RUNNING
+        is_alive = world.operator.get_run(executed.run_id).run.status is RunStatus.RUNNING
+        assert is_alive == world.parts.store.is_shared, "on a file of its own there is no other daemon"
 
     def test_one_that_ends_properly_leaves_nothing_to_wait_for(self, world: World) -> None:
         workers = Workers(world.parts)
