@@ -242,6 +242,26 @@ class TestSteps:
         assert world.pointers() == []
         assert not workers.step()
 
+    @pytest.mark.req("POL-10")
+    def test_reviews_are_done_beside_captures_that_were_there_before_them(self, sqlite_world: World) -> None:
+        world, now = sqlite_world, sqlite_world.clock.now()
+        kinds = [JobKind.CAPTURE] * 20 + [JobKind.REVIEW] * 4
+        with world.parts.store.transaction() as tx:
+            for number, kind in enumerate(kinds):
+                due_at = now + timedelta(milliseconds=number)
+                name = f"gone_{number:02}"
+                job = Job(job_id=JobId(name), kind=kind, subject=name, due_at=due_at, created_at=now)
+                assert tx.jobs.put(job)
+        world.clock.advance(seconds=1)
+        workers = Workers(world.parts)
+
+        for _ in range(6):
+            assert workers.think()
+
+        with world.parts.store.snapshot() as snapshot:
+            untried = [job for job in snapshot.jobs.list(frozenset(JobState), limit=100) if not job.attempts]
+        assert {job.kind for job in untried} == {JobKind.CAPTURE}
+
     def test_records_expire_without_a_restart(self, world: World) -> None:
         record = world.episode(expires_at=world.clock.now() + timedelta(seconds=10))
         workers = Workers(world.parts)

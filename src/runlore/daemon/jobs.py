@@ -14,6 +14,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Conflict, RunloreError, Unavailable
 from runlore.domain.excerpt import excerpt
 from runlore.domain.job import Job, JobId, JobKind, postponed_until, retry_at
+from runlore.domain.job_turns import Turns
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import RecordId
 from runlore.domain.redaction import redacted
@@ -70,8 +71,9 @@ def do_due_jobs(
     may_ask: bool = True,
 ) -> int:
     """Do what is due, a bounded number of jobs: how many were done."""
+    turns = Turns()
     for done in range(limit):
-        if not do_one_job(parts, kinds=kinds, may_ask=may_ask, is_busy=done > 0):
+        if not do_one_job(parts, kinds=kinds, turns=turns, may_ask=may_ask, is_busy=done > 0):
             return done
     return limit
 
@@ -81,28 +83,34 @@ def do_one_job(
     beat: Beat = unhurried,
     *,
     kinds: frozenset[JobKind] = ALL_KINDS,
+    turns: Turns | None = None,
     may_ask: bool = True,
     is_busy: bool = False,
 ) -> bool:
     """Claim one job that is due and do it; False when there is none. `beat` may end it early.
 
-    Without `may_ask` no model is asked, and what needs one goes on waiting. Who `is_busy` has just done a job
-    and expects another one.
+    It is the one that is due longest, of the kind whose turn it is where there are `turns`. Without `may_ask`
+    no model is asked, and what needs one goes on waiting. Who `is_busy` has just done a job and expects
+    another one.
     """
     now = parts.clock.now()
     passing_over = None if may_ask else ASKED_LATER
     if not is_busy and not _is_due(parts, kinds, now, passing_over):
         return False
+    job = None
     with parts.store.transaction() as tx:
-        job = tx.jobs.claim(
-            kinds,
-            holder=parts.process_id,
-            now=now,
-            lease_until=now + _LEASE,
-            passing_over=passing_over,
-        )
+        for wanted in (kinds,) if turns is None else turns.order(kinds):
+            job = job or tx.jobs.claim(
+                wanted,
+                holder=parts.process_id,
+                now=now,
+                lease_until=now + _LEASE,
+                passing_over=passing_over,
+            )
     if job is None:
         return False
+    if turns is not None:
+        turns.take(job.kind)
     try:
         with _files_following(parts, job.kind):
             _do(parts, job, beat, may_ask=may_ask)
@@ -115,8 +123,9 @@ def do_one_job(
 def do_on_leaving(parts: Parts) -> None:
     """What a command without a daemon does last: due work that needs no model, for about a second."""
     until = time.monotonic() + _ON_LEAVING_S
+    turns = Turns()
     for _ in range(_ON_LEAVING):
-        if not do_one_job(parts, may_ask=False) or time.monotonic() >= until:
+        if not do_one_job(parts, turns=turns, may_ask=False) or time.monotonic() >= until:
             return
 
 

@@ -20,6 +20,7 @@ from runlore.daemon.parts import Parts
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.job import Job, JobId, JobKind
+from runlore.domain.job_turns import Turns
 
 HOURLY = "hourly"
 _IDLE_S = 0.5
@@ -38,6 +39,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._swept_s: float | None = None
         self._is_thinking = False
+        self._quick, self._thinking = Turns(), Turns()
         self._mounts = MountFollower(parts.store, parts.state_root)
         # The start of a daemon has maintained everything.
         self._maintained_s = parts.clock.elapsed_s()
@@ -81,11 +83,11 @@ class Workers:
         if now_s - self._maintained_s >= _MAINTAIN_EVERY_S:
             self._maintained_s = now_s
             self._guarded(self._queue_maintenance)
-        return self._done(QUICK_KINDS)
+        return self._done(QUICK_KINDS, self._quick)
 
     def think(self) -> bool:
         """One job that may ask a model, or some vectors of skills; False when there was neither."""
-        self._is_thinking = self._done(THINKING_KINDS, is_busy=self._is_thinking)
+        self._is_thinking = self._done(THINKING_KINDS, self._thinking, is_busy=self._is_thinking)
         return self._is_thinking or bool(self._guarded(self._parts.library.embed_some))
 
     def embed(self) -> bool:
@@ -123,8 +125,8 @@ class Workers:
         with self._parts.store.transaction() as tx:
             tx.jobs.put(job)
 
-    def _done(self, kinds: frozenset[JobKind], *, is_busy: bool = False) -> bool:
-        step = partial(do_one_job, self._parts, self._go_on, kinds=kinds, is_busy=is_busy)
+    def _done(self, kinds: frozenset[JobKind], turns: Turns, *, is_busy: bool = False) -> bool:
+        step = partial(do_one_job, self._parts, self._go_on, kinds=kinds, turns=turns, is_busy=is_busy)
         return self._guarded(step) or False
 
     def _beats(self) -> None:
