@@ -22,6 +22,7 @@ from starlette.responses import Response
 from runlore.api import errors
 from runlore.api.answering import PRIVATE_HEADERS, document, entity_tag, problem_answer
 from runlore.daemon.app import Application
+from runlore.daemon.roles import ROLES, require_role
 from runlore.daemon.server import Service
 from runlore.domain import limits
 from runlore.domain.access import Caller
@@ -29,6 +30,16 @@ from runlore.domain.errors import Conflict, Invalid, RunloreError
 from runlore.domain.record import JsonValue
 
 BODY_DEPTH_MAX = limits.EVENT_DEPTH_MAX + 8
+# The routes whose name is not that of their operation.
+_OPERATIONS = {
+    "reject_candidate": "reject",
+    "session_journal": "journal",
+    "run_journal": "journal",
+    "list_session_runs": "list_runs",
+    "get_skill_file": "get_skill",
+    "undo_latest_curation": "undo_curation",
+    "metrics": "status",
+}
 _REVISION = re.compile(r'(?:W/)?"([0-9]{1,18})"')
 _log = structlog.get_logger("runlore.api")
 
@@ -134,9 +145,13 @@ class ApiRoute(APIRoute):
         inner = super().get_route_handler()
         parameters = _query_names(self.dependant.query_params)
         takes_body = self.body_field is not None
+        operation = operation_of(self.name)
 
         async def handle(request: Request) -> Response:
             try:
+                # Before anything of the call is read: whoever may not ask is told nothing about how to.
+                if operation is not None:
+                    require_role(request.scope["runlore.caller"], operation)
                 request.scope["path_params"] = _decoded_path(request.scope["path_params"])
                 request = _with_state(request, parameters)
                 _check_query(request, parameters)
@@ -147,6 +162,12 @@ class ApiRoute(APIRoute):
                 return failed(error, request)
 
         return handle
+
+
+def operation_of(route_name: str) -> str | None:
+    """The operation that a route asks for; None for what is open to every caller."""
+    name = _OPERATIONS.get(route_name, route_name)
+    return name if name in ROLES else None
 
 
 def area(tag: str) -> APIRouter:
