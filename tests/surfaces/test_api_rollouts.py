@@ -58,6 +58,9 @@ def test_a_procedure_becomes_a_skill_is_revoked_and_comes_back(own: Api, tmp_pat
     revoked = done(api, "revoke", {"reason": "it broke"})
     gone = api.get("/v1/skills")["items"]
     back = done(api, "rollback")
+    assert done(api, "rollback") == back, "it is what it would become"
+    moves = do(api, "advance", {"to": "canary", "sessions": [canary]}).json["hint"]
+    assert moves == "from active these moves are possible: revoke"
 
     assert list(draft)[: len(FIELDS)] == FIELDS
     assert (draft["status"], draft["source_record_id"]) == ("draft", record_id)
@@ -176,6 +179,7 @@ def test_what_is_refused_says_why_and_changes_nothing(own: Api, tmp_path: Path) 
     }
 
     assert own.tables() == before
+    assert refused["no run"].problem == (404, "run.not-found")
     for what, answer in refused.items():
         status, code = answer.problem
         assert status in {404, 409, 422}, (what, answer)

@@ -5,11 +5,14 @@ from urllib.parse import quote
 
 import orjson
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from runlore.api.errors import RETRY_AFTER_S, status_of
+from runlore.api.hints import OWN_AGENT, hint_over_http
 from runlore.daemon.answers import problem
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import JsonValue
+from runlore.domain.representation import Plain
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
@@ -45,8 +48,27 @@ def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None
     elif status == 408:
         # The rest of the request may still come, and would be taken for the next one.
         own["Connection"] = "close"
-    plain = {name: _sayable(value) for name, value in problem(error, status).items()}
-    return Response(orjson.dumps(plain), status, own, PROBLEM_JSON)
+    return _Problem(problem(error, status), status, own)
+
+
+class _Problem(Response):
+    """A problem document, with a hint in the words of the surface that asks: our own client is the command
+    line's."""
+
+    def __init__(self, told: Plain, status: int, headers: Mapping[str, str]) -> None:
+        self._told = told
+        super().__init__(self._document(hint_over_http(str(told["hint"]))), status, headers, PROBLEM_JSON)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        if dict(scope["headers"]).get(b"user-agent", b"").startswith(OWN_AGENT):
+            self.body = self._document(str(self._told["hint"]))
+            self.headers["content-length"] = str(len(self.body))
+        await super().__call__(scope, receive, send)
+
+    def _document(self, hint: str) -> bytes:
+        plain = {**self._told, "hint": hint}
+        return orjson.dumps({name: _sayable(value) for name, value in plain.items()})
 
 
 def entity_tag(revision: int) -> str:

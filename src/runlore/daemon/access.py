@@ -82,6 +82,11 @@ def visible_ids(tx: Collections, caller: Caller, record_ids: Iterable[RecordId])
     return tuple(require_visible(record, caller.scopes).record_id for record in found)
 
 
+def visible_id(tx: Collections, caller: Caller, record_id: RecordId | None) -> RecordId | None:
+    """The id, where one is given: it names a record that the caller may know of."""
+    return None if record_id is None else visible_ids(tx, caller, [record_id])[0]
+
+
 def may_see(caller: Caller, record: Record) -> bool:
     """Whether a record of a scope that the caller reads is shown to it: nobody has confirmed what was never
     published, waiting or turned down, so an agent is shown of it that alone which it has made itself."""

@@ -14,11 +14,16 @@ MoveT = TypeVar("MoveT", bound=StrEnum)
 @dataclass(frozen=True)
 class Lifecycle(Generic[StateT, MoveT]):
     """A thing's legal moves. Every pair that is not in the table is a typed conflict, whose code begins with
-    the thing's last word, or with a `prefix` of its own."""
+    the thing's last word, or with a `prefix` of its own.
+
+    `acts` names the moves that somebody can ask for, as they are asked for; others are told to nobody. Where
+    it is left out, every move is called by its name.
+    """
 
     thing: str
     table: Mapping[tuple[StateT, MoveT], StateT]
     prefix: str = ""
+    acts: Mapping[MoveT, str] | None = None
 
     @property
     def code(self) -> str:
@@ -32,9 +37,10 @@ class Lifecycle(Generic[StateT, MoveT]):
     def after(self, state: StateT, move: MoveT, *, name: str) -> StateT:
         """The state that the move leads to; a conflict that names thing, state and move otherwise."""
         if not self.allows(state, move):
-            legal = ", ".join(m for (s, m) in self.table if s == state) or "nothing"
+            acts = {each: each.value for _, each in self.table} if self.acts is None else self.acts
+            legal = ", ".join(acts[m] for (s, m) in self.table if s == state and m in acts) or "nothing"
             raise Conflict(
-                f"{self.thing} {name} is {state}; {move} is not possible from there",
+                f"{self.thing} {name} is {state}; {acts.get(move, move)} is not possible from there",
                 code=self.code,
                 hint=f"from {state} these moves are possible: {legal}",
             )

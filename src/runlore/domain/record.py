@@ -378,7 +378,15 @@ TRANSITIONS: tuple[Transition, ...] = (
 )
 
 RECORD = Lifecycle[State, Move](
-    "record", {(row.start, row.move): row.end for row in TRANSITIONS if row.start is not None}
+    "record",
+    {(row.start, row.move): row.end for row in TRANSITIONS if row.start is not None},
+    acts={
+        move: move.value
+        for move in (
+            *(Move.CONFIRM, Move.REJECT, Move.SUPERSEDE, Move.RESTORE),
+            *(Move.ROLLBACK, Move.REVOKE, Move.FORGET),
+        )
+    },
 )
 _ROWS = {(row.start, row.move): row for row in TRANSITIONS}
 

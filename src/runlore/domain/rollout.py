@@ -70,6 +70,16 @@ ROLLOUT = Lifecycle[RolloutStatus, RolloutMove](
         (RolloutStatus.REVOKED, RolloutMove.ROLL_BACK): RolloutStatus.ACTIVE,
     },
     prefix="promoted",
+    acts={
+        RolloutMove.PROMOTE: "promote",
+        RolloutMove.RECORD: "record a result",
+        RolloutMove.RESTART: "advance to draft",
+        RolloutMove.VERIFY: "advance to verified",
+        RolloutMove.TRY: "advance to canary",
+        RolloutMove.ACTIVATE: "advance to active",
+        RolloutMove.REVOKE: "revoke",
+        RolloutMove.ROLL_BACK: "rollback",
+    },
 )
 ADVANCES = {
     RolloutStatus.DRAFT: RolloutMove.RESTART,

@@ -8,6 +8,7 @@ from runlore.daemon.access import (
     readable_scopes,
     require_visible,
     require_writable,
+    visible_id,
     visible_ids,
 )
 from runlore.daemon.acts import Call
@@ -25,6 +26,7 @@ from runlore.domain.record import LEARNING_KINDS, Kind, Record, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.publish.decide import expect_revision
+from runlore.flow.publish.repeats import published_before
 from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
@@ -117,20 +119,22 @@ class CandidateActs(Bound):
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.ours(tx, publication.record_id, publication.scope)
             expect_revision(candidate, publication.expected_revision)
-            replaced = () if publication.supersedes is None else (publication.supersedes,)
             if publication.scope not in (None, candidate.scope):
                 require_writable(tx, self.caller, publication.scope)
+            supersedes = visible_id(tx, self.caller, publication.supersedes)
+            tier = publication.publish_tier
+            before = published_before(
+                tx.records, candidate, edits, now=act.at, tier=tier, supersedes=supersedes
+            )
             return [
-                confirm_learning(
+                before
+                or confirm_learning(
                     tx,
                     candidate,
                     act,
-                    terms=Terms(
-                        tier=publication.publish_tier,
-                        both_hold=visible_ids(tx, self.caller, publication.both_hold),
-                    ),
+                    terms=Terms(tier=tier, both_hold=visible_ids(tx, self.caller, publication.both_hold)),
                     edits=edits,
-                    supersedes=next(iter(visible_ids(tx, self.caller, replaced)), None),
+                    supersedes=supersedes,
                     accept_untrusted=publication.accept_untrusted,
                 )
             ]

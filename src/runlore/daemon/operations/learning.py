@@ -22,7 +22,7 @@ from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.injected import without_notes
 from runlore.domain.publication import Terms
-from runlore.domain.record import Record, RecordId
+from runlore.domain.record import Record, RecordId, StateReason
 from runlore.domain.redaction import redacted
 from runlore.domain.run import Run
 from runlore.domain.session import SessionId
@@ -30,6 +30,7 @@ from runlore.flow.pipeline.replacing import supersede
 from runlore.flow.pipeline.vouching import Vouching, looked_for, verify
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.feedback import give_feedback, was_given
+from runlore.flow.publish.repeats import ended_before, superseded_before
 from runlore.flow.reactions import revoke_learnings
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
@@ -73,7 +74,10 @@ class LearningActs(CandidateActs):
         """Take a learning back."""
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
-            return revoke_learnings(tx, [self.target(tx, decision)], act)
+            learning = self.target(tx, decision)
+            if ended_before(learning, StateReason.REVOKED):
+                return [learning]
+            return revoke_learnings(tx, [learning], act)
 
         revoked = self.decide("revoke", decision, body)[0]
         self.follow_skills()
@@ -121,8 +125,10 @@ class LearningActs(CandidateActs):
                 revalidate_at=edits.revalidate_at,
                 both_hold=visible_ids(tx, self.caller, request.both_hold),
             )
+            before = superseded_before(tx.records, old, edits, now=act.at, tier=terms.tier)
             return [
-                supersede(
+                before
+                or supersede(
                     tx,
                     self.intake(act),
                     old,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, visible_ids
+from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, visible_id, visible_ids
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import active_records, next_cursor
 from runlore.daemon.merges import Grouping, items_again, merge_item, records_of
@@ -18,9 +18,10 @@ from runlore.domain.admission import Edits
 from runlore.domain.audit import Act
 from runlore.domain.curation import compactions, dedups
 from runlore.domain.publication import Terms
-from runlore.domain.record import Layer, Record
+from runlore.domain.record import Layer, Record, StateReason
 from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import reject
+from runlore.flow.publish.repeats import ended_before, published_before, restored_before
 from runlore.flow.publish.undo import replaced_by, restore
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
@@ -72,15 +73,17 @@ class ReviewActs(ForgetActs):
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.target(tx, decision)
-            replaced = () if decision.supersedes is None else (decision.supersedes,)
-            supersedes = next(iter(visible_ids(tx, self.caller, replaced)), None)
+            supersedes = visible_id(tx, self.caller, decision.supersedes)
+            edits = Edits(content=decision.summary)
+            before = published_before(tx.records, candidate, edits, now=act.at, supersedes=supersedes)
             return [
-                confirm_learning(
+                before
+                or confirm_learning(
                     tx,
                     candidate,
                     act,
                     terms=Terms(both_hold=visible_ids(tx, self.caller, decision.both_hold)),
-                    edits=Edits(content=decision.summary),
+                    edits=edits,
                     supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,
                 )
@@ -93,18 +96,25 @@ class ReviewActs(ForgetActs):
     @operation
     def reject(self, decision: ops.Decision) -> Record:
         """Tombstone a candidate."""
-        return self.decide("reject", decision, lambda tx, act: [reject(tx, self.target(tx, decision), act)])[
-            0
-        ]
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            candidate = self.target(tx, decision)
+            is_done = ended_before(candidate, StateReason.REJECTED)
+            return [candidate if is_done else reject(tx, candidate, act)]
+
+        return self.decide("reject", decision, body)[0]
 
     @operation
     def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
         """Tombstone an active record, and bring back what it replaced where asked."""
 
         def do(tx: Transaction, act: Act) -> Done[ops.RollbackAnswer]:
-            done = roll_back_learning(
-                tx, self.target(tx, decision), act, restore_sources=decision.restore_sources
-            )
+            record = self.target(tx, decision)
+            if ended_before(record, StateReason.ROLLED_BACK):
+                before = again(tx, (record,))
+                if not decision.restore_sources or not before.restorable:
+                    return Done(answer=before, records=(record,))
+            done = roll_back_learning(tx, record, act, restore_sources=decision.restore_sources)
             answer = ops.RollbackAnswer(
                 record=done.record,
                 restorable=done.restorable,
@@ -127,9 +137,12 @@ class ReviewActs(ForgetActs):
     @operation
     def restore(self, decision: ops.Decision) -> Record:
         """Make a superseded record active again."""
-        return self.decide(
-            "restore", decision, lambda tx, act: [restore(tx, self.target(tx, decision), act)]
-        )[0]
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            record = self.target(tx, decision)
+            return [record if restored_before(tx.records, record) else restore(tx, record, act)]
+
+        return self.decide("restore", decision, body)[0]
 
     @operation
     def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from runlore.domain.admission import Draft
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
 from runlore.domain.radar import (
@@ -12,9 +13,10 @@ from runlore.domain.radar import (
     require_finding,
     scan_draft,
 )
-from runlore.domain.record import Kind, Record, Source, State
+from runlore.domain.record import Kind, Record, Source, State, StateReason
 from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import refuse_expired
+from runlore.flow.publish.repeats import ended_before
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.intake import Intake, append, propose
 from runlore.ports.store import Transaction
@@ -52,7 +54,11 @@ def adopt(
     require_finding(finding)
     refuse_expired(finding, act.at)
     adopted = _procedure_of(tx, finding, act)
+    draft = adoption_draft(finding, summary=summary, workflow=workflow)
     if adopted is not None:
+        logged = _episode_of(tx, Kind.PROMOTION, finding, adopted)
+        if logged is not None and _is_like(adopted, draft):
+            return Adoption(finding=finding, procedure=adopted, episode=logged)
         raise Conflict(
             f"finding {finding.record_id} is adopted already, as {adopted.record_id}",
             code="radar.adopted",
@@ -60,7 +66,6 @@ def adopt(
         )
     if finding.state is not State.ACTIVE:
         finding = _accepted(tx, finding, act, accept_untrusted=accept_untrusted)
-    draft = adoption_draft(finding, summary=summary, workflow=workflow)
     candidate = propose(tx, intake, [draft])[0]
     procedure = confirm_learning(tx, candidate, act, accept_untrusted=accept_untrusted)
     episode = _logged(tx, intake, Kind.PROMOTION, finding, procedure=procedure)
@@ -72,6 +77,9 @@ def undo_adoption(tx: Transaction, intake: Intake, finding: Record) -> Adoption:
     require_finding(finding)
     procedure = _procedure_of(tx, finding, intake.act)
     if procedure is None:
+        undone = _undone(tx, finding)
+        if undone is not None:
+            return undone
         raise Conflict(
             f"finding {finding.record_id} is not adopted",
             code="radar.not-adopted",
@@ -104,6 +112,26 @@ def _procedure_of(tx: Transaction, finding: Record, act: Act) -> Record | None:
         ),
         None,
     )
+
+
+def _undone(tx: Transaction, finding: Record) -> Adoption | None:
+    """The adoption that was undone last, where the finding was not adopted since."""
+    for procedure in tx.records.derived_from(finding.record_id):
+        logged = _episode_of(tx, Kind.ROLLBACK, finding, procedure)
+        if logged is not None and ended_before(procedure, StateReason.ROLLED_BACK):
+            return Adoption(finding=finding, procedure=procedure, episode=logged)
+    return None
+
+
+def _is_like(adopted: Record, draft: Draft) -> bool:
+    return adopted.summary == draft.summary and draft.metadata.items() <= adopted.metadata.items()
+
+
+def _episode_of(tx: Transaction, kind: Kind, finding: Record, procedure: Record) -> Record | None:
+    """The episode that says what was done with a finding and its procedure."""
+    named = (finding.record_id, procedure.record_id)
+    told = (each for each in tx.records.derived_from(procedure.record_id) if each.kind is kind)
+    return next((each for each in told if each.source.record_ids == named), None)
 
 
 def _logged(tx: Transaction, intake: Intake, kind: Kind, finding: Record, *, procedure: Record) -> Record:

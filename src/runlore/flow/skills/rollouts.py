@@ -81,7 +81,8 @@ def promote(
 
 
 def record(tx: Transaction, skill: PromotedSkill, result: Result, act: Act) -> PromotedSkill:
-    """Record how a run of it went, under the run that executed it."""
+    """Record how a run of it went, under the run that executed it; NotFound (`run.not-found`)."""
+    tx.runs.get(result.run_id)
     execution = execution_for(skill, result, tx.promotions.executions(skill.name, result.run_id))
     ran = ran_as(tx, execution.run_id)
     return _written(tx, skill, recorded(skill, result, execution=execution, ran=ran, act=act), act)
@@ -113,7 +114,10 @@ def revoke(tx: Transaction, skill: PromotedSkill, act: Act) -> PromotedSkill:
 
 
 def roll_back(tx: Transaction, skill: PromotedSkill, act: Act) -> PromotedSkill:
-    """Put its newest active snapshot back, and into the catalogue, where its learning still stands."""
+    """Put its newest active snapshot back, and into the catalogue, where its learning still stands. One that
+    is active is that snapshot."""
+    if skill.status is RolloutStatus.ACTIVE:
+        return skill
     # Each snapshot holds all that had happened by then: the one alone that can be gone back to is read.
     newest = tx.promotions.newest(skill.name, RolloutStatus.ACTIVE)
     history = () if newest is None else (newest,)

@@ -174,5 +174,5 @@ def _check_server(connection: Connection, server: Server) -> None:
         raise Unavailable(
             f"{server.name} stores text as {encoding}, and UTF8 is needed",
             code="store.unsupported",
-            hint="create the database with: createdb --encoding=UTF8 --template=template0 NAME",
+            hint="create the database with the encoding UTF8, from template0",
         )

@@ -1,0 +1,150 @@
+"""The same act again, with the same result, answers 200 and changes nothing, whichever act it is."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runlore.config.settings import Settings
+from tests.surfaces.api_client import Api, Json, path_of, serving
+from tests.surfaces.rollout_things import procedure, promote
+
+pytestmark = pytest.mark.req("SUR-7")
+
+Asked = tuple[str, str, Any]
+FINDING = {"summary": "s", "repo_slug": "a/b", "source_handle": "hn", "source_url": "https://example.org"}
+
+
+class Scene:
+    """A served Runlore in which every act finds something to act on."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self._number = 0
+
+    def proposal(self) -> str:
+        """The id of a profile proposal of its own."""
+        self._number += 1
+        body = {"key": f"editor-{self._number}", "value": "vim", "reason": "they said so"}
+        return str(self.api.post("/v1/memory/profile-proposals", body, status=201)["record_id"])
+
+    def candidate(self, **more: Any) -> str:
+        """The id of a candidate of its own."""
+        self._number += 1
+        body = {"kind": "fact", "content": f"Thing {self._number} takes {self._number} minutes", **more}
+        return str(self.api.post("/v1/learning-candidates", body, status=201)["record_id"])
+
+    def learning(self, **more: Any) -> str:
+        """The id of a published learning."""
+        record_id = self.candidate(**more)
+        self.api.post(path_of("v1", "learning-candidates", record_id, "publish"))
+        return record_id
+
+    def replaced(self) -> str:
+        """The id of a record that was superseded, by one that was rolled back since."""
+        old = self.learning()
+        new = self.api.post(path_of("v1", "learnings", old, "supersede"), {"content": "It is otherwise"})
+        self.api.post(path_of("v1", "memory", "records", new["record_id"], "rollback"))
+        return old
+
+    def finding(self) -> str:
+        """The id of a finding."""
+        self._number += 1
+        body = {**FINDING, "summary": f"Tool {self._number}", "repo_slug": f"a/b{self._number}"}
+        return str(self.api.post("/v1/memory/radar", body, status=201)["items"][1]["record_id"])
+
+    def adopted(self) -> str:
+        """The id of an adopted finding."""
+        record_id = self.finding()
+        self.api.post(path_of("v1", "memory", "radar", record_id, "adopt"))
+        return record_id
+
+    def run(self) -> str:
+        """The id of a run."""
+        self._number += 1
+        session_id = self.api.post("/v1/sessions", {}, status=201)["session_id"]
+        body = {"request": "Do it"}
+        return str(self.api.post(path_of("v1", "sessions", session_id, "runs"), body, status=201)["run_id"])
+
+    def promoted(self) -> str:
+        """The name of a promoted skill in draft."""
+        self._number += 1
+        name = f"release-{self._number}"
+        assert promote(self.api, procedure(self.api, f"Tag {self._number}, then push it"), name).status == 200
+        return name
+
+    def token(self) -> str:
+        """The name of a token."""
+        self._number += 1
+        name = f"token-{self._number}"
+        self.api.post("/v1/tokens", {"name": name, "role": "reader"}, status=201)
+        return name
+
+
+def record_act(kind: Callable[[Scene], str], *where: str, body: Any = None) -> Callable[[Scene], Asked]:
+    """An act on something that is made for it: its path has the id before its last part."""
+
+    def asked(scene: Scene) -> Asked:
+        *head, act = where
+        return "POST", path_of("v1", *head, kind(scene), act), body
+
+    return asked
+
+
+ACTS: dict[str, Callable[[Scene], Asked]] = {
+    "confirm": record_act(Scene.proposal, "review", "confirm", body={"reason": "yes"}),
+    "confirm in other words": record_act(Scene.proposal, "review", "confirm", body={"summary": "It is vi"}),
+    "reject": record_act(Scene.proposal, "review", "reject", body={"reason": "no"}),
+    "rollback": record_act(Scene.learning, "memory", "records", "rollback"),
+    "rollback and restore": record_act(
+        Scene.learning, "memory", "records", "rollback", body={"restore_sources": True}
+    ),
+    "restore": record_act(Scene.replaced, "memory", "records", "restore"),
+    "forget": record_act(Scene.learning, "memory", "records", "forget"),
+    "publish": record_act(Scene.candidate, "learning-candidates", "publish", body={}),
+    "publish in other words": record_act(
+        Scene.candidate, "learning-candidates", "publish", body={"content": "It takes an hour"}
+    ),
+    "reject a candidate": record_act(Scene.candidate, "learning-candidates", "reject"),
+    "revoke": record_act(Scene.learning, "learnings", "revoke", body={"reason": "wrong"}),
+    "supersede": record_act(Scene.learning, "learnings", "supersede", body={"content": "It takes two days"}),
+    "verify": record_act(Scene.learning, "learnings", "verify", body={"on_my_word": True}),
+    "adopt": record_act(Scene.finding, "memory", "radar", "adopt"),
+    "undo an adoption": record_act(Scene.adopted, "memory", "radar", "undo"),
+    "finish": record_act(Scene.run, "runs", "finish", body={"status": "completed"}),
+    "revoke a promoted skill": record_act(Scene.promoted, "learning-skills", "revoke"),
+    "restart a promoted skill": record_act(
+        Scene.promoted, "learning-skills", "advance", body={"to": "draft"}
+    ),
+    "pause": lambda _: ("POST", "/v1/capture/pause", None),
+    "resume": lambda _: ("POST", "/v1/capture/resume", None),
+    "put a persona": lambda _: ("PUT", "/v1/personas/ada", {}),
+    "revoke a token": lambda scene: ("POST", path_of("v1", "tokens", scene.token(), "revoke"), None),
+}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """One for all acts."""
+    root: Path = tmp_path_factory.mktemp("repeats") / "runlore"
+    with serving(Settings(state_root=str(root))) as api:
+        yield Scene(api)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_the_same_act_again_changes_nothing_and_answers_the_same(scene: Scene, act: str) -> None:
+    method, path, body = ACTS[act](scene)
+    first = scene.api.call(method, path, body)
+    assert first.status in {200, 204}, first
+    before = unmoved(scene.api.tables())
+
+    again = scene.api.call(method, path, body)
+
+    assert again.status == first.status, again
+    assert unmoved(scene.api.tables()) == before
+
+
+def unmoved(tables: Json) -> Json:
+    """What acts write, without what time alone brings about."""
+    return {name: rows for name, rows in tables.items() if name not in {"processes", "notes", "jobs"}}
