@@ -30,7 +30,7 @@ def test_without_its_driver_postgres_says_what_to_install(tmp_path: object) -> N
     told = _run("sys.modules['psycopg'] = None", "postgresql://localhost/lore", f"{tmp_path}/home")
 
     assert told.startswith("store.driver ")
-    assert "runlore[postgres]" in told
+    assert "psycopg[binary,pool]" in told
 
 
 @pytest.mark.req("OPS-4", "SUR-6")

@@ -337,10 +337,22 @@ def test_make_up_starts_what_is_not_running_and_tells_what_next(alone: Runlore) 
         second = begun(alone, port)
 
     assert first.code == second.code == 0, (first, second)
-    assert f"cannot listen on 127.0.0.1:{port}" in first.out
+    assert f"cannot listen on 127.0.0.1:{port}" in first.err
     assert "Runlore is up.\n" in first.out
     assert "runlore down" in first.out
     assert second.out.startswith("Runlore is up already.\n")
+
+
+def test_up_takes_a_free_port_where_its_own_is_taken_and_is_found_there(alone: Runlore) -> None:
+    with taken_port() as port:
+        started = begun(alone, port, "runlore", "up", "--detach", "--json")
+
+        assert started.code == 0, started
+        assert f"cannot listen on 127.0.0.1:{port}" in started.err
+        url = json.loads(started.out)["url"]
+        assert not url.endswith(f":{port}")
+        assert url in alone.installed("status").out
+        assert fetched(f"{url}/healthz") == {"status": "ok"}
 
 
 def test_make_up_fails_where_it_cannot_start(alone: Runlore, tmp_path: Path) -> None:
@@ -381,10 +393,10 @@ def end(runlore: Runlore) -> Outcome:
     return outcome
 
 
-def begun(runlore: Runlore, port: int) -> Outcome:
-    """What `make up` runs."""
+def begun(runlore: Runlore, port: int, *words: str) -> Outcome:
+    """What `make up` runs, or another command, where the settings name a port."""
     done = subprocess.run(
-        [sys.executable, "-m", "runlore.cli.start"],
+        [sys.executable, "-m", *(words or ["runlore.cli.start"])],
         env={**os.environ, **runlore.environment, "RUNLORE_PORT": str(port)},
         capture_output=True,
         text=True,

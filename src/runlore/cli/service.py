@@ -2,9 +2,10 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import orjson
 import typer
@@ -17,6 +18,7 @@ from runlore.daemon.sockets import DaemonFile, is_listening, read_daemon_file, r
 from runlore.domain.errors import Invalid, NotFound, Unavailable
 from runlore.domain.record import JsonValue
 
+StartedT = TypeVar("StartedT")
 _LINES_DEFAULT = 50
 _LINES_MAX = 100_000
 _TIMEOUT_S_DEFAULT = 30
@@ -76,7 +78,8 @@ def up(
         from runlore.cli.background import start_detached
         from runlore.daemon.logs import log_path
 
-        start_detached(settings, listen.log_file or log_path(settings.state_root))
+        log = listen.log_file or log_path(settings.state_root)
+        on_a_port(settings, lambda where: start_detached(where, log), is_given=listen.port is not None)
         found = read_daemon_file(settings.state_root)
         assert found is not None, "a daemon that is ready has told where it is"
         _tell_started(call, settings, found)
@@ -84,13 +87,28 @@ def up(
     from runlore.api.serve import serve
     from runlore.daemon.server import planned
 
-    code = serve(
-        planned(settings),
-        log_file=listen.log_file,
-        on_ready=lambda daemon: _tell_started(call, settings, daemon),
-    )
+    def serve_there(where: Settings) -> int:
+        return serve(
+            planned(where),
+            log_file=listen.log_file,
+            on_ready=lambda daemon: _tell_started(call, settings, daemon),
+        )
+
+    code = on_a_port(settings, serve_there, is_given=listen.port is not None)
     if code:
         raise typer.Exit(code)
+
+
+def on_a_port(settings: Settings, start: Callable[[Settings], StartedT], *, is_given: bool) -> StartedT:
+    """Start a daemon on the port of the settings, or on a free one where that is taken, and say so. Whoever
+    has given a port on the command line gets that one or none."""
+    try:
+        return start(settings)
+    except Unavailable as error:
+        if error.code != "server.listen" or is_given or settings.server.port == 0:
+            raise
+        say(f"{error.sentence}. Runlore takes a free port instead.", on_stderr=True)
+    return start(replace(settings, server=replace(settings.server, port=0)))
 
 
 def down(

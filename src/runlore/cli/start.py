@@ -11,10 +11,11 @@ from dataclasses import replace
 from runlore.cli.background import start_detached
 from runlore.cli.failures import report
 from runlore.cli.main import run
-from runlore.config.settings import Settings, read_settings
+from runlore.cli.service import on_a_port
+from runlore.config.settings import read_settings
 from runlore.daemon.logs import log_path
 from runlore.daemon.sockets import is_listening, socket_path
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import RunloreError
 
 _NEXT = """
 Runlore runs in the background. What next:
@@ -34,7 +35,8 @@ def main() -> None:
         if is_listening(socket_path(settings.state_root)):
             print("Runlore is up already.")
         else:
-            _start(settings)
+            log = log_path(settings.state_root)
+            on_a_port(settings, lambda where: start_detached(where, log), is_given=False)
             print("Runlore is up.")
     except RunloreError as error:
         sys.exit(report(error, as_json=False))
@@ -43,17 +45,6 @@ def main() -> None:
     if code == 0:
         print(_NEXT, end="")
     sys.exit(code)
-
-
-def _start(settings: Settings) -> None:
-    log = log_path(settings.state_root)
-    try:
-        start_detached(settings, log)
-    except Unavailable as error:
-        if error.code != "server.listen":
-            raise
-        print(f"{error.sentence}. Runlore takes a free port instead.", flush=True)
-        start_detached(replace(settings, server=replace(settings.server, port=0)), log)
 
 
 if __name__ == "__main__":

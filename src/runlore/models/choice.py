@@ -20,7 +20,8 @@ class Choice:
             raise ModelFailure(
                 "no model is set",
                 code="model.none",
-                hint='set RUNLORE_MODEL, or default = "provider:name" under [models] in config.toml',
+                hint='set RUNLORE_MODEL, or default = "provider:name" under [models] in config.toml; a daemon'
+                " that runs reads that at its next start",
             )
         provider_name, _, name = chosen.partition(":")
         provider = self.providers.get(provider_name)

@@ -27,7 +27,7 @@ def open_store(*, database_url: str | None, state_root: str) -> Store:
         raise Unavailable(
             f"the PostgreSQL driver is not installed: {error}",
             code="store.driver",
-            hint="install it with: pip install 'runlore[postgres]'",
+            hint="`make up` brings it along; elsewhere: pip install 'psycopg[binary,pool]'",
         ) from None
     return PostgresStore.open(database_url)
 
