@@ -191,7 +191,6 @@ def test_a_project_file_names_the_project_and_can_switch_capture_off(
 @pytest.mark.parametrize(
     ("text", "code", "named"),
     [
-        ('projekt = "acme"', "project-file.key", "projekt"),
         ("[capture]\nenabled = false", "project-file.capture", "capture"),
         ('capture = "false"', "project-file.capture", "capture"),
         ("capture = 0", "project-file.capture", "capture"),

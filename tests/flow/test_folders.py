@@ -142,10 +142,24 @@ def test_a_session_is_linked_to_the_project_of_its_folder_in_addition(world: Wor
     assert again == session
 
 
-def test_a_bad_project_file_makes_no_session(world: World, folder: Path) -> None:
-    (folder / ".runlore.toml").write_text("surprise = 1\n")
+@pytest.mark.req("SCO-5")
+def test_a_key_that_means_nothing_is_warned_of_once_and_the_rest_holds(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / ".runlore.toml").write_text('captrue = false\nproject = "tools"\n')
 
-    assert outcome(lambda: world.session(working_folder=str(folder))) == "project-file.key"
+    found = [working_folder(str(folder)) for _ in range(3)]
+
+    assert {(each.project, each.capture) for each in found} == {("tools", True)}
+    (warned,) = [record.getMessage() for record in caplog.records]
+    assert str(folder / ".runlore.toml") in warned
+    assert "'captrue'" in warned
+
+
+def test_a_bad_project_file_makes_no_session(world: World, folder: Path) -> None:
+    (folder / ".runlore.toml").write_text("capture = 1\n")
+
+    assert outcome(lambda: world.session(working_folder=str(folder))) == "project-file.capture"
     assert outcome(lambda: world.operator.get_session(SessionId("talk"))) == "session.not-found"
 
 

@@ -4,6 +4,7 @@ Files are read, nothing is run: the folder may be a stranger's repository. What 
 regular files are.
 """
 
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -11,11 +12,15 @@ from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.excerpt import excerpt
 from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id, project_name
 from runlore.domain.storable import is_storable
 
 _FILE_BYTES_MAX = 256 * 1024
 _FOLDERS_MAX = 64
+_WARNED_MAX, _TOLD_MAX = 1_000, 8
+_warned: set[tuple[str, tuple[str, ...]]] = set()
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +101,9 @@ def _project_file(folder: str) -> ProjectFile | None:
     path = os.path.join(folder, PROJECT_FILE)
     text = _read(path)
     if text is not None:
-        return parse_project_file(text)
+        file = parse_project_file(text)
+        _warn(path, file.unknown)
+        return file
     if os.path.lexists(path):
         raise Invalid(
             f"{path} is there and cannot be read",
@@ -104,6 +111,16 @@ def _project_file(folder: str) -> ProjectFile | None:
             hint="it may say that nothing is captured: make it readable, or remove it",
         )
     return None
+
+
+def _warn(path: str, unknown: tuple[str, ...]) -> None:
+    """Warn of keys that mean nothing, once while this process lives: the file is read with every event."""
+    if not unknown or (path, unknown) in _warned:
+        return
+    if len(_warned) < _WARNED_MAX:
+        _warned.add((path, unknown))
+    told = ", ".join(map(repr, unknown[:_TOLD_MAX]))
+    _log.warning("%s has keys that mean nothing: %s; it knows project and capture", path, excerpt(told, 400))
 
 
 def _remote(root: str) -> str | None:

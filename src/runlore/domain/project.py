@@ -24,10 +24,12 @@ PROJECT_NAME_CHARS_MAX = 60
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectFile:
-    """What a `.runlore.toml` says: `project = "NAME"` names the project, `capture = false` stores nothing."""
+    """What a `.runlore.toml` says: `project = "NAME"` names the project, `capture = false` stores nothing;
+    keys that mean nothing are `unknown`."""
 
     name: str | None = None
     capture: bool = True
+    unknown: tuple[str, ...] = ()
 
 
 def project_id(*, remote: str | None, repository_root: str | None, folder: str) -> str:
@@ -86,15 +88,14 @@ def normalise_remote(url: str) -> str | None:
 
 
 def parse_project_file(text: str) -> ProjectFile:
-    """Read a `.runlore.toml`. It comes with a repository, perhaps a stranger's: anything else is refused."""
+    """Read a `.runlore.toml`. It comes with a repository, perhaps a stranger's: what it says wrongly is
+    refused, and keys that nobody knows are told, for whoever warns of them."""
     plain = _toml(text)
-    for key in plain:
-        if key not in ("project", "capture"):
-            raise _bad_file(f"does not know the key {key!r}", code="project-file.key")
+    unknown = tuple(key for key in plain if key not in ("project", "capture"))
     name, capture = plain.get("project"), plain.get("capture", True)
     if not isinstance(capture, bool):
         raise _bad_file("has a capture that is neither true nor false", code="project-file.capture")
-    return ProjectFile(name=None if name is None else _name(name), capture=capture)
+    return ProjectFile(name=None if name is None else _name(name), capture=capture, unknown=unknown)
 
 
 # Forges that answer to any spelling of owner and repository.
