@@ -119,6 +119,19 @@ def test_what_matches_nothing_is_not_returned(runlore: Runlore) -> None:
     assert runlore.text("memory", "search", "kubernetes", "--layer", "profile") == "Nothing matches.\n"
 
 
+@pytest.mark.req("RET-4")
+def test_a_query_of_stop_words_alone_says_why_it_finds_nothing(embedded: Runlore) -> None:
+    embedded.learn("To be or not to be is the question")
+
+    told = embedded.json("memory", "search", "to be or not to")
+    shown = embedded.run("memory", "search", "to be or not to")
+
+    assert (told["items"], "none to look for" in str(told["remark"])) == ([], True)
+    assert (shown.out, "none to look for" in shown.err) == ("Nothing matches.\n", True)
+    assert embedded.json("memory", "search", "kubernetes")["remark"] is None
+    assert "none to look for" in str(embedded.json("memory", "context", "the and")["remark"])
+
+
 @pytest.mark.req("RET-3")
 def test_a_word_does_not_match_inside_another(runlore: Runlore) -> None:
     runlore.learn("The category page is slow")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 
+from runlore.domain.analysis import terms_of
 from runlore.domain.fusion import Similarities
 from runlore.domain.record import RecordId
 from runlore.flow.project.nearness import Near
@@ -9,6 +10,7 @@ from runlore.ports.dense import DenseIndex
 from runlore.ports.embedder import EmbeddingFailure, Vector
 
 PAST = "a past moment is searched by words alone"
+WORDLESS = "the query has only words that stand everywhere, and none to look for; add one that says more"
 _NONE_YET = "nothing that could be found has a vector yet"
 
 
@@ -62,3 +64,8 @@ class NearQuery:
             return None
         self._took_part = True
         return found
+
+
+def remark_on(query: str, asked: NearQuery, *, found_any: bool) -> str:
+    """Why an answer is what it is: a query of stop words alone finds nothing by its words."""
+    return asked.remark if found_any or terms_of(query) else WORDLESS

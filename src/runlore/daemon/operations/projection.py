@@ -12,7 +12,7 @@ from runlore.daemon.access import own_session, readable_scopes
 from runlore.daemon.contexts import given_to, input_of, near_query, reached_scopes
 from runlore.daemon.follower import answer_together
 from runlore.daemon.lookups import askable
-from runlore.daemon.near_query import NearQuery
+from runlore.daemon.near_query import NearQuery, remark_on
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit, checked_query
 from runlore.daemon.run_access import Unstored, own_run
@@ -242,7 +242,9 @@ class ProjectionActs(Bound):
             )
 
         found = self.parts.follower.answer(ask, needs_index=True)
-        return replace(found, by_meaning=asked.semantic, remark=asked.remark)
+        found_any = bool(found.profile or found.procedural or found.semantic)
+        remark = remark_on(goal, asked, found_any=found_any)
+        return replace(found, by_meaning=asked.semantic, remark=remark)
 
     def _visible_skills(
         self, collections: Collections, session_id: SessionId, binding: Binding, moment: datetime | None

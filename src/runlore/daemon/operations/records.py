@@ -14,6 +14,7 @@ from runlore.daemon.lookups import (
     profile_draft,
     storable,
 )
+from runlore.daemon.near_query import remark_on
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import (
     checked_limit,
@@ -107,7 +108,8 @@ class RecordActs(Bound):
             for hit in found
             if may_see(self.caller, hit.record)
         )
-        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=asked.remark)
+        remark = remark_on(query, asked, found_any=bool(hits))
+        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark)
 
     @operation
     def states(self) -> tuple[Transition, ...]:

@@ -65,7 +65,7 @@ class SearchHit:
 @dataclass(frozen=True, kw_only=True)
 class SearchHits:
     """What a search found, best first. `semantic` tells whether vectors took part; `remark` why they did
-    not."""
+    not, or why nothing was found."""
 
     items: tuple[SearchHit, ...] = ()
     semantic: bool = False
