@@ -189,7 +189,7 @@ def test_a_daemon_takes_the_file_away_with_the_next_step_and_not_with_the_next_s
     assert files(world)
     # No sweep is due yet when the learning expires.
     world.clock.advance(days=2)
-    workers._swept_at = world.clock.now()
+    workers._swept_s = world.clock.elapsed_s()
 
     workers.step()
 

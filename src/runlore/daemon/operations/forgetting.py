@@ -58,7 +58,9 @@ class ForgetActs(Bound):
                 return self._answer(decision, shown, backups, dry_run=True)
         return self._erased(decision, target, backups)
 
-    def _erased(self, decision: ops.Decision, target: Target, backups: tuple[str, ...]) -> ops.ForgetAnswer:
+    def _erased(
+        self, decision: ops.Decision, target: Target, backups: tuple[str, ...] = ()
+    ) -> ops.ForgetAnswer:
         parts = self.parts
         # What somebody has written into a skill's file is theirs before what it was learned from goes.
         parts.library.refresh()
