@@ -11,7 +11,7 @@ from tests.world import World, found
 def fill(world: World) -> None:
     """Every layer that operations write, every state, every link, and something forgotten."""
     later = START + timedelta(days=30)
-    world.profile("editor", "vim")
+    world.profile("editor", "vim", sensitivity=Sensitivity.SENSITIVE)
     world.profile("editor", "emacs", sensitivity=Sensitivity.SENSITIVE, expires_at=later)
     world.reject(world.propose("shell", "zsh", scope=Scope(ScopeKind.PROJECT, "acme")))
     world.rollback(world.profile("pager", "less"), reason="not so")

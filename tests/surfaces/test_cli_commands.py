@@ -358,7 +358,7 @@ def test_the_table_of_moves_is_the_same_for_people_and_programs(embedded: Runlor
 
 @pytest.mark.req("SUR-7")
 def test_a_record_for_people_is_shown_field_by_field(runlore: Runlore) -> None:
-    old = runlore.prefer("editor", "vim")
+    old = runlore.prefer("editor", "vim", "--sensitive")
     record_id = runlore.prefer("editor", "helix", "--expires-at", "2099-01-31", "--sensitive")
 
     fields = dict(
