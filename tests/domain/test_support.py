@@ -84,6 +84,16 @@ CASES = [
     ("Deploys are allowed", "It is false that deploys are allowed", NOTHING),
     ("Tabs are used", "Stop claiming that tabs are used", NOTHING),
     ("Deploys are allowed", "Question: deploys are allowed", NOTHING),
+    # What stands behind a place or another clause is looked at no less.
+    ("The port is 80", "In the demo, the port is 80", YES),
+    ("The port is 80", "In staging make sure the port is 80", NOTHING),
+    ("The port is 80", "For the demo ensure the port is 80", NOTHING),
+    ("The user is an admin", "The form is done, I have a test case, the user is an admin", NOTHING),
+    ("I am notified", "As a customer I am notified", NOTHING),
+    ("The user is Alice", "The user is Bob and the admin is Alice", NOTHING),
+    ("The port is 80", "The port is 80 or 81", NOTHING),
+    ("We use tabs", "Use tabs", NOTHING),
+    ("Deploys are allowed", "Deploys are allowed\nbut not on Friday", NOTHING),
     # What is taken back.
     ("Deploys are allowed", "Deploys are allowed. That is not true.", NOTHING),
     ("Deploys are allowed", "Deploys are allowed. No, wrong.", NOTHING),

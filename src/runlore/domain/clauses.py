@@ -95,14 +95,15 @@ def _clause_at(words: Sequence[str], pauses: Collection[int], place: int) -> Cla
 
 
 def _placed_until(words: Sequence[str], pauses: Collection[int], start: int) -> int:
-    """Where "in this project" ends: at its comma, before the subject that follows, else behind its noun."""
+    """Where "in this project" ends: at its comma, else behind its one noun. Of more words without a comma
+    nobody knows where they end: "in staging ensure the port ..."."""
     noun = start + 1
     while noun < len(words) - 1 and words[noun] in table.DETERMINERS:
         noun += 1
     for at in range(noun, min(len(words) - 1, start + _PLACE_WORDS_MAX)):
-        if at in pauses or words[at + 1] in table.DETERMINERS | table.SUBJECT_PRONOUNS:
+        if at in pauses:
             return at + 1
-        if words[at + 1] in table.LINKS or words[at + 1] == COLON:
+        if words[at + 1] in table.DETERMINERS | table.SUBJECT_PRONOUNS | table.LINKS:
             break
     return noun + 1 if noun + 1 < len(words) else 0
 
@@ -120,6 +121,8 @@ def _may_go_on(words: Sequence[str], start: int, place: int) -> bool:
     """Whether what stands before a joint is a statement itself, so that another one can be joined to it."""
     said = words[start:place]
     if not said or GAP in said or (COLON in said and said[-1] != COLON):
+        return False
+    if not table.DEPICTED.isdisjoint(said):
         return False
     has_subject = said[0] in table.DETERMINERS | table.SUBJECT_PRONOUNS
     return has_subject or (not is_order(said) and any(word in table.LINKS for word in said))

@@ -48,8 +48,8 @@ PAST = _set("was were had did formerly previously earlier était étaient fue er
 HEARSAY = _set(
     "say says said saying tell tells told claim claims claimed think thinks thought believe believes guess"
     " assume assumes states stated reports reported reads writes wrote mentions according wish wishes hope"
-    " hopes want wants doubt doubts imagine pretend pretends allege alleges argue argues suggest"
-    " suggests suggested propose proposes proposed"
+    " hopes want wants need needs require requires doubt doubts imagine pretend pretends allege alleges argue"
+    " argues suggest suggests suggested propose proposes proposed"
 )
 REVERSALS = _set(
     "false untrue wrong incorrect mistaken myth avoid avoids avoiding stop stops stopped forbid forbids"
@@ -124,7 +124,7 @@ NO_ADVERBS = _set("apply reply supply multiply rely comply imply fly only rely f
 """What ends as adverbs do and is none."""
 
 BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS
-PLACING = subject_words.PREPOSITIONS | _set("since as")
+PLACING = subject_words.PREPOSITIONS - _set("with under from")
 """What begins a place or a time that stands before a statement."""
 
 COORDINATORS = _set("and or but so then und oder et ou y o")
