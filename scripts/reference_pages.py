@@ -250,7 +250,7 @@ def _commands(command: Command, path: str) -> Iterator[tuple[str, Command]]:
     if isinstance(command, TyperGroup):
         for name in sorted(command.commands):
             yield from _commands(command.commands[name], f"{path} {name}")
-    else:
+    elif not command.hidden:
         yield path, command
 
 
@@ -260,7 +260,12 @@ def _parameter_row(parameter: Parameter) -> str:
         return f"| `{parameter.metavar or str(parameter.name).upper()}` | {meaning} | |"
     flag = getattr(parameter, "is_flag", False)
     default = "" if flag or parameter.default in (None, "", [], ()) else str(parameter.default)
-    return f"| {', '.join(f'`{name}`' for name in parameter.opts)} | {meaning} | {default} |"
+    return f"| {', '.join(f'`{name}`' for name in _names(parameter))} | {meaning} | {default} |"
+
+
+def _names(parameter: Parameter) -> list[str]:
+    """What an option is called, and what its opposite is."""
+    return [*parameter.opts, *parameter.secondary_opts]
 
 
 def _default(value: object) -> str:

@@ -133,10 +133,11 @@ TAKEN = {
     "session run artifact": {"ID"},
     "run": {
         *("TASK", "--model", "--fallback-model", "--session", "--folder", "--no-folder"),
-        *("--no-learn", "--yes"),
+        *("--learn", "--no-learn", "--yes"),
     },
     "chat": {
-        *("--model", "--fallback-model", "--session", "--folder", "--no-folder", "--no-learn", "--yes"),
+        *("--model", "--fallback-model", "--session", "--folder", "--no-folder"),
+        *("--learn", "--no-learn", "--yes"),
     },
     "approvals list": {"--run", "--session", "--state", "--status", "--limit", "--cursor"},
     "approvals show": {"ID"},

@@ -65,7 +65,10 @@ BELOW = {
     *("runlore.daemon.logs", "runlore.daemon.presence"),
     # Transcripts are read on the machine that the command runs on.
     "runlore.daemon.clock",
-    *(f"runlore.daemon.mining.{name}" for name in ("dry_run", "findings", "places", "sources", "storing")),
+    *(
+        f"runlore.daemon.mining.{name}"
+        for name in ("decided", "dry_run", "findings", "places", "sources", "storing")
+    ),
     # Folders in which agents look for skills are those of the machine that the command runs on.
     *("runlore.daemon.mounting", "runlore.daemon.skill_texts"),
     # The one table of statuses, for the problem documents of `--json`.
@@ -108,7 +111,11 @@ EVERY_COMMAND = pytest.mark.parametrize("path", COMMANDS)
 def test_a_command_keeps_its_name_and_what_it_takes(path: str) -> None:
     parameters = COMMANDS[path].params
 
-    taken = {p.metavar if p.param_type_name == "argument" else name for p in parameters for name in p.opts}
+    taken = {
+        p.metavar if p.param_type_name == "argument" else name
+        for p in parameters
+        for name in (*p.opts, *p.secondary_opts)
+    }
     assert taken >= TAKEN[path]
 
 

@@ -10,12 +10,12 @@ import typer
 
 from runlore.cli.calls import Call
 from runlore.cli.failures import report
-from runlore.cli.learn_decided import Queue, decided_before, decided_in, parted
 from runlore.cli.options import shortened
 from runlore.cli.skill_saving import all_waiting
-from runlore.cli.terminal import progress_bar
+from runlore.cli.terminal import progress_bar, say
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
+from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
@@ -24,6 +24,7 @@ from runlore.domain.transcript import TranscriptSource
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
+    from runlore.daemon.mining.decided import Decided, Queue
     from runlore.daemon.mining.findings import Findings, Reading
     from runlore.daemon.mining.storing import Stored
 
@@ -102,6 +103,7 @@ def since_when(text: str, now: datetime) -> datetime:
 
 def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
     from runlore.cli import learn_tables
+    from runlore.daemon.mining.decided import parted
     from runlore.domain.suggesting.plain import suggestion_to_plain
 
     try:
@@ -112,7 +114,7 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         )
         report(stopped, as_json=call.as_json)
         raise
-    waiting, decided = parted(findings.suggestions, decided_before(call))
+    waiting, decided = parted(findings.suggestions, _decided_before(call))
     findings = replace(findings, suggestions=waiting)
     written = _written(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
@@ -167,6 +169,7 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
 def _stored(
     call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]
 ) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None]":
+    from runlore.daemon.mining.decided import Queue, decided_in
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.places import local_transcripts
     from runlore.daemon.mining.storing import imported_runs, store
@@ -200,6 +203,22 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
     if options.report is None:
         return None
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
+
+
+def _decided_before(call: Call) -> "tuple[Decided, ...]":
+    """All that was decided, where there is a store that can tell it. Nothing is made for that, and where it
+    cannot be opened the transcripts are looked through all the same."""
+    from runlore.daemon.mining.decided import decided_in
+
+    settings = call.settings()
+    if settings.url is None and not has_store(settings.state_root, settings.database_url):
+        return ()
+    try:
+        with call.operations(mounts_follow=False) as operations:
+            return decided_in(operations)
+    except RunloreError as error:
+        say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
+        return ()
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from runlore.cli.cells import counted, time_text
-from runlore.cli.learn_decided import Decided, Queue
 from runlore.cli.skill_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.daemon.mining.decided import Decided, Queue
 from runlore.daemon.mining.findings import Findings, Reading, Unread
 from runlore.daemon.mining.places import looked_at
 from runlore.daemon.mining.storing import Stored

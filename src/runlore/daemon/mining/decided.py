@@ -1,19 +1,14 @@
 """What was decided before about what `runlore learn` finds: saved as a skill already, or skipped for a while.
 
-A dry run and a storing run tell it alike. Only what is asked for is read, and nothing is made for it: where
-there is no store yet, nothing was decided.
+A dry run and a storing run tell it alike.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runlore.cli.calls import Call
-from runlore.cli.terminal import say
 from runlore.daemon.clock import SystemClock
-from runlore.daemon.presence import has_store
 from runlore.domain import limits, skips
-from runlore.domain.errors import RunloreError
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import JsonObject
 from runlore.domain.skills_policy import SkillCurationPolicy, skills_policy
@@ -53,20 +48,6 @@ class Queue:
 
     waiting: tuple[StoredSuggestion, ...] = ()
     decided: tuple[Decided, ...] = ()
-
-
-def decided_before(call: Call) -> tuple[Decided, ...]:
-    """All that was decided, where there is a store that can tell it: without one that can be opened the
-    transcripts are looked through all the same."""
-    settings = call.settings()
-    if settings.url is None and not has_store(settings.state_root, settings.database_url):
-        return ()
-    try:
-        with call.operations(mounts_follow=False) as operations:
-            return decided_in(operations)
-    except RunloreError as error:
-        say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
-        return ()
 
 
 def decided_in(operations: ops.Operations) -> tuple[Decided, ...]:
