@@ -8,9 +8,11 @@ import pytest
 
 from runlore.config.embedding import EmbeddingSettings
 from runlore.config.settings import Settings
+from runlore.daemon.presence import damage_found
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
+from runlore.storage.sqlite.files import DAMAGED_FOLDER
 from tests.flow.dead_letters import dead_job
 from tests.flow.meanings import backend_of
 from tests.flow.skill_shelf import put_by_hand, skill_text
@@ -199,3 +201,23 @@ def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(sqlite_worl
 
     assert outcomes["run memories"] == {"problem"}
     assert outcomes["jobs"] == {"ok"}
+
+
+@pytest.mark.req("OPS-2")
+def test_a_log_that_was_found_damaged_is_told_until_its_note_is_taken_away(
+    sqlite_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = sqlite_world
+    (world.root / DAMAGED_FOLDER).mkdir(mode=0o700)
+    note = world.root / DAMAGED_FOLDER / "1.txt"
+    note.write_text("the log was damaged\n")
+    note.chmod(0o600)
+
+    world.restart()
+
+    assert "the log was damaged [store.damaged]" in caplog.text
+    assert _outcomes(world)["database"] == {"problem"}
+    assert world.operator.status().store["damage"] == "the log was damaged"
+    assert damage_found(str(world.root)) == ("the log was damaged",)
+    note.unlink()
+    assert world.operator.doctor().healthy
