@@ -243,7 +243,7 @@ def test_json_is_json_however_it_is_written(embedded_api: Api, media: str) -> No
         "POST", PROPOSALS, json.dumps(PROPOSAL).encode(), headers={"Content-Type": media}
     )
 
-    assert answer.status == 201
+    assert answer.status in (200, 201), "the same proposal waits once"
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def test_a_key_that_the_caller_gives_makes_the_call_happen_once(both: Both) -> N
     assert both.do("propose_profile", asked) == both.do("propose_profile", asked)
     unkeyed = ops.ProfileProposal(key="k2", value="v", reason="r")
     first, second = both.do("propose_profile", unkeyed), both.do("propose_profile", unkeyed)
-    assert first.record_id != second.record_id
+    assert (first.was_proposed_before, second.was_proposed_before) == (False, True)
 
 
 def test_a_call_that_makes_something_is_repeated_under_one_key_of_its_own() -> None:

@@ -7,12 +7,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from runlore.daemon.overview import RUN_MEMORY_COUNTERS
+from runlore.daemon.overview import RUN_MEMORY_COUNTERS, waiting
 from runlore.daemon.server import Service
 from runlore.domain.job import JobKind, JobState
 from runlore.domain.record import Layer, State
 from runlore.domain.run import RunStatus
-from runlore.flow.review.inbox import count_waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -62,7 +61,7 @@ class _Stored(Collector):
         """The present numbers."""
         with self._service.parts.store.snapshot() as snapshot:
             records, runs = snapshot.records.count(), snapshot.runs.count()
-            waiting = count_waiting(snapshot.records, self._service.parts.clock.now())
+            reviewable = waiting(snapshot, self._service.parts.clock.now())
             sessions, jobs = snapshot.sessions.count(), snapshot.jobs.count()
             counters = snapshot.counters.values()
             sizes = {"journal": snapshot.journal.bytes(), "artifact": snapshot.runs.artifact_bytes()}
@@ -72,7 +71,7 @@ class _Stored(Collector):
             ("layer", "state"),
             {(layer, state): records.get((layer, state), 0) for layer in Layer for state in State},
         )
-        yield _gauge("runlore_waiting_for_review", "What the review list holds.", (), {(): waiting})
+        yield _gauge("runlore_waiting_for_review", "What the review list holds.", (), {(): reviewable})
         yield _gauge("runlore_sessions", "Sessions.", (), {(): sessions})
         yield _gauge(
             "runlore_runs", "Runs, by status.", ("status",), {(s,): runs.get(s, 0) for s in RunStatus}

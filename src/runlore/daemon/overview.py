@@ -14,6 +14,7 @@ from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.flow.asking import budget_day, used_on
 from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
+from runlore.flow.review.inbox import count_waiting
 from runlore.ports.model import Models, Purpose
 from runlore.ports.store import Collections
 
@@ -51,6 +52,11 @@ def overview(collections: Collections, *, models: Models, library: SkillLibrary,
         "retention": _retention(collections),
         "models": _models(collections, models, now),
     }
+
+
+def waiting(collections: Collections, now: datetime) -> int:
+    """What waits for review: as many as its list shows."""
+    return count_waiting(collections.records, now)
 
 
 def _sessions(collections: Collections) -> Plain:

@@ -6,9 +6,8 @@ from runlore.daemon.checks import diagnose
 from runlore.daemon.exports import Exports
 from runlore.daemon.imports import import_file
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.overview import overview
+from runlore.daemon.overview import overview, waiting
 from runlore.domain.audit import Act
-from runlore.flow.review.inbox import count_waiting
 from runlore.ports import operations as ops
 
 
@@ -54,7 +53,7 @@ class UpkeepActs(Bound):
         self.parts.library.keep_fresh()
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
-            counts, waiting = snapshot.records.count(), count_waiting(snapshot.records, now)
+            counts, reviewable = snapshot.records.count(), waiting(snapshot, now)
             sections = overview(snapshot, models=self.parts.models, library=self.parts.library, now=now)
         # It reads a snapshot of its own.
         sections["embedding"] = self.parts.meaning.document()
@@ -66,6 +65,6 @@ class UpkeepActs(Bound):
             state_root=self.parts.state_root,
             store=self.parts.store.description(),
             counts=counts,
-            waiting=waiting,
+            waiting=reviewable,
             sections=sections,
         )
