@@ -2,6 +2,14 @@
 
 import pytest
 
+from runlore.config.settings import Settings
+from runlore.daemon.wiring import open_parts
+from runlore.domain import limits
+from runlore.domain.job import Job, JobId, JobKind
+from runlore.domain.journal import Entry, EventType
+from runlore.domain.run import MemoryState, Run, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.session import Session, SessionId
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import report
 
@@ -42,3 +50,44 @@ def test_pausing_twice_keeps_the_first_time(runlore: Runlore) -> None:
     first = runlore.json("capture", "pause")
 
     assert runlore.json("capture", "pause") == first
+
+
+def test_belated_capture_and_the_work_that_waits_go_on_to_their_end(embedded: Runlore) -> None:
+    many, talk = limits.LIST_LIMIT_MAX + 20, SessionId("talk")
+    embedded.json("policy", "set", "learning", "--set", 'capture={"semantic_candidates":{"enabled":true}}')
+    parts = open_parts(Settings(state_root=str(embedded.home)))
+    now = parts.clock.now()
+    ids = [RunId(f"run_{number:04}") for number in range(many)]
+    with parts.store.transaction() as tx:
+        tx.sessions.insert(Session(session_id=talk, created_by="operator", created_at=now, active_at=now))
+        entry = Entry(type=EventType.INPUT, body={"text": "Do it"})
+        for run_id in ids:
+            tx.runs.insert(
+                Run(
+                    run_id=run_id,
+                    session_id=talk,
+                    status=RunStatus.COMPLETED,
+                    input_number=tx.journal.append(talk, run_id, [entry], now),
+                    created_by="operator",
+                    opened_at=now,
+                    active_at=now,
+                    finished_at=now,
+                    memory=MemoryState.STORED,
+                )
+            )
+        skipped = CaptureState.SKIPPED
+        tx.pointers.put(
+            Pointer(run_id=run_id, session_id=talk, captured_at=now, capture=skipped, scope_keys=())
+            for run_id in ids
+        )
+        for number in range(limits.LIST_LIMIT_DEFAULT + 15):
+            gone = f"gone_{number}"
+            job = Job(job_id=JobId(gone), kind=JobKind.REVIEW, subject=gone, due_at=now, created_at=now)
+            assert tx.jobs.put(job)
+    parts.close()
+
+    worked = embedded.json("jobs", "work")
+    queued = embedded.json("capture", "backfill")
+
+    assert worked["done"] >= limits.LIST_LIMIT_DEFAULT + 15
+    assert (len(queued["runs"]), queued["more"]) == (many, False)

@@ -8,6 +8,7 @@ import typer
 
 from runlore.cli import learning_tables, options, service_tables
 from runlore.cli.calls import Call, command
+from runlore.cli.terminal import progress_bar
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
@@ -54,8 +55,9 @@ def backfill(
         typer.Option("--since", metavar="TIME", help="Only runs since then, such as 2026-11-15."),
     ] = None,
     limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
-    ] = str(limits.LIST_LIMIT_MAX),
+        str | None,
+        typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX} (all)."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which runs they are.")] = False,
 ) -> None:
     """Learn from runs that were left out while it was off.
@@ -65,11 +67,18 @@ def backfill(
     request = ops.BackfillRequest(
         session_id=options.session_id(session),
         since=options.moment(since),
-        limit=options.whole_number(limit, "--limit"),
+        limit=limits.LIST_LIMIT_MAX if limit is None else options.whole_number(limit, "--limit"),
         dry_run=dry_run,
     )
-    with call.operations() as operations:
+    with call.operations() as operations, progress_bar("Queueing", hidden=call.as_json) as progress:
         answer = operations.backfill_capture(request)
+        runs = answer.runs
+        # What is queued is left out no longer, so the next call goes on behind it.
+        while limit is None and not dry_run and answer.more and answer.runs:
+            progress(len(runs), len(runs) + limits.LIST_LIMIT_MAX)
+            answer = operations.backfill_capture(request)
+            runs += answer.runs
+    answer = replace(answer, runs=runs)
     call.answer(answers.backfill_to_plain(answer), lambda: learning_tables.show_backfill(answer))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -14,8 +15,10 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.job import Job, JobId, JobState
-from runlore.ports.operations import Operations
+from runlore.ports.operations import Operations, Progress, WorkAnswer
 
+# So many jobs between two movements of the bar.
+_AT_ONCE = 10
 _DEAD = frozenset({JobState.DEAD})
 jobs = group("Background work: what waits, runs or has failed.")
 
@@ -124,13 +127,28 @@ def _show_retried(retried: Sequence[Job]) -> None:
 def work(
     call: Call,
     limit: Annotated[
-        str, typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX}.")
-    ] = str(limits.LIST_LIMIT_DEFAULT),
+        str | None,
+        typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX} (all)."),
+    ] = None,
 ) -> None:
     """Do what waits now, as a daemon would.
 
     Models are asked where a job needs one. Without a daemon nobody else does them.
     """
-    with call.operations() as operations:
-        answer = operations.work_jobs(limit=options.whole_number(limit, "--limit"))
+    with call.operations() as operations, progress_bar("Working", hidden=call.as_json) as progress:
+        if limit is not None:
+            answer = operations.work_jobs(limit=options.whole_number(limit, "--limit"))
+        else:
+            answer = _work_all(operations, progress)
     call.answer(answers.work_to_plain(answer), lambda: learning_tables.show_work(answer))
+
+
+def _work_all(operations: Operations, progress: Progress) -> WorkAnswer:
+    """Do jobs until none is due: what fails is due later, so that comes to an end."""
+    done = 0
+    while True:
+        answer = operations.work_jobs(limit=_AT_ONCE)
+        done += answer.done
+        progress(done, done + answer.waiting)
+        if answer.done < _AT_ONCE:
+            return replace(answer, done=done)
