@@ -23,12 +23,11 @@ from runlore.flow.capture.turns import session_turn
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.model_server import ModelServer, Received, Script, model_server
+from tests.waiting import PATIENCE_S
 from tests.world import World
 
 ANYTHING = ApprovalRules(shell=Stance.ALLOW, writes=Stance.ALLOW)
 ASKING = ApprovalRules(shell=Stance.ASK, writes=Stance.ALLOW)
-# How long a test waits for another thread; it never takes that long.
-PATIENCE_S = 60.0
 
 
 class AtWork:

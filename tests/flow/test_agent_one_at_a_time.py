@@ -129,7 +129,7 @@ def test_of_two_processes_at_once_one_begins(settings: Settings, folder: Path) -
         processes = [operator_with(work.world, work.world.parts.store) for _ in range(2)]
         for number in range(3):
             session_id = work.talk(f"talk-{number}")
-            together = threading.Barrier(2, timeout=20)
+            together = threading.Barrier(2, timeout=PATIENCE_S)
 
             def begin(operator: Application, name: SessionId, start: threading.Barrier) -> str:
                 start.wait()

@@ -34,7 +34,7 @@ from tests.flow.automation import (
     work,
 )
 from tests.flow.dying import Died, dies, watched
-from tests.storage.places import until
+from tests.waiting import until
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-10")

@@ -32,6 +32,7 @@ from tests.flow.child_scene import MARKER, SKILL, WORKS, Cast, Scene, answers, r
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
 from tests.model_server import Received, calls, fails, hangs, says
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, World, outcome
 
 pytestmark = pytest.mark.req("ROL-3", "ROL-11", "ROL-12")
@@ -427,7 +428,7 @@ class TestOnce:
 
     def test_trials_at_once_have_each_its_own_copy(self, local: Scene) -> None:
         local.promoted()
-        together = threading.Barrier(3, timeout=20)
+        together = threading.Barrier(3, timeout=PATIENCE_S)
         local.cast.child = [then(lambda _: together.wait())]
 
         views = [local.trial(wait=False) for _ in range(3)]

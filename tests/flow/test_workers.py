@@ -21,7 +21,7 @@ from runlore.domain.run import MemoryState, ProcessId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.dying import Died, Watched, assert_remembered_once, dies, watched
-from tests.storage.places import until
+from tests.waiting import until
 from tests.world import OPERATOR, World
 
 TALK = SessionId("talk")

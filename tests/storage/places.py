@@ -1,8 +1,6 @@
 """Where a store lies in a test, so that it can be opened, closed and opened again."""
 
-import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -127,12 +125,3 @@ def changes_since(store: Store, position: Position) -> tuple[list[Record], Posit
 def ids(records: Iterable[Record]) -> list[RecordId]:
     """The records' ids, in their order."""
     return [record.record_id for record in records]
-
-
-def until(happened: Callable[[], bool], *, within_s: float = 30.0) -> None:
-    """Wait for something that another thread or process does."""
-    deadline = time.monotonic() + within_s
-    pause = threading.Event()
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.001)

@@ -11,7 +11,8 @@ from runlore.domain.scope import WORKSPACE
 from runlore.ports.store import Answer, Store
 from tests.builders import ACME, changed, confirmed, fact, proposed
 from tests.fakes import START
-from tests.storage.places import PostgresPlace, SqlitePlace, ids, read, stored, until, write
+from tests.storage.places import PostgresPlace, SqlitePlace, ids, read, stored, write
+from tests.waiting import until
 
 WRITERS = 8
 WAIT_S = 30.0

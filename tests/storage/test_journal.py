@@ -17,8 +17,9 @@ from runlore.domain.session import SessionId
 from runlore.ports.store import Store
 from tests.examples import scaled
 from tests.fakes import START
-from tests.storage.places import Place, PostgresPlace, until
+from tests.storage.places import Place, PostgresPlace
 from tests.storage.run_values import append, at, entries, keep, moments, run, said, session
+from tests.waiting import until
 
 pytestmark = pytest.mark.req("JRN-1", "OPS-4")
 

@@ -18,7 +18,8 @@ from runlore.storage.postgres.errors import Server
 from runlore.storage.postgres.store import PostgresStore
 from tests.builders import ACME, fact, proposed
 from tests.postgres_server import PostgresServer
-from tests.storage.places import PostgresPlace, stored, until, write
+from tests.storage.places import PostgresPlace, stored, write
+from tests.waiting import until
 
 PASSWORD = "sw0rdfish"
 

@@ -28,7 +28,8 @@ from runlore.domain.skill import Usage
 from runlore.ports import operations as ops
 from tests.model_server import KEY_VARIABLE, Received, Reply, calls, hangs, says
 from tests.stories.daemons import Daemon
-from tests.stories.learning import Model, lapse_leases, until
+from tests.stories.learning import Model, lapse_leases
+from tests.waiting import until
 
 SKILL, MARKER = "check-project", "CHECK-OK-7"
 PREFERENCE = "commit messages are written in the imperative"

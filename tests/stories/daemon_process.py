@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.surfaces.api_client import Answer, UnixConnection, call
+from tests.waiting import PATIENCE_S
 
-SILENCE_S_MAX = 60.0
+SILENCE_S_MAX = PATIENCE_S
 DIES_WITH_US = Path(__file__).resolve().parent.parent / "die_with_parent.py"
 
 

@@ -24,10 +24,11 @@ from runlore.domain.record import Kind, Layer, State
 from runlore.domain.run import MemoryState
 from runlore.domain.run_memory import RunMemory
 from runlore.ports.store import RecordFilter
+from tests.waiting import PATIENCE_S
 
 JSON = {"Content-Type": "application/json"}
 CALL_S = 4.0
-READY_S = 60.0
+READY_S = PATIENCE_S
 SOLONG_S = 240.0
 
 

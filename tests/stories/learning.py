@@ -1,7 +1,6 @@
 """Daemons that learn from runs with a model at hand, agents that report those runs, and what came of it."""
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,9 +16,9 @@ from runlore.config.settings import Settings
 from runlore.domain.record import State
 from tests.model_server import KEY_VARIABLE, Received, Reply
 from tests.stories.daemons import JSON, Daemon
+from tests.waiting import PATIENCE_S, until
 
-SOON_S = 60.0
-BEAT_S = 0.1
+SOON_S = PATIENCE_S
 EVERY_STATE = "&".join(f"state={state}" for state in State)
 _REVISION = re.compile(r"policy revision (\d+)")
 # Whatever holds a job is dead or suspended: this is what half a minute without it does.
@@ -145,15 +144,6 @@ def started(*learners: Learner) -> Iterator[None]:
 def sections_of(opened: Mapping[str, Any]) -> dict[str, str]:
     """The texts of a run's sections by their names."""
     return {section["name"]: section["text"] for section in opened["sections"]}
-
-
-def until(holds: Callable[[], object], *, told: Callable[[], object] = lambda: "") -> None:
-    """Ask again and again until it holds; a deadline, not a duration."""
-    for _ in range(int(SOON_S / BEAT_S)):
-        if holds():
-            return
-        threading.Event().wait(BEAT_S)
-    raise AssertionError(f"it did not come to that: {told()}")
 
 
 def lapse_leases(settings: Settings) -> None:

@@ -13,8 +13,8 @@ from runlore.domain.job import JobKind
 from runlore.ports import operations as ops
 from tests.model_server import KEY, KEY_VARIABLE, Received, Reply, calls, model_server, says
 from tests.stories.daemons import Daemon
-from tests.stories.learning import until
 from tests.surfaces.agent_runs import Working
+from tests.waiting import until
 
 STEPS = ("lint", "test", "build", "package", "publish")
 PREFERENCE = "releases go out on Mondays"

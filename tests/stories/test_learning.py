@@ -10,7 +10,8 @@ from runlore.domain.projection import SectionName
 from runlore.domain.sections import INTRO
 from tests.flow.poisoning import BOLDEST
 from tests.model_server import KEY, KEY_VARIABLE, ModelServer, model_server
-from tests.stories.learning import Learner, Model, sections_of, started, until
+from tests.stories.learning import Learner, Model, sections_of, started
+from tests.waiting import until
 
 LABELLED = "commit messages are written in the imperative"
 SPOKEN = "The staging database listens on port 5433"

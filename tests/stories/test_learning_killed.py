@@ -13,7 +13,8 @@ import pytest
 
 from runlore.config.settings import Settings
 from tests.model_server import KEY, KEY_VARIABLE, Received, Reply, hangs, model_server
-from tests.stories.learning import SOON_S, Learner, Model, lapse_leases, started, until
+from tests.stories.learning import SOON_S, Learner, Model, lapse_leases, started
+from tests.waiting import until
 from tests.world import reading
 
 # Longer than any story: a judge that fails would send what it was asked about to people.

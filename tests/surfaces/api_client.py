@@ -32,9 +32,10 @@ from runlore.domain.scope import Scope
 from runlore.ports.operations import NewToken
 from tests.surfaces.api_conformance import check
 from tests.surfaces.command_line import Runlore
+from tests.waiting import PATIENCE_S
 
 Json = dict[str, Any]
-TIMEOUT_S = 60
+TIMEOUT_S = PATIENCE_S
 
 
 @dataclass(frozen=True, kw_only=True)

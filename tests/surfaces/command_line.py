@@ -18,9 +18,10 @@ import apsw
 import psycopg
 
 from runlore.cli.main import run
+from tests.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("runlore")
-TIMEOUT_S = 60
+TIMEOUT_S = PATIENCE_S
 # The store's own: the database with its log, the lock, and the room that it keeps for a full disk.
 STORE_FILES = ("runlore.db", "lock", "ballast")
 

@@ -15,10 +15,10 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
 from runlore.domain.access import Role
-from tests.storage.places import until
 from tests.surfaces.agent_runs import MARKER, Stream, Told, agent_api, obedient, session, started
 from tests.surfaces.api_client import TIMEOUT_S, Api, path_of, serving
 from tests.surfaces.api_conformance import validator
+from tests.waiting import until
 
 pytestmark = pytest.mark.req("AGT-5", "SUR-3")
 

@@ -13,6 +13,7 @@ from runlore.config.settings import Settings
 from runlore.domain import limits
 from runlore.domain.access import Role
 from tests.surfaces.api_client import Api, serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("OPS-5", "SUR-3")
 
@@ -369,6 +370,6 @@ def quoted(name: str) -> str:
 
 def raw(api: Api, request: bytes) -> bytes:
     """The first bytes of the answer to bytes that no client would send."""
-    with socket.create_connection(("127.0.0.1", api.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", api.port), timeout=PATIENCE_S) as connection:
         connection.sendall(request)
         return connection.recv(65_536)

@@ -25,6 +25,7 @@ from tests.examples import scaled
 from tests.surfaces.api_client import Api, Json
 from tests.surfaces.rollout_things import SKILL, procedure, promote
 from tests.surfaces.skill_runs import import_body, told_run
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.req("SUR-3")
 EXAMPLES = scaled(4)
@@ -107,7 +108,9 @@ def test_every_answer_is_one_that_the_document_tells(
         if named:
             parameters: dict[str, Any] = case.path_parameters or {}
             case.path_parameters = {name: there.get(name, value) for name, value in parameters.items()}
-        response = case.call(base_url=f"http://127.0.0.1:{shared_api.port}", headers=headers)
+        # Work that waits is done in the call, however long that takes beside other tests.
+        base_url = f"http://127.0.0.1:{shared_api.port}"
+        response = case.call(base_url=base_url, headers=headers, timeout=PATIENCE_S)
         case.validate_response(response, checks=checks)
 
     calls()
