@@ -33,10 +33,11 @@ test: setup-test lint ## set everything up and run every check and every test
 check: setup-dev lint ## the quick checks, before every commit
 	$(pytest) tests/architecture tests/domain
 
+# Under load a worker of mypy may not start in time; then one process checks everything.
 lint: setup-dev
 	$(in_venv) ruff format --check .
 	$(in_venv) ruff check .
-	$(in_venv) mypy --num-workers auto
+	$(in_venv) mypy --num-workers auto || $(in_venv) mypy
 	.venv/bin/lint-imports --no-logo
 
 format: setup-dev ## format the code and mend what ruff can mend

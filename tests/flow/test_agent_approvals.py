@@ -18,8 +18,9 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEventKind
 from tests.flow.agent_deaths import Once, Unreadable, operator_on, operator_with
-from tests.flow.agent_world import ASKING, PATIENCE_S, AtWork, at_work
+from tests.flow.agent_world import ASKING, AtWork, at_work
 from tests.model_server import calls, says
+from tests.waiting import PATIENCE_S
 from tests.world import outcome
 
 pytestmark = pytest.mark.req("AGT-4", "AGT-5")

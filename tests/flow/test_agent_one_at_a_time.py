@@ -22,8 +22,9 @@ from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Store, Transaction
 from tests.flow.agent_deaths import operator_with
-from tests.flow.agent_world import ASKING, PATIENCE_S, Held, at_work, waiting_run
+from tests.flow.agent_world import ASKING, Held, at_work, waiting_run
 from tests.model_server import calls, says
+from tests.waiting import PATIENCE_S
 from tests.world import OPERATOR, outcome
 
 pytestmark = pytest.mark.req("AGT-5", "JRN-2")
