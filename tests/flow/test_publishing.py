@@ -282,8 +282,10 @@ def test_what_was_decided_on_is_not_published_again(world: World) -> None:
     happened = world.episode()
     before = world.tables()
 
-    for record in (rejected, published, revoked, replaced, happened):
+    for record in (rejected, revoked, replaced, happened):
         assert outcome(partial(publish, world, record)) == "record.move"
+    assert publish(world, published) == published, "once more changes nothing"
+    assert outcome(partial(publish, world, published, content="B is three")) == "record.move"
     assert world.tables() == before
     assert outcome(partial(publish, world, RecordId("rec_nothing"))) == "record.not-found"
 

@@ -251,7 +251,7 @@ def test_a_marker_in_another_run_or_in_one_from_before_verifies_nothing(world: W
 
     assert outcome(lambda: record(world, "verification", other)) == "promoted.not-executed"
     assert outcome(lambda: record(world, "verification", early)) == "promoted.before"
-    assert outcome(lambda: record(world, "verification", RunId("run_x"))) == "promoted.not-executed"
+    assert outcome(lambda: record(world, "verification", RunId("run_x"))) == "run.not-found"
 
 
 @pytest.mark.req("ROL-12", "ROL-3")

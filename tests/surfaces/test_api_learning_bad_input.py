@@ -121,8 +121,7 @@ def test_what_is_missing_is_named(known: Known, name: str) -> None:
     ("path", "body", "problem"),
     [
         ("learning-candidates/{rejected}/publish", {}, (409, "record.move")),
-        ("learning-candidates/{rejected}/reject", {}, (409, "record.move")),
-        ("learning-candidates/{active}/publish", {}, (409, "record.move")),
+        ("learning-candidates/{active}/publish", {"content": "It is otherwise"}, (409, "record.move")),
         ("learning-candidates/{active}/reject", {}, (409, "record.move")),
         ("learning-candidates/{waiting}/publish", {"kind": "procedure"}, (422, "record.kind-change")),
         ("learning-candidates/{waiting}/publish", {"kind": "run_summary"}, (422, "record.kind-change")),
@@ -139,7 +138,7 @@ def test_what_is_missing_is_named(known: Known, name: str) -> None:
         ("learning-candidates/{waiting}/reject", {"reason": TOKEN}, (422, "guard.secret")),
         ("learning-candidates/{waiting}/reject", {"dry_run": True}, (422, "request.field")),
         ("learnings/{waiting}/revoke", {}, (409, "record.move")),
-        ("learnings/{revoked}/revoke", {}, (409, "record.move")),
+        ("learnings/{superseded}/revoke", {}, (409, "record.move")),
         ("learnings/{active}/revoke", {"reason": TOKEN}, (422, "guard.secret")),
         ("learnings/{revoked}/supersede", {"content": "It is shut"}, (409, "record.move")),
         ("learnings/{superseded}/supersede", {"content": "The port is 8080"}, (409, "record.move")),

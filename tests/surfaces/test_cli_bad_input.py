@@ -194,13 +194,6 @@ WRONG_CONTENT = [
 
 WRONG_MOVES = [
     Case(
-        ("memory", "review", "confirm", "{active}"),
-        6,
-        "record.move",
-        "{active} is active; confirm",
-        "rollback",
-    ),
-    Case(
         ("memory", "review", "reject", "{active}"), 6, "record.move", "{active} is active; reject", "rollback"
     ),
     Case(
@@ -395,12 +388,12 @@ def test_words_that_make_no_command_are_invalid(
 def test_a_person_reads_a_sentence_its_code_and_a_hint(embedded: Runlore) -> None:
     record_id = embedded.prefer("editor", "vim")
 
-    outcome = embedded.run("memory", "review", "confirm", record_id)
+    outcome = embedded.run("memory", "review", "reject", record_id)
 
     assert (outcome.code, outcome.out) == (6, "")
     error, hint = outcome.err.splitlines()
-    assert error == f"error: record {record_id} is active; confirm is not possible from there [record.move]"
-    assert hint.startswith("hint: from active these moves are possible: ")
+    assert error == f"error: record {record_id} is active; reject is not possible from there [record.move]"
+    assert hint == "hint: from active these moves are possible: supersede, rollback, revoke, forget"
 
 
 @pytest.mark.req("SUR-2")

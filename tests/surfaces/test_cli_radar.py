@@ -105,11 +105,13 @@ def test_an_adoption_can_name_its_workflow_and_its_text(runlore: Runlore) -> Non
 @pytest.mark.req("LAY-6")
 def test_a_finding_is_adopted_once_until_that_is_undone(runlore: Runlore) -> None:
     finding = runlore.find(FINDING["summary"])
-    procedure = adopt(runlore, finding)["procedure"]["record_id"]
+    adopted = adopt(runlore, finding)
+    procedure = adopted["procedure"]["record_id"]
     before = runlore.contents()
-    again = runlore.fails("memory", "radar", "adopt", finding)
-    assert (again.exit_code, again.code) == (6, "radar.adopted")
-    assert procedure in again.problem["detail"]
+    otherwise = runlore.fails("memory", "radar", "adopt", finding, "--workflow", "another")
+    assert (otherwise.exit_code, otherwise.code) == (6, "radar.adopted")
+    assert procedure in otherwise.problem["detail"]
+    assert adopt(runlore, finding) == adopted
     assert runlore.contents() == before
 
     undone = runlore.json("memory", "radar", "undo", finding, "--reason", "too slow")
@@ -117,8 +119,7 @@ def test_a_finding_is_adopted_once_until_that_is_undone(runlore: Runlore) -> Non
     assert (undone["procedure"]["record_id"], undone["procedure"]["state"]) == (procedure, "tombstoned")
     assert (undone["episode"]["kind"], undone["episode"]["metadata"]["reason"]) == ("rollback", "too slow")
     assert runlore.state(finding) == "active"
-    twice = runlore.fails("memory", "radar", "undo", finding)
-    assert (twice.exit_code, twice.code) == (6, "radar.not-adopted")
+    assert runlore.json("memory", "radar", "undo", finding) == undone
     assert adopt(runlore, finding)["procedure"]["state"] == "active"
 
 

@@ -1,13 +1,13 @@
 """Review through the command line: proposals, conflicts, merges, and the way back from each."""
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.surfaces.command_line import Json, Runlore
+from tests.waiting import until
 
 QUEUE = ("--topic-tag", "queue", "--topic-tag", "agents")
 LIKE = (
@@ -366,9 +366,7 @@ def test_what_has_expired_is_gone_at_once_and_swept_by_the_next_command(runlore:
     record_id = runlore.json(*added)["record_id"]
     assert len(runlore.items("memory", "list")) == 1
 
-    deadline = time.monotonic() + 30
-    while runlore.items("memory", "list") and time.monotonic() < deadline:
-        assert datetime.now(UTC) < soon + timedelta(seconds=20)
+    until(lambda: not runlore.items("memory", "list"))
 
     assert datetime.now(UTC) >= soon
     assert runlore.items("memory", "list") == []

@@ -180,7 +180,7 @@ MISTAKES: list[tuple[tuple[str, ...], int, str | None]] = [
     (("trial", "one", "Go", "--session", "none"), 5, "session.not-found"),
     (("trial", "one", "Go", "--record", "x", "--kind", "what"), 2, "word.unknown"),
     (("trial", "one", "Go", "--kind", "canary"), 2, "usage"),
-    (("record", "one", "none", "--marker", "abc"), 2, "promoted.not-executed"),
+    (("record", "one", "none", "--marker", "abc"), 5, "run.not-found"),
     (("record", "one", "none"), 2, "usage"),
     (("start", "none", "x", "words"), 5, "record.not-found"),
     (("status", "--status", "what"), 2, "word.unknown"),
