@@ -28,7 +28,7 @@ from runlore.daemon.mining.findings import Findings
 from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.storing import store
 from runlore.daemon.wiring import embedded
-from runlore.domain.suggesting.plain import suggestion_to_plain
+from runlore.domain.codec import serialize
 from runlore.domain.transcript import TranscriptAgent, TranscriptSource
 
 TITLE = "transcripts: lines understood, MB/s beside orjson, memory, what a second run reads"
@@ -154,7 +154,7 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _plain(findings: Findings) -> str:
-    told = [suggestion_to_plain(suggestion) for suggestion in findings.suggestions]
+    told = [serialize(suggestion) for suggestion in findings.suggestions]
     return json.dumps([told, repr(findings.reading), repr(findings.days)])
 
 

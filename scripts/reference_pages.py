@@ -60,7 +60,12 @@ ELSEWHERE = {
 }
 MACHINES = (RECORD, RUN, SUGGESTION, SKILL, ROLLOUT, APPROVAL)
 # An obstacle is what a confirmation or a restoration raises as a conflict.
-RAISED_AS = {"Obstacle": "Conflict", "ModelFailure": "Unavailable", "EmbeddingFailure": "Unavailable"}
+RAISED_AS = {
+    "Damage": "Corrupt",
+    "Obstacle": "Conflict",
+    "ModelFailure": "Unavailable",
+    "EmbeddingFailure": "Unavailable",
+}
 GENERATED = "<!-- Written by `make docs`; change the code, not this page. -->\n"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runlore.api.skill_bodies import ToldRunBody
-from runlore.daemon.answers.skills import told_run_to_plain
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.errors import Invalid
 from runlore.domain.journal import EventType
 from runlore.domain.told_bounds import check_told
@@ -165,7 +165,7 @@ def test_nobody_is_their_own_parent(tmp_path: Path) -> None:
 
 def test_a_parent_is_sent_and_read_again_and_is_no_longer_than_a_session(tmp_path: Path) -> None:
     [run] = read(put_files(tmp_path, Told(id="ses_2", parent="ses_1").user(text("Look"))))
-    plain = told_run_to_plain(run)
+    plain = serialize(run)
     assert plain["parent_session"] == "ses_1"
     assert ToldRunBody.model_validate(plain).run().parent_session == "ses_1"
     without = {name: value for name, value in plain.items() if name != "parent_session"}

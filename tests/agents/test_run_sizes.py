@@ -14,8 +14,8 @@ from runlore.agents.transcripts.assembling import (
 )
 from runlore.agents.transcripts.parsing import bounded_arguments, parsed, size_of
 from runlore.client.remote.calls import Sent, _json
-from runlore.daemon.answers.skills import position_to_plain, told_run_to_plain
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.transcript import SETTLED_AFTER, START, ReadCounts, ToldRun, TranscriptAgent
@@ -28,8 +28,8 @@ Body: TypeAlias = dict[str, JsonValue]
 
 def sent(run: ToldRun) -> int:
     """How many bytes a request takes that brings this run alone."""
-    position = position_to_plain(run.after)
-    body: Sent = {"source": "x" * limits.ID_CHARS_MAX, "runs": [told_run_to_plain(run)], "position": position}
+    position = serialize(run.after)
+    body: Sent = {"source": "x" * limits.ID_CHARS_MAX, "runs": [serialize(run)], "position": position}
     return len(_json(body))
 
 

@@ -22,13 +22,12 @@ from runlore.domain.audit import (
     RecordEvent,
     as_of,
     erased,
-    event_from_plain,
-    event_to_plain,
     forgotten,
     made,
     moved,
     replay,
 )
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt
 from runlore.domain.record import (
@@ -43,7 +42,6 @@ from runlore.domain.record import (
     opening,
     transition,
 )
-from runlore.domain.representation import record_to_plain
 from runlore.domain.taint import Provenance
 from tests.builders import act, changed, confirmed, fact, proposed
 from tests.domain.random_records import ids, json_objects, names, records, texts
@@ -84,7 +82,7 @@ def is_legal(record: Record, move: Move) -> bool:
 
 
 def written(events: list[RecordEvent]) -> str:
-    return json.dumps([event_to_plain(event) for event in events], ensure_ascii=False)
+    return json.dumps([serialize(event) for event in events], ensure_ascii=False)
 
 
 class Histories(RuleBasedStateMachine):
@@ -146,7 +144,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def events_survive_being_written_as_json(self) -> None:
-        assert [event_from_plain(plain) for plain in json.loads(written(self.events))] == self.events
+        assert [deserialize(RecordEvent, plain) for plain in json.loads(written(self.events))] == self.events
 
     @invariant()
     def every_past_moment_answers_as_it_did_then(self) -> None:
@@ -166,7 +164,7 @@ class Histories(RuleBasedStateMachine):
     def keep(self, record: Record, event: RecordEvent) -> None:
         before = self.snapshots[-1] if self.snapshots else None
         assert set(event.changes) == differing(before, record)
-        assert event.changes == {name: record_to_plain(record)[name] for name in event.changes}
+        assert event.changes == {name: serialize(record)[name] for name in event.changes}
         assert (event.to_state, event.revision, event.at) == (record.state, record.revision, self.now)
         assert event.from_state == (None if before is None else before.state)
         assert (event.record_id, event.actor) == (record.record_id, "b" if before else "a")
@@ -184,7 +182,7 @@ class Histories(RuleBasedStateMachine):
         self.snapshots.append(tombstone.record)
         self.events.append(tombstone.event)
         assert MARKER not in written(self.events)
-        assert MARKER not in json.dumps(record_to_plain(tombstone.record))
+        assert MARKER not in json.dumps(serialize(tombstone.record))
 
 
 def opens(record: Record, move: Move) -> bool:
@@ -219,7 +217,7 @@ def test_a_forgotten_record_and_its_erased_events_hold_no_word_of_it(record: Rec
     events = [erased(first.event), erased(second.event), last.event]
 
     assert MARKER not in written(events)
-    assert MARKER not in json.dumps(record_to_plain(last.record))
+    assert MARKER not in json.dumps(serialize(last.record))
     assert replay(events) == last.record
     assert (last.record.state, last.record.state_reason) == (State.TOMBSTONED, StateReason.FORGOTTEN)
     check_record(last.record)
@@ -358,7 +356,7 @@ def test_a_clock_that_went_back_never_shows_an_event_without_the_ones_before_it(
     )
 )
 def test_any_event_is_read_as_it_was_written(event: RecordEvent) -> None:
-    assert event_from_plain(json.loads(json.dumps(event_to_plain(event)))) == event
+    assert deserialize(RecordEvent, json.loads(json.dumps(serialize(event)))) == event
 
 
 EVENT_TYPES: dict[str, tuple[type, ...]] = {
@@ -378,12 +376,12 @@ EVENT_TYPES: dict[str, tuple[type, ...]] = {
 @pytest.mark.parametrize("name", EVENT_TYPES)
 @pytest.mark.parametrize("value", [None, True, 3, 1.5, "tomorrow", ["x"], {"x": 1}], ids=repr)
 def test_a_damaged_event_is_corrupt_and_nothing_else(name: str, value: object) -> None:
-    plain: JsonObject = {**event_to_plain(three_events()[1]), name: value}  # type: ignore[dict-item]
+    plain: JsonObject = {**serialize(three_events()[1]), name: value}  # type: ignore[dict-item]
 
     if type(value) in EVENT_TYPES[name]:
-        assert getattr(event_from_plain(plain), name) == value
+        assert getattr(deserialize(RecordEvent, plain), name) == value
         return
     with pytest.raises(Corrupt):
-        event_from_plain(plain)
+        deserialize(RecordEvent, plain)
     with pytest.raises(Corrupt):
-        event_from_plain({key: kept for key, kept in plain.items() if key != name})
+        deserialize(RecordEvent, {key: kept for key, kept in plain.items() if key != name})

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain import limits
+from runlore.domain.codec import erase
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
 from runlore.domain.record import PublishTier, RecordId, State
 from runlore.domain.rolling_out import (
     Unproven,
     advanced,
-    blanked,
     counting,
     in_canary,
     promoted,
@@ -480,11 +480,11 @@ def test_of_a_forgotten_one_what_happened_stays_and_what_was_said_goes() -> None
     skill = promoted(zebra, source, act=by(1, reason="zebra"))
     skill = revoked(record(skill, 20, RolloutKind.VERIFICATION), by(30, reason="zebra"))
 
-    blank = blanked(skill)
+    blank = erase(skill)
 
     assert "zebra" not in str(blank)
     assert (blank.name, blank.status, blank.revision) == (skill.name, skill.status, skill.revision)
     assert [event.move for event in blank.events] == [event.move for event in skill.events]
     assert [(each.run_id, each.note) for each in blank.evidence] == [(RunId("run_20"), "")]
-    assert blanked(blank) == blank
+    assert erase(blank) == blank
     assert redefined(blank, words(), source=learning(), act=by(40)).status is DRAFT

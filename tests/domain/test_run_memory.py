@@ -12,8 +12,8 @@ from runlore.domain import limits
 from runlore.domain.errors import Corrupt
 from runlore.domain.run import TERMINAL, ArtifactId, Run, RunStatus
 from runlore.domain.run_memory import CaptureState, RunMemory, RunText, pointer_to, remembered
-from runlore.domain.run_memory_plain import FORMAT, memory_from_plain, memory_to_plain
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.storage.run_memory_body import FORMAT, deserialize_memory, serialize_memory
 from tests.fakes import START
 from tests.storage.run_memory_values import memories, memory
 from tests.storage.run_values import run, session
@@ -109,7 +109,7 @@ def test_every_memory_is_bounded_storable_and_the_same_every_time(
         assert text is None or 0 < len(text) <= limits.PREVIEW_CHARS_MAX
     assert (memory.failure_markers == ()) is (status is RunStatus.COMPLETED)
     assert built(of, request, outcome, redact_pii=redact_pii) == memory
-    assert memory_from_plain(memory_to_plain(memory)) == memory
+    assert deserialize_memory(serialize_memory(memory)) == memory
 
 
 @pytest.mark.req("RUN-3")
@@ -189,10 +189,10 @@ def test_more_artifacts_than_a_run_can_have_are_left_out() -> None:
 @pytest.mark.req("RUN-4")
 @given(one=memories)
 def test_the_plain_form_leads_back_to_the_memory(one: RunMemory) -> None:
-    plain = memory_to_plain(one)
+    plain = serialize_memory(one)
 
     assert plain["format"] == FORMAT
-    assert memory_from_plain(plain) == one
+    assert deserialize_memory(plain) == one
 
 
 DAMAGED: dict[str, list[object]] = {
@@ -226,7 +226,7 @@ DAMAGE = [(name, value) for name, values in DAMAGED.items() for value in values]
 @pytest.mark.parametrize(("name", "value"), DAMAGE)
 def test_a_plain_form_that_is_not_as_it_was_written_is_damaged(name: str, value: object) -> None:
     with pytest.raises(Corrupt) as damaged:
-        memory_from_plain({**memory_to_plain(memory()), name: value})
+        deserialize_memory({**serialize_memory(memory()), name: value})
 
     assert damaged.value.code == "run-memory.damaged"
     assert name in damaged.value.sentence
@@ -234,9 +234,9 @@ def test_a_plain_form_that_is_not_as_it_was_written_is_damaged(name: str, value:
 
 @pytest.mark.req("RUN-4", "RUN-6")
 def test_a_missing_field_or_another_kind_of_value_is_damaged() -> None:
-    plain = memory_to_plain(memory())
+    plain = serialize_memory(memory())
     others: list[object] = [[], None, "x", 1, {}]
     others += [{key: plain[key] for key in plain if key != name} for name in plain]
     for broken in others:
         with pytest.raises(Corrupt):
-            memory_from_plain(broken)
+            deserialize_memory(broken)

@@ -11,12 +11,12 @@ from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate, validate_metadata
 
 from runlore.domain import limits
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.safe_text import hidden_characters
 from runlore.domain.skill import Quality, SkillDocument
 from runlore.domain.skill_document import rendered
 from runlore.domain.skill_document.keys import OWN_KEYS, one_line, words_in
-from runlore.domain.skill_document_plain import document_from_plain, document_to_plain
 from runlore.domain.taint import Provenance
 from tests.domain.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, WORDS
 
@@ -220,20 +220,20 @@ def test_a_code_that_is_none_stays_as_it_is(line: str) -> None:
 
 @given(DOCUMENTS)
 def test_the_plain_form_holds_all_of_a_document(document: SkillDocument) -> None:
-    assert document_from_plain(json.loads(json.dumps(document_to_plain(document)))) == document
+    assert deserialize(SkillDocument, json.loads(json.dumps(serialize(document)))) == document
 
 
-PLAIN = document_to_plain(DOCUMENT)
+PLAIN = serialize(DOCUMENT)
 
 
 @pytest.mark.parametrize("wrong", [None, 7, [], {}, ["\0"], {"a": 1}, {1: "a"}, "\ud800", "\0"], ids=repr)
 @pytest.mark.parametrize("name", sorted(PLAIN))
 def test_a_plain_form_that_was_not_written_so_is_damaged(name: str, wrong: Any) -> None:
     if (name in ("topics", "actions") and wrong == []) or (name == "metadata" and wrong == {}):
-        assert not getattr(document_from_plain({**PLAIN, name: wrong}), name)
+        assert not getattr(deserialize(SkillDocument, {**PLAIN, name: wrong}), name)
         return
     with pytest.raises(Corrupt) as damaged:
-        document_from_plain({**PLAIN, name: wrong})
+        deserialize(SkillDocument, {**PLAIN, name: wrong})
     assert damaged.value.code == "skill.damaged"
     assert damaged.value.hint
 
@@ -241,10 +241,10 @@ def test_a_plain_form_that_was_not_written_so_is_damaged(name: str, wrong: Any) 
 @pytest.mark.parametrize("name", sorted(PLAIN))
 def test_a_plain_form_lacks_nothing_and_has_nothing_else(name: str) -> None:
     with pytest.raises(Corrupt):
-        document_from_plain({key: value for key, value in PLAIN.items() if key != name})
+        deserialize(SkillDocument, {key: value for key, value in PLAIN.items() if key != name})
     with pytest.raises(Corrupt):
-        document_from_plain({**PLAIN, f"{name}-x": ""})
+        deserialize(SkillDocument, {**PLAIN, f"{name}-x": ""})
     with pytest.raises(Corrupt):
-        document_from_plain([PLAIN])
+        deserialize(SkillDocument, [PLAIN])
     with pytest.raises(Corrupt):
-        document_from_plain({**PLAIN, "quality": "best"})
+        deserialize(SkillDocument, {**PLAIN, "quality": "best"})

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.guard import first_secret
 from runlore.domain.safe_text import hidden_characters
@@ -15,7 +16,6 @@ from runlore.domain.suggesting.changes import changed_words, word_changes
 from runlore.domain.suggesting.enhancing import SECTIONS
 from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell
-from runlore.domain.suggesting.plain import suggestion_from_plain, suggestion_to_plain
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
@@ -166,7 +166,7 @@ def test_whatever_a_command_holds_the_body_has_its_four_sections(
         assert not any(hidden_characters(text) for text in (*found.commands, found.description, found.name))
         assert found.body.count("\n") <= limits.SKILL_BODY_LINES_MAX
         assert 0 < len(found.description) <= limits.SKILL_DESCRIPTION_CHARS_MAX
-        assert suggestion_from_plain(suggestion_to_plain(found)) == found
+        assert deserialize(Suggestion, serialize(found)) == found
 
 
 def test_a_body_is_bounded_whatever_was_run() -> None:
@@ -177,7 +177,7 @@ def test_a_body_is_bounded_whatever_was_run() -> None:
     assert found.body.count("\n") <= limits.SKILL_BODY_LINES_MAX
     assert len(found.body) <= limits.SKILL_BODY_CHARS_MAX
     assert len(found.commands) <= limits.SUGGESTION_COMMANDS_MAX
-    assert suggestion_from_plain(suggestion_to_plain(found)) == found
+    assert deserialize(Suggestion, serialize(found)) == found
 
 
 def test_no_secret_of_a_command_or_an_error_is_told() -> None:
@@ -191,7 +191,7 @@ def test_no_secret_of_a_command_or_an_error_is_told() -> None:
             ),
         )
     )
-    told = str(suggestion_to_plain(found))
+    told = str(serialize(found))
 
     assert token not in told
     assert first_secret(found.body) is None
@@ -201,7 +201,7 @@ def test_what_a_redactor_left_behind_is_told_as_a_secret_to_fill_in() -> None:
     found = suggested(asked("make deploy TOKEN=<redacted:github-token>", "curl -u me:[REDACTED] example.com"))
 
     assert "<secret>" in found.body
-    assert "redacted" not in str(suggestion_to_plain(found)).lower()
+    assert "redacted" not in str(serialize(found)).lower()
     assert first_secret(found.body) is None
 
 
@@ -218,7 +218,7 @@ def test_hidden_characters_are_shown_as_codes_and_flagged() -> None:
     found = suggested(asked("make deploy", "make test\u202e"))
 
     assert "\\u202e" in found.body
-    assert "\u202e" not in str(suggestion_to_plain(found))
+    assert "\u202e" not in str(serialize(found))
 
 
 @pytest.mark.req("TNT-3")

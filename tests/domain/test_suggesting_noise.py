@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.plain import suggestion_to_plain
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
@@ -173,7 +173,7 @@ def test_checks_beside_a_procedure_tell_nothing_that_is_not_in_its_evidence() ->
     assert len({str(each) for each in found}) == 1
     procedure = found[0][0]
     kept = {each.session_id for each in procedure.evidence}
-    told = str(suggestion_to_plain(procedure))
+    told = str(serialize(procedure))
     assert len(procedure.evidence) == limits.SUGGESTION_EVIDENCE_MAX
     assert [tool for tool in TOOLS if f"npx {tool}" in told] == [
         tool for tool in TOOLS if f"ses_{tool}" in kept

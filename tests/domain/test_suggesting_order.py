@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.suggesting.naming import is_valid_name
-from runlore.domain.suggesting.plain import suggestion_to_plain
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggesting.uniting import united
 from runlore.domain.taint import Provenance
@@ -123,7 +123,7 @@ def test_nothing_is_told_of_what_is_not_in_the_evidence() -> None:
     """Then what is forgotten goes with its evidence."""
     seen = [steps(f"pip install package{at:02}", session=f"s{at:02}", day=at) for at in range(30)]
     (found,) = suggestions_of([match(Heuristic.REPEATED_ACTION, *seen)])
-    told = str(suggestion_to_plain(found))
+    told = str(serialize(found))
 
     assert "package29" in told
     assert not any(f"package{at:02}" in told for at in range(10))

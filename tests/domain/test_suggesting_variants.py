@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.plain import suggestion_to_plain
 from runlore.domain.suggesting.private import without_person
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
@@ -102,7 +102,7 @@ def test_variants_tell_nothing_that_is_not_in_their_evidence() -> None:
 
     assert found.times == 40
     assert len(found.evidence) == limits.SUGGESTION_EVIDENCE_MAX
-    told = str(suggestion_to_plain(found))
+    told = str(serialize(found))
     gone = [at for at in range(40) if f"ses_s{at:02}" not in kept]
     assert not any(f"./p{at:02}/x" in told or f"b{at:02}" in told for at in gone)
     assert "./p09/x" in told

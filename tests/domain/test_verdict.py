@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.learning_policy import (
     Action,
     JudgePolicy,
@@ -19,7 +20,6 @@ from runlore.domain.learning_policy import (
 )
 from runlore.domain.policy import policy_to_plain
 from runlore.domain.record import EvidenceRef, Kind, Origin, Record, Sensitivity, Source
-from runlore.domain.representation import record_to_plain
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import to_milliseconds, truncated
 from runlore.domain.verdict import (
@@ -29,9 +29,7 @@ from runlore.domain.verdict import (
     asks_the_judge,
     baseline,
     clamped,
-    review_from_plain,
     review_of,
-    review_to_plain,
 )
 from tests.builders import fact, procedure
 from tests.domain.policy_documents import candidates, policies
@@ -64,7 +62,7 @@ def test_the_evaluator_says_what_a_second_formulation_says(
 
     said = baseline(candidate, policy, now)
 
-    expected = said_of(record_to_plain(candidate), policy_to_plain(policy), now)
+    expected = said_of(serialize(candidate), policy_to_plain(policy), now)
     expires = None if said.expires_at is None else to_milliseconds(said.expires_at)
     assert (said.action.value, said.rule, expires) == expected
     assert said.expires_at is None or said.expires_at == truncated(said.expires_at)
@@ -280,12 +278,12 @@ reviews = st.builds(
 @pytest.mark.req("REC-7", "POL-7")
 @given(review=reviews)
 def test_a_review_is_read_as_it_was_written(review: Review) -> None:
-    plain = review_to_plain(review)
+    plain = serialize(review)
 
     assert list(plain) == [
         *("mode", "action", "baseline", "rule", "reason", "reviewed_at", "policy_revision", "judge")
     ]
-    assert review_from_plain(plain) == review
+    assert deserialize(Review, plain) == review
     assert review_of(fact(automation_review=plain)) == review
 
 
@@ -294,11 +292,11 @@ def test_a_review_is_read_as_it_was_written(review: Review) -> None:
     review=reviews, name=st.sampled_from(["mode", "action", "judge", "policy_revision"]), value=json_values
 )
 def test_a_review_that_nobody_can_read_is_none(review: Review, name: str, value: Any) -> None:
-    plain = review_to_plain(review)
+    plain = serialize(review)
 
     missing = {field: told for field, told in plain.items() if field != name}
     changed = review_of(fact(automation_review={**plain, name: value}))
 
     assert review_of(fact()) is None
     assert review_of(fact(automation_review=missing)) is None
-    assert changed is None or review_to_plain(changed)[name] == value
+    assert changed is None or serialize(changed)[name] == value

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.codec import serialize
 from runlore.domain.record import (
     Kind,
     PolicyDecision,
@@ -20,7 +21,6 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.representation import record_to_plain
 from runlore.domain.taint import Provenance
 from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
 from tests.builders import fact, published
@@ -130,7 +130,7 @@ def test_any_record_is_hidden_for_a_reason_that_a_second_formulation_knows(
     shadowed = {record.record_id} if is_shadowed else set()
     for planning, rule in ((False, hidden_because), (True, hidden_from_planning)):
         told = rule(record, now, shadowed=shadowed)
-        against = reasons_against(dict(record_to_plain(record)), now, shadowed=is_shadowed, planning=planning)
+        against = reasons_against(dict(serialize(record)), now, shadowed=is_shadowed, planning=planning)
 
         assert (told is None) == (not against)
         assert told is None or told.value in against

@@ -118,7 +118,7 @@ def test_a_superseded_record_that_has_expired_does_not_come_back(world: World) -
     answer = world.rollback(new, restore_sources=True)
 
     assert answer.restored == ()
-    assert [(record.record_id, obstacle.code) for record, obstacle in answer.blocked] == [
+    assert [(each.record_id, each.obstacle.code) for each in answer.blocked] == [
         (old.record_id, "restore.expired")
     ]
 

@@ -8,9 +8,9 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import serialize
 from runlore.domain.errors import NotFound
 from runlore.domain.record import Move, Record, Source, State
-from runlore.domain.representation import record_to_plain
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -65,7 +65,7 @@ def test_the_past_of_a_record_stays_in_the_scope_that_it_came_from(world: World,
     events = by.history(record.record_id, session_id=session_id)
 
     assert [event.move for event in events] == [Move.CONFIRM]
-    assert events[0].changes == record_to_plain(record)
+    assert events[0].changes == serialize(record)
     assert WORD not in texts(events)
     assert len(world.operator.history(record.record_id)) == 2
     assert WORD in texts(world.operator.history(record.record_id))
@@ -102,7 +102,7 @@ def test_an_agent_is_told_anothers_learning_from_its_publication_on(world: World
     others, own = (by.history(record.record_id, session_id=session_id) for by, session_id in of_both)
 
     assert [event.move for event in others] == [Move.CONFIRM, Move.SUPERSEDE]
-    assert others[0].changes == record_to_plain(record)
+    assert others[0].changes == serialize(record)
     assert others[1] == own[2]
     assert WORD not in texts(others)
     assert own == world.operator.history(record.record_id)

@@ -60,7 +60,7 @@ def test_the_skill_that_a_request_is_about_comes_first_with_its_reasons(world: W
     answer = world.operator.match_skills(ops.MatchRequest(query="deploy the shop to production"))
 
     assert answer.items[0].skill.name == "deploy-shop"
-    assert sum(points for _, points in answer.items[0].parts) == answer.items[0].score
+    assert sum(points for _, points in answer.items[0].match.parts) == answer.items[0].match.score
     assert (answer.semantic, answer.remark) == (False, "")
     assert matched(world.operator, "what is the weather like") == []
 
@@ -73,7 +73,7 @@ def test_a_tainted_skill_is_never_matched_nor_always_there(world: World) -> None
     world.operator.accept_skill(ops.AcceptSkill(name="deploy-shop", force=True))
     (item,) = world.operator.match_skills(ops.MatchRequest(query="the weather")).items
 
-    assert (item.skill.name, item.auto_load) == ("deploy-shop", True)
+    assert (item.skill.name, item.match.auto_load) == ("deploy-shop", True)
     world.operator.delete_skill("deploy-shop")
     assert matched(world.operator, "deploy the shop") == []
 
@@ -86,7 +86,7 @@ def test_slots_are_those_of_the_policy_and_what_is_always_there_takes_none(sqlit
 
     answer = world.operator.match_skills(ops.MatchRequest(query=about_all))
 
-    assert [item.auto_load for item in answer.items] == [True, False, False]
+    assert [item.match.auto_load for item in answer.items] == [True, False, False]
     assert answer.items[0].skill.name == "clean-images"
     assert "clean-images" not in [item.skill.name for item in answer.items[1:]]
     slots(world, max_auto_load=0, max_lazy_slots=0)
@@ -181,7 +181,7 @@ def test_the_index_answers_as_looking_at_every_skill_does(sqlite_world: World) -
         query = " ".join(words)
         found = world.operator.match_skills(ops.MatchRequest(query=query)).items
         best = best_matches(documents, query, limit=3)
-        assert [(item.skill.skill_id, item.score) for item in found] == [
+        assert [(item.skill.skill_id, item.match.score) for item in found] == [
             (match.skill_id, match.score) for match in best
         ]
 

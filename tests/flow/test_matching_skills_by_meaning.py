@@ -100,7 +100,7 @@ def test_vectors_find_what_no_word_names_once_the_corpus_is_embedded_beside_the_
         assert len(server.requests) == 1
         found = asked(world)
         assert (names(found)[:1], found.semantic, found.remark) == (["deploy-shop"], True, "")
-        assert dict(found.items[0].parts) == {"meaning": found.items[0].score}
+        assert dict(found.items[0].match.parts) == {"meaning": found.items[0].match.score}
         assert [len(each.body["input"]) for each in server.requests] == [4, 1]
         assert server.requests[0].body["input"][0] == "clean-images: Removes old images."
         told = embedding(world)
@@ -210,7 +210,7 @@ def test_whatever_a_backend_does_words_decide_and_the_remark_says_why(tmp_path: 
         assert names(found) == ["deploy-shop"]
         assert not found.semantic
         assert found.remark.startswith("words decided alone: ")
-        assert found.items[0].parts[-1][0] != "meaning"
+        assert found.items[0].match.parts[-1][0] != "meaning"
         assert embedding(world)["failures"] == 1
         findings = [each for each in world.operator.doctor().findings if each.check == "skills"]
         assert [each.outcome for each in findings] == ["problem"]

@@ -6,8 +6,8 @@ import pytest
 
 from runlore.daemon import answers
 from runlore.daemon.embedding import FAILURES_MAX
+from runlore.domain.codec import Plain
 from runlore.domain.fusion import SHARE
-from runlore.domain.representation import Plain
 from runlore.ports import operations as ops
 from tests.flow import learnings, meanings
 from tests.flow.meanings import embed, held, knows, search, vector_of
@@ -47,9 +47,9 @@ def test_what_means_the_same_in_other_words_is_found_with_its_part_told(taught: 
     assert [hit.record.summary for hit in hits.items] == [SHIPS]
     (hit,) = hits.items
     assert hit.score.total == hit.score.meaning > 0
-    plain = answers.hits_to_plain(QUERY, hits)
+    plain = answers.write_hits(QUERY, hits)
     assert plain["semantic"] is True
-    assert answers.hits_from_plain(plain) == hits
+    assert answers.read(ops.SearchHits, plain) == hits
 
 
 def test_words_decide_and_meaning_adds_no_more_than_its_share(taught: World) -> None:
@@ -213,7 +213,7 @@ def _findings(world: World) -> list[tuple[str, str]]:
 
 
 def _parts(hit: ops.SearchHit) -> dict[str, int]:
-    parts = answers.score_to_plain(hit.score)
+    parts = answers.write(hit.score)
     return {name: value for name, value in parts.items() if isinstance(value, int)}
 
 
@@ -221,10 +221,10 @@ def _answers(world: World, query: str) -> list[Plain]:
     """Everything that is answered to a query, as it is told."""
     goal = world.operator.goal_context(ops.GoalRequest(goal=query))
     return [
-        answers.hits_to_plain(query, search(world, query)),
-        answers.memory_context_to_plain(learnings.context(world, query)),
-        answers.projection_to_plain(learnings.preview(world, query)),
-        answers.goal_context_to_plain(goal),
+        answers.write_hits(query, search(world, query)),
+        answers.write(learnings.context(world, query)),
+        answers.write(learnings.preview(world, query)),
+        answers.write(goal),
     ]
 
 

@@ -217,7 +217,7 @@ def test_skills_without_vectors_compete_by_their_words(tmp_path: Path) -> None:
         found = asked(world)
 
         assert found.semantic
-        parts = {item.skill.name: [name for name, _ in item.parts] for item in found.items}
+        parts = {item.skill.name: [name for name, _ in item.match.parts] for item in found.items}
         assert parts["deploy-shop"] == ["meaning"]
         assert "meaning" not in parts["hoist-flags"]
         # What a skill said before makes it near to nothing.

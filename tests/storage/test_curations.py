@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.codec import serialize
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind, without
 from runlore.ports.store import Store
+from runlore.storage.sql import owned_texts
 from tests.examples import scaled
 from tests.storage.kept_skills import curated, documented, kept, skills
 from tests.storage.places import Place
@@ -18,6 +21,10 @@ from tests.storage.run_values import at, moments, texts
 
 pytestmark = pytest.mark.req("SKL-9", "OPS-4")
 
+COLUMNS_OF_SKILLS = (
+    *("skill_id", "origin", "state", "state_actor", "merged_into", "suggestion_id", "source_run_id"),
+    *("usage", "created_at", "updated_at", "revision"),
+)
 IDS = tuple(SkillId(f"skl_{number:02}") for number in range(4))
 _ids = st.sampled_from(IDS)
 curations = st.builds(
@@ -155,6 +162,30 @@ def test_nothing_of_what_was_forgotten_stays_in_any_curation(store: Store, place
         assert snapshot.curations.get(CurationId("cur_03")) == curated(3, kept(2), kept(3))
         assert snapshot.curations.get(CurationId("cur_01")).before == (kept(2),)
     assert store.problems() == ()
+
+
+def test_a_row_of_the_first_form_is_read_as_the_same_curation(store: Store) -> None:
+    curation = curated(1, contents={"skl_01": "digest"})
+    insert(store, curation)
+    now = serialize(curation)
+    first: Any = {
+        **{name: now[name] for name in ("actions", "comment")},
+        "before": [
+            {**serialize(skill.words), **{name: serialize(skill)[name] for name in COLUMNS_OF_SKILLS}}
+            for skill in curation.before
+        ],
+        "revisions": [[skill_id, revision] for skill_id, revision in curation.revisions],
+        "contents": dict(curation.contents),
+    }
+    with store.transaction() as tx:
+        session: Any = vars(tx.curations)["_session"]
+        revision, statements = owned_texts.replaced(session, "curation:cur_01", first)
+        session.run(statements)
+        session.rows(f"UPDATE curations SET text_revision = {revision} RETURNING 1", ())
+
+    with store.snapshot() as snapshot:
+        read = snapshot.curations.get(CurationId("cur_01"))
+    assert (revision, read, read.contents) == (2, curation, curation.contents)
 
 
 @pytest.mark.parametrize("damage", ["text_revision = 9", "curation_id = 'cur_x'"])

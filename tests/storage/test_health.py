@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runlore.domain.audit import erased, forgotten
+from runlore.domain.codec import erase
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import RecordId
-from runlore.domain.rolling_out import blanked
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.skill import SkillId
 from runlore.domain.suggestion import SuggestionId
@@ -154,8 +154,8 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
         tx.suggestions.forget_runs([RunId("run_1")])
         promoted = tx.promotions.find("promoted-1")
         assert promoted is not None
-        history = [(number, blanked(each)) for number, each in tx.promotions.history("promoted-1")]
-        tx.promotions.rewrite(blanked(promoted), history)
+        history = [(number, erase(each)) for number, each in tx.promotions.history("promoted-1")]
+        tx.promotions.rewrite(erase(promoted), history)
         tx.promotions.delete_executions([RunId("run_1")])
         tx.approvals.delete([RunId("run_1")])
         tx.transcript_positions.delete_of_sessions([SESSION])

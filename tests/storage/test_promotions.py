@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.codec import erase
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.record import RecordId
-from runlore.domain.rolling_out import blanked
 from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
 from runlore.ports.skill_store import Promotions
@@ -56,7 +56,7 @@ class Model:
 
     def rewrite(self, name: str) -> None:
         """What forgetting leaves."""
-        self.kept[name] = [blanked(each) for each in self.kept[name]]
+        self.kept[name] = [erase(each) for each in self.kept[name]]
 
     def add(self, execution: Execution) -> str:
         """What an execution comes to."""
@@ -147,8 +147,8 @@ def forget(store: Store, name: str) -> None:
     with store.transaction() as tx:
         skill = tx.promotions.find(name)
         assert skill is not None
-        history = [(number, blanked(each)) for number, each in tx.promotions.history(name)]
-        tx.promotions.rewrite(blanked(skill), history)
+        history = [(number, erase(each)) for number, each in tx.promotions.history(name)]
+        tx.promotions.rewrite(erase(skill), history)
 
 
 def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Store) -> None:

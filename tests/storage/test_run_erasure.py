@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runlore.domain.codec import erase
 from runlore.domain.journal import EventType
 from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
 from runlore.domain.record import RecordId
-from runlore.domain.rolling_out import blanked
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import Session
@@ -132,8 +132,8 @@ def _forget(store: Store, told: Told) -> None:
         tx.approvals.delete([told.run.run_id])
         tx.promotions.delete_executions([told.run.run_id])
         for promoted in tx.promotions.of_source(RecordId(f"rec_{told.number}")):
-            history = [(number, blanked(each)) for number, each in tx.promotions.history(promoted.name)]
-            tx.promotions.rewrite(blanked(promoted), history)
+            history = [(number, erase(each)) for number, each in tx.promotions.history(promoted.name)]
+            tx.promotions.rewrite(erase(promoted), history)
         tx.mined_runs.delete([told.run.run_id])
         seen = tx.suggestions.of_runs([told.run.run_id])
         learned = tx.skills.of_suggestions([each.suggestion_id for each in seen])

@@ -24,11 +24,11 @@ import runlore.storage.postgres.store
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.domain.codec import serialize
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.publication import MERGES
 from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
-from runlore.domain.representation import record_to_plain
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops
 
@@ -201,7 +201,7 @@ class Worker:
 
 def digest(record: Record) -> str:
     """What a record says, in short."""
-    return hashlib.sha256(orjson.dumps(record_to_plain(record))).hexdigest()[:16]
+    return hashlib.sha256(orjson.dumps(serialize(record))).hexdigest()[:16]
 
 
 def main() -> None:

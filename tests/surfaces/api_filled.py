@@ -136,26 +136,26 @@ def readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     inside, session = filled.api.operations, SessionId(filled.session)
     seen = ops.Filters(session_id=session)
     record = RecordId(filled.preference)
-    yield "/v1/memory/records", {}, answers.page_to_plain(inside.list_records(ops.ListRequest()))
+    yield "/v1/memory/records", {}, answers.write(inside.list_records(ops.ListRequest()))
     page = inside.list_records(ops.ListRequest(filters=seen, limit=1))
-    yield "/v1/memory/records", {"session_id": session, "limit": 1}, answers.page_to_plain(page)
-    one = answers.record_to_plain(inside.get_record(record))
+    yield "/v1/memory/records", {"session_id": session, "limit": 1}, answers.write(page)
+    one = answers.write(inside.get_record(record))
     yield path_of("v1", "memory", "records", record), {}, one
     yield path_of("memory", "records", record), {"session_id": session}, one
     yield (
         path_of("v1", "memory", "records", record, "history"),
         {},
-        answers.history_to_plain(inside.history(record)),
+        answers.write(inside.history(record)),
     )
-    hits = answers.hits_to_plain("editor", inside.search(ops.SearchRequest(query="editor")))
+    hits = answers.write_hits("editor", inside.search(ops.SearchRequest(query="editor")))
     yield "/v1/memory/search", {"query": "editor"}, hits
     yield "/memory/search", {"query": "editor"}, hits
     goal = inside.goal_context(ops.GoalRequest(goal="choose an editor", session_id=session))
     query = {"goal": "choose an editor", "session_id": session}
-    yield "/v1/memory/context", query, answers.goal_context_to_plain(goal)
-    yield "/v1/memory/states", {}, answers.states_to_plain(inside.states())
-    yield "/v1/review", {}, answers.review_to_plain(inside.review_list(ops.ReviewRequest()))
-    yield "/v1/memory/radar/log", {}, answers.radar_log_to_plain(inside.radar_log())
+    yield "/v1/memory/context", query, answers.write(goal)
+    yield "/v1/memory/states", {}, answers.write(inside.states())
+    yield "/v1/review", {}, answers.write(inside.review_list(ops.ReviewRequest()))
+    yield "/v1/memory/radar/log", {}, answers.write(inside.radar_log())
     yield from learning_readings(filled)
     yield from session_readings(filled)
     yield from run_readings(filled)
@@ -169,7 +169,7 @@ def learning_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of candidates and learnings, with every parameter."""
     inside, session = filled.api.operations, SessionId(filled.session)
     waiting = inside.list_candidates(ops.CandidateRequest())
-    yield "/v1/learning-candidates", {}, answers.page_to_plain(waiting)
+    yield "/v1/learning-candidates", {}, answers.write(waiting)
     narrowed = inside.list_candidates(
         ops.CandidateRequest(
             kinds=frozenset({Kind.FACT}),
@@ -182,10 +182,10 @@ def learning_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     )
     query: Json = {"kind": "fact", "state": ["constrained", "active"], "scope": "workspace"}
     query |= {"text": "mondays", "limit": 1, "session_id": session}
-    yield "/v1/learning-candidates", query, answers.page_to_plain(narrowed)
+    yield "/v1/learning-candidates", query, answers.write(narrowed)
     candidate = inside.get_candidate(RecordId(filled.candidate))
-    yield path_of("v1", "learning-candidates", filled.candidate), {}, answers.record_to_plain(candidate)
-    yield "/v1/learnings", {}, answers.page_to_plain(inside.list_learnings(ops.LearningRequest()))
+    yield path_of("v1", "learning-candidates", filled.candidate), {}, answers.write(candidate)
+    yield "/v1/learnings", {}, answers.write(inside.list_learnings(ops.LearningRequest()))
     filters = ops.LearningFilters(
         scopes=frozenset({WORKSPACE}),
         kinds=frozenset({Kind.FACT, Kind.DECISION}),
@@ -199,52 +199,52 @@ def learning_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     query = {"scope_kind": "workspace", "scope_id": "default", "kind": ["fact", "decision"]}
     query |= {"state": "active", "publish_tier": "provisional", "policy_decision": "manual"}
     query |= {"policy_actor": "operator", "text": "ada", "as_of": "2100-01-01", "session_id": session}
-    yield "/v1/learnings", query, answers.page_to_plain(inside.list_learnings(request))
+    yield "/v1/learnings", query, answers.write(inside.list_learnings(request))
     of_rule = ops.LearningRequest(
         filters=ops.LearningFilters(rule="none such", scope_kinds=frozenset({ScopeKind.WORKSPACE}))
     )
     query = {"rule": "none such", "scope_kind": "workspace"}
-    yield "/v1/learnings", query, answers.page_to_plain(inside.list_learnings(of_rule))
+    yield "/v1/learnings", query, answers.write(inside.list_learnings(of_rule))
     learning = inside.get_learning(RecordId(filled.learning), session_id=session)
     yield (
         path_of("v1", "learnings", filled.learning),
         {"session_id": session},
-        answers.record_to_plain(learning),
+        answers.write(learning),
     )
 
 
 def session_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of sessions and personas."""
     inside, session = filled.api.operations, SessionId(filled.session)
-    yield "/v1/sessions", {}, answers.sessions_to_plain(inside.list_sessions(ops.PageRequest()))
-    yield filled.at(), {}, answers.session_to_plain(inside.get_session(session))
-    whole = answers.journal_to_plain(inside.journal(ops.JournalRequest(session_id=session)))
+    yield "/v1/sessions", {}, answers.write(inside.list_sessions(ops.PageRequest()))
+    yield filled.at(), {}, answers.write(inside.get_session(session))
+    whole = answers.write(inside.journal(ops.JournalRequest(session_id=session)))
     yield filled.at("journal"), {}, whole
-    runs = answers.runs_to_plain(inside.list_runs(ops.RunsRequest(session_id=session)))
+    runs = answers.write(inside.list_runs(ops.RunsRequest(session_id=session)))
     yield filled.at("runs"), {}, runs
     yield "/v1/runs", {"session_id": session}, runs
     context = inside.memory_context(ops.ContextRequest(session_id=session, query="which editor"))
-    yield filled.at("memory-context"), {"query": "which editor"}, answers.memory_context_to_plain(context)
+    yield filled.at("memory-context"), {"query": "which editor"}, answers.write(context)
     found = inside.session_search(ops.SessionSearchRequest(session_id=session, query="editor", limit=5))
     query = {"query": "editor", "limit": 5}
-    yield filled.at("memory-search"), query, answers.session_search_to_plain(found)
+    yield filled.at("memory-search"), query, answers.write(found)
     recent = inside.session_search(ops.SessionSearchRequest(session_id=session))
-    yield filled.at("memory-search"), {}, answers.session_search_to_plain(recent)
-    yield "/v1/personas", {}, answers.personas_to_plain(inside.list_personas(ops.PageRequest()))
-    yield "/v1/personas/ada", {}, answers.persona_to_plain(inside.get_persona(PersonaId("ada")))
+    yield filled.at("memory-search"), {}, answers.write(recent)
+    yield "/v1/personas", {}, answers.write(inside.list_personas(ops.PageRequest()))
+    yield "/v1/personas/ada", {}, answers.write(inside.get_persona(PersonaId("ada")))
 
 
 def run_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of runs and artifacts."""
     inside, run, other = filled.api.operations, RunId(filled.run), RunId(filled.open_run)
-    yield path_of("v1", "runs", run), {}, answers.run_to_plain(inside.get_run(run))
+    yield path_of("v1", "runs", run), {}, answers.write(inside.get_run(run))
     journal = inside.journal(ops.JournalRequest(run_id=run, limit=2))
-    yield path_of("v1", "runs", run, "journal"), {"limit": 2}, answers.journal_to_plain(journal)
-    yield path_of("v1", "runs", run, "receipt"), {}, answers.receipt_view_to_plain(inside.receipt(run))
-    yield filled.of_open("scratch"), {}, answers.records_to_plain(inside.list_scratch(other))
-    yield filled.of_open("artifacts"), {}, answers.artifacts_to_plain(inside.list_artifacts(other))
+    yield path_of("v1", "runs", run, "journal"), {"limit": 2}, answers.write(journal)
+    yield path_of("v1", "runs", run, "receipt"), {}, answers.write(inside.receipt(run))
+    yield filled.of_open("scratch"), {}, answers.write(inside.list_scratch(other))
+    yield filled.of_open("artifacts"), {}, answers.write(inside.list_artifacts(other))
     artifact = inside.get_artifact(ArtifactId(filled.artifact))
-    yield path_of("v1", "artifacts", filled.artifact), {}, answers.artifact_to_plain(artifact)
+    yield path_of("v1", "artifacts", filled.artifact), {}, answers.write(artifact)
 
 
 def agent_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
@@ -252,89 +252,89 @@ def agent_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     inside, session = filled.api.operations, SessionId(filled.session)
     waiting = inside.list_approvals(ops.ApprovalsRequest())
     assert [each.approval_id for each in waiting.items] == [filled.approval]
-    yield "/v1/approvals", {}, answers.approvals_to_plain(waiting)
+    yield "/v1/approvals", {}, answers.write(waiting)
     narrowed = ops.ApprovalsRequest(
         run_id=RunId(filled.open_run), session_id=session, states=frozenset(ApprovalState), limit=1
     )
     query: Json = {"run_id": filled.open_run, "session_id": session, "state": sorted(ApprovalState)}
-    yield "/v1/approvals", {**query, "limit": 1}, answers.approvals_to_plain(inside.list_approvals(narrowed))
+    yield "/v1/approvals", {**query, "limit": 1}, answers.write(inside.list_approvals(narrowed))
     approval = inside.get_approval(ApprovalId(filled.approval))
-    yield path_of("v1", "approvals", filled.approval), {}, answers.approval_to_plain(approval)
+    yield path_of("v1", "approvals", filled.approval), {}, answers.write(approval)
 
 
 def rollout_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of promoted skills."""
     inside, path = filled.api.operations, path_of("v1", "learning-skills", filled.promoted)
     page = inside.list_promoted(ops.PromotedRequest())
-    yield "/v1/learning-skills", {}, answers.promoted_page_to_plain(page)
+    yield "/v1/learning-skills", {}, answers.write(page)
     narrowed = ops.PromotedRequest(
         statuses=frozenset({RolloutStatus.DRAFT}), source_record_id=RecordId(filled.procedure), limit=1
     )
     query: Json = {"status": "draft", "source_record_id": filled.procedure, "limit": 1}
     found = inside.list_promoted(narrowed)
     assert [skill.name for skill in found.items] == [filled.promoted]
-    yield "/v1/learning-skills", query, answers.promoted_page_to_plain(found)
-    yield path, {}, answers.promoted_to_plain(inside.get_promoted(filled.promoted))
+    yield "/v1/learning-skills", query, answers.write(found)
+    yield path, {}, answers.write(inside.get_promoted(filled.promoted))
     history = inside.promoted_history(ops.PromotedHistoryRequest(skill_name=filled.promoted))
-    yield f"{path}/history", {}, answers.promoted_history_to_plain(history)
+    yield f"{path}/history", {}, answers.write(history)
     first = inside.promoted_history(ops.PromotedHistoryRequest(skill_name=filled.promoted, limit=1))
-    yield f"{path}/history", {"limit": 1}, answers.promoted_history_to_plain(first)
+    yield f"{path}/history", {"limit": 1}, answers.write(first)
 
 
 def skill_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of suggested skills."""
     inside, path = filled.api.operations, "/v1/skill-suggestions"
-    yield path, {}, answers.suggestions_to_plain(inside.list_suggestions(ops.SuggestionsRequest()))
+    yield path, {}, answers.write(inside.list_suggestions(ops.SuggestionsRequest()))
     every = ops.SuggestionsRequest(
         states=frozenset(SuggestionState), heuristics=frozenset({Heuristic.MULTI_STEP}), limit=1
     )
     query = {"state": sorted(SuggestionState), "heuristic": "multi-step", "limit": 1}
-    yield path, query, answers.suggestions_to_plain(inside.list_suggestions(every))
+    yield path, query, answers.write(inside.list_suggestions(every))
     first, page = replace(every, heuristics=frozenset()), {"state": sorted(SuggestionState), "limit": 1}
     cursor = inside.list_suggestions(first).next_cursor
     assert cursor is not None
     rest = inside.list_suggestions(replace(first, cursor=cursor))
-    yield path, {**page, "cursor": cursor}, answers.suggestions_to_plain(rest)
+    yield path, {**page, "cursor": cursor}, answers.write(rest)
     yield from library_readings(filled)
     for suggestion_id in filled.suggestions:
         stored = inside.get_suggestion(suggestion_id)
         for name in (suggestion_id, stored.suggestion.name):
-            yield path_of("v1", "skill-suggestions", name), {}, answers.stored_suggestion_to_plain(stored)
+            yield path_of("v1", "skill-suggestions", name), {}, answers.write(stored)
 
 
 def library_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of skills as they are kept."""
     inside, session = filled.api.operations, SessionId(filled.session)
     page = inside.list_skills(ops.SkillsRequest())
-    yield "/v1/skills", {}, answers.skills_to_plain(page.items)
+    yield "/v1/skills", {}, answers.write(page)
     deleted = ops.SkillsRequest(
         states=frozenset({SkillState.DELETED}), origins=frozenset({SkillOrigin.IMPORTED}), limit=1
     )
     gone = inside.list_skills(deleted)
     assert [skill.name for skill in gone.items] == [filled.imported]
     query: Json = {"state": "deleted", "origin": "imported", "limit": 1}
-    yield "/v1/skills", query, answers.skills_to_plain(gone.items, gone.next_cursor)
+    yield "/v1/skills", query, answers.write(gone)
     match = inside.match_skills(ops.MatchRequest(query="npm publish", session_id=session, limit=2))
     assert match.items
     query = {"query": "npm publish", "session_id": filled.session, "limit": 2}
-    yield "/v1/skills", query, answers.fitting_to_plain(match)
+    yield "/v1/skills", query, answers.write(match)
     skill = inside.get_skill(filled.skill)
     for name in (skill.name, skill.skill_id):
-        yield path_of("v1", "skills", name), {}, answers.skill_to_plain(skill)
-    yield filled.at("skills"), {}, answers.skills_to_plain(inside.session_skills(session))
-    yield "/v1/skill-curations", {"limit": 5}, answers.curations_to_plain(inside.list_curations(5))
+        yield path_of("v1", "skills", name), {}, answers.write(skill)
+    yield filled.at("skills"), {}, answers.write(inside.session_skills(session))
+    yield "/v1/skill-curations", {"limit": 5}, answers.write(inside.list_curations(5))
     log = inside.skill_log(ops.SkillLogRequest(limit=2))
-    yield "/v1/skill-log", {"limit": 2}, answers.skill_log_to_plain(log)
+    yield "/v1/skill-log", {"limit": 2}, answers.write(log)
     named = inside.skill_log(ops.SkillLogRequest(name=filled.skill))
-    yield "/v1/skill-log", {"name": filled.skill}, answers.skill_log_to_plain(named)
+    yield "/v1/skill-log", {"name": filled.skill}, answers.write(named)
 
 
 def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
     """Those of the service itself."""
     inside = filled.api.operations
     for name in PolicyName:
-        yield f"/v1/policies/{name}", {}, answers.policy_to_plain(inside.get_policy(name))
-        yield f"/v1/policies/{name}/history", {}, answers.policies_to_plain(inside.policy_history(name))
-    yield "/v1/tokens", {}, answers.tokens_to_plain(inside.list_tokens())
-    yield "/v1/capture", {}, answers.capture_to_plain(inside.capture_status())
-    yield "/v1/jobs", {"state": "dead"}, answers.jobs_to_plain(inside.list_jobs())
+        yield f"/v1/policies/{name}", {}, answers.write(inside.get_policy(name))
+        yield f"/v1/policies/{name}/history", {}, answers.write(inside.policy_history(name))
+    yield "/v1/tokens", {}, answers.write(inside.list_tokens())
+    yield "/v1/capture", {}, answers.write(inside.capture_status())
+    yield "/v1/jobs", {"state": "dead"}, answers.write(inside.list_jobs())

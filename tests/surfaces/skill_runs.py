@@ -43,6 +43,6 @@ def import_body(*runs: ToldRun, source: str = SOURCE) -> dict[str, Any]:
     """The same as the API takes it."""
     return {
         "source": source,
-        "runs": [answers.told_run_to_plain(run) for run in runs],
-        "position": answers.position_to_plain(runs[-1].after) if runs else None,
+        "runs": [answers.write(run) for run in runs],
+        "position": answers.write(runs[-1].after) if runs else None,
     }

@@ -139,11 +139,11 @@ def test_every_reading_call_answers_what_the_operation_answers_and_changes_nothi
         assert filled.api.get(path, **query) == document, path
     preview = filled.api.post(filled.at("inputs", "preview"), {"text": "Which editor?", "model": "gpt-4o"})
     request = ops.PreviewRequest(session_id=SessionId(filled.session), text="Which editor?", model="gpt-4o")
-    assert preview == answers.projection_to_plain(filled.api.operations.preview_input(request))
+    assert preview == answers.write(filled.api.operations.preview_input(request))
     trial: Json = {"policy": {"mode": "enabled", "publication": {"default_action": "reject"}}, "limit": 5}
     tried = filled.api.post("/v1/policies/learning/test", trial)
     asked = ops.PolicyTrial(name=PolicyName.LEARNING, policy=trial["policy"], limit=5)
-    assert tried == answers.trial_to_plain(filled.api.operations.test_policy(asked))
+    assert tried == answers.write(filled.api.operations.test_policy(asked))
     backfill = filled.api.post("/v1/capture/backfill", {"dry_run": True})
     assert backfill == {"dry_run": True, "runs": [filled.run], "more": False}
     deletion = filled.api.post("/v1/capture/delete-memories", {"dry_run": True})
@@ -175,7 +175,7 @@ def test_no_reading_call_is_left_out_above(filled: Filled) -> None:
 def test_the_status_is_the_operations_own(filled: Filled) -> None:
     told = filled.api.get("/v1/status")
 
-    inside = answers.status_to_plain(filled.api.operations.status())
+    inside = answers.write(filled.api.operations.status())
     assert told.keys() == inside.keys()
     assert told["records"] == inside["records"]
     assert told["run_memory"] == inside["run_memory"]

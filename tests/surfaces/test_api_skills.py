@@ -76,7 +76,7 @@ def test_any_runs_arrive_as_they_were_sent(
     runs: list[ToldRun], source: str, position: Position | None
 ) -> None:
     nothing = ops.ImportedRuns(stored=0, known=0, left=0, sessions=0, events=0, reasons={})
-    sent = Sent(answers.imported_runs_to_plain(nothing))
+    sent = Sent(answers.write(nothing))
     request = ops.RunsToImport(source=source, runs=tuple(runs), position=position, idempotency_key="k")
     sent.import_runs(request)
 
@@ -90,7 +90,7 @@ def test_any_runs_arrive_as_they_were_sent(
 @pytest.mark.parametrize("enhance", [True, False])
 def test_whether_a_model_is_to_improve_what_waits_is_sent(enhance: bool) -> None:
     nothing = ops.SuggestAnswer(runs=0, sessions=0, new=(), seen_again=0, candidates=0, suppressed=0)
-    sent = Sent(answers.detected_to_plain(nothing))
+    sent = Sent(answers.write(nothing))
 
     assert sent.suggest(ops.SuggestRequest(enhance=enhance, idempotency_key="k")) == nothing
 
@@ -107,7 +107,7 @@ def test_runs_are_brought_in_once_and_suggest_a_skill(api: Api) -> None:
     assert sorted(each["name"] for each in found["new"]) == sorted(each["name"] for each in waiting["items"])
     assert api.post(DETECT)["new"] == []
     [position] = api.post(POSITIONS, {"sources": [SOURCE, "another"]})["items"]
-    assert position == {"source": SOURCE, **answers.position_to_plain(told_run(2).after)}
+    assert position == {"source": SOURCE, **answers.write(told_run(2).after)}
     points = [each["score"] for each in waiting["items"]]
     assert points == sorted(points, reverse=True)
     for each in waiting["items"]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from runlore.cli.agent_screen import Screen
-from runlore.daemon.answers import Became, Detected
 from runlore.domain.conversation import AssistantSaid, UserSaid
+from runlore.ports import operations as ops
 from tests.model_server import Received, Reply, calls, model_server, says
 from tests.surfaces.agent_runs import Working
 from tests.surfaces.at_terminal import here
@@ -83,16 +83,16 @@ def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
 @pytest.mark.parametrize(
     ("became", "line"),
     [
-        (Became.SAVED, "Saved the skill ship-it: Ships it."),
-        (Became.DECLINED, "Not saved: ship-it, it promises too little"),
-        (Became.SUPPRESSED, "Not suggested: ship-it, it promises too little"),
-        (Became.IMPROVING, "It is saved when a model has worded it better."),
-        (Became.WAITING, "To keep it: runlore skill save ship-it"),
-        (Became.KNOWN, "Seen again: ship-it, which is saved"),
+        (ops.PatternOutcome.SAVED, "Saved the skill ship-it: Ships it."),
+        (ops.PatternOutcome.DECLINED, "Not saved: ship-it, it promises too little"),
+        (ops.PatternOutcome.SUPPRESSED, "Not suggested: ship-it, it promises too little"),
+        (ops.PatternOutcome.IMPROVING, "It is saved when a model has worded it better."),
+        (ops.PatternOutcome.WAITING, "To keep it: runlore skill save ship-it"),
+        (ops.PatternOutcome.KNOWN, "Seen again: ship-it, which is saved"),
     ],
 )
-def test_each_that_was_found_has_a_line_of_its_own(became: Became, line: str) -> None:
-    found = Detected(
+def test_each_that_was_found_has_a_line_of_its_own(became: ops.PatternOutcome, line: str) -> None:
+    found = ops.DetectedPattern(
         suggestion_id="sug_1",
         name="ship-it",
         heuristic="multi-step",

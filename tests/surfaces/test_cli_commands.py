@@ -55,7 +55,7 @@ READ_FROM = {
     "runlore.domain.rolling_out": {"NextStep", "counting", "next_step"},
     "runlore.domain.detectors.match": {"Heuristic"},
     "runlore.domain.detectors.mined": {"Outcome", "Step"},
-    "runlore.domain.suggesting.plain": {"suggestion_to_plain"},
+    "runlore.domain.codec": {"serialize"},
 }
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),

@@ -51,8 +51,8 @@ def end(status: RunStatus) -> ops.RunEvent:
         opened_at=START,
         active_at=START,
     )
-    ended = answers.RunEnded(view=ops.RunView(run=run, request="Go"), final_output="")
-    return ops.RunEvent(kind=ops.RunEventKind.END, data=answers.run_ended_to_plain(ended))
+    ended = ops.RunEnded(view=ops.RunView(run=run, request="Go"), final_output="")
+    return ops.RunEvent(kind=ops.RunEventKind.END, data=answers.write(ended))
 
 
 class Scripted:
@@ -95,7 +95,7 @@ class Scripted:
         raise Denied("an agent may not oversee", code="role.denied", hint="ask somebody")
 
 
-Follow = Callable[[Scripted], answers.RunEnded]
+Follow = Callable[[Scripted], ops.RunEnded]
 
 
 def asking(screen: Screen) -> Asking:
@@ -103,13 +103,13 @@ def asking(screen: Screen) -> Asking:
     return Asking(screen, yes=False, is_terminal=False)
 
 
-def begun(run: Scripted, begin: Callable[[], RunId] = lambda: RUN) -> answers.RunEnded:
+def begun(run: Scripted, begin: Callable[[], RunId] = lambda: RUN) -> ops.RunEnded:
     """A run of one's own, followed to its end."""
     screen = Screen(hidden=True)
     return worked(cast("ops.Operations", run), begin, screen, asking(screen))
 
 
-def looked(run: Scripted) -> answers.RunEnded:
+def looked(run: Scripted) -> ops.RunEnded:
     """Somebody else's."""
     screen = Screen(hidden=True)
     return looked_at(cast("ops.Operations", run), RUN, screen, asking(screen))
@@ -151,7 +151,7 @@ def test_ctrl_c_while_a_run_begins_stops_it_once_it_has() -> None:
     ids=lambda error: error.code,
 )
 def test_whoever_may_not_decide_goes_on_looking(refusal: RunloreError) -> None:
-    asked = ops.RunEvent(kind=ops.RunEventKind.APPROVAL, data=answers.approval_to_plain(ASKED))
+    asked = ops.RunEvent(kind=ops.RunEventKind.APPROVAL, data=answers.write(ASKED))
     status = ops.RunEvent(kind=ops.RunEventKind.JOURNAL, data={"type": "status", "body": {}}, number=1)
     run = Scripted(status, asked, asked, status, end(RunStatus.COMPLETED))
     run.refusal = refusal

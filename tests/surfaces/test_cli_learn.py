@@ -8,7 +8,7 @@ import pytest
 from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.findings import AgentRead
 from runlore.daemon.mining.places import local_transcripts
-from runlore.domain.suggesting.plain import suggestion_to_plain
+from runlore.domain.codec import serialize
 from tests.surfaces.command_line import Json, Runlore
 from tests.surfaces.transcripts import add_turns, releases, settle, write_session
 
@@ -99,7 +99,7 @@ def test_one_process_and_several_tell_the_same(sessions: Path) -> None:
     alone, several = look_through(sources, workers=1), look_through(sources, workers=3)
 
     assert alone == several
-    assert [suggestion_to_plain(each) for each in alone.suggestions]
+    assert [serialize(each) for each in alone.suggestions]
 
 
 def test_a_second_run_reads_only_what_is_new(runlore: Runlore, sessions: Path) -> None:

@@ -75,9 +75,8 @@ def test_whoever_asks_a_daemon_loads_none_of_what_finds_skills() -> None:
         "tree_sitter",
     )
 
-    assert "runlore.daemon.answers.skills" in loaded
+    assert "runlore.daemon.answers" in loaded
     assert {name for name in loaded if name.startswith(finding)} == {
         "runlore.domain.detectors.match",
         "runlore.domain.detectors.mined",
-        "runlore.domain.suggesting.plain",
     }

@@ -319,7 +319,7 @@ def test_a_key_that_the_caller_gives_makes_the_call_happen_once(both: Both) -> N
 
 
 def test_a_call_that_makes_something_is_repeated_under_one_key_of_its_own() -> None:
-    record = orjson.dumps(answers.record_to_plain(preference()))
+    record = orjson.dumps(answers.write(preference()))
     made = b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n%s" % (len(record), record)
     with scripted(None, made, made) as script:
         remote = RemoteOperations(script.transport())

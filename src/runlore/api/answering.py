@@ -10,9 +10,9 @@ from starlette.types import Receive, Scope, Send
 from runlore.api.errors import RETRY_AFTER_S, status_of
 from runlore.api.hints import OWN_AGENT, hint_over_http
 from runlore.daemon.answers import problem
+from runlore.domain.codec import Plain
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import JsonValue
-from runlore.domain.representation import Plain
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"

@@ -20,7 +20,7 @@ _SLOWER = 1.5
 def begun(view: ops.RunView) -> Response:
     """The answer with a run that was begun."""
     return document(
-        answers.run_to_plain(view),
+        answers.write(view),
         status=201 if view.stored else 200,
         revision=view.run.revision,
         location=place("v1", "runs", view.run.run_id) if view.stored else None,

@@ -69,7 +69,7 @@ def keys_heard(*, leaves: bool = False) -> Iterator[Keys]:
 
 def follow(
     operations: ops.Operations, run_id: RunId, screen: Screen, asking: Asking, *, keys: Keys
-) -> answers.RunEnded:
+) -> ops.RunEnded:
     """Show a run until it has ended, and answer what it asks."""
     asked: set[str] = set()
     is_cancelled = False
@@ -88,12 +88,12 @@ def follow(
             operations.cancel_run(run_id)
         screen.heard(event)
         if event.kind is ops.RunEventKind.APPROVAL:
-            answer((answers.approval_from_plain(event.data),))
+            answer((answers.read(Approval, event.data),))
         elif event.data.get("type") == EventType.STATUS.value:
             # Whoever comes back to a stream missed what was asked meanwhile.
             answer(_waiting(operations, run_id))
         elif event.kind is ops.RunEventKind.END:
-            return answers.run_ended_from_plain(event.data)
+            return answers.read(ops.RunEnded, event.data)
     raise AssertionError("a stream ends with the end of its run, or raises")
 
 

@@ -23,27 +23,27 @@ LEARNS_S = 20.0
 _NOTHING_MORE = 2**53
 
 
-def tell_learned(call: Call, screen: Screen, ended: answers.RunEnded) -> None:
+def tell_learned(call: Call, screen: Screen, ended: ops.RunEnded) -> None:
     """Tell what has become by now of what a model had to word first."""
-    late = [each.suggestion_id for each in ended.detected if each.became is answers.Became.IMPROVING]
+    late = [each.suggestion_id for each in ended.detected if each.became is ops.PatternOutcome.IMPROVING]
     if not late:
         return
     with call.operations() as operations:
         for found in _detected(operations, ended.view.run.run_id):
-            if found.suggestion_id in late and found.became is not answers.Became.IMPROVING:
+            if found.suggestion_id in late and found.became is not ops.PatternOutcome.IMPROVING:
                 screen.became(found)
             elif found.suggestion_id in late:
                 screen.note(f"What becomes of {found.name}: runlore skill log {found.name}")
 
 
-def ask_about_learned(call: Call, ended: answers.RunEnded) -> None:
+def ask_about_learned(call: Call, ended: ops.RunEnded) -> None:
     """Ask about each that waits for a person, as `runlore skill save` does. Whoever stops leaves the rest."""
     try:
         with call.operations() as operations:
             waiting = [
                 stored
                 for found in ended.detected
-                if found.became is answers.Became.WAITING
+                if found.became is ops.PatternOutcome.WAITING
                 and (stored := _found(operations, found.suggestion_id)) is not None
             ]
         if waiting:
@@ -61,8 +61,8 @@ def _found(operations: ops.Operations, suggestion_id: str) -> StoredSuggestion |
     return None
 
 
-def _detected(operations: ops.Operations, run_id: RunId) -> tuple[answers.Detected, ...]:
+def _detected(operations: ops.Operations, run_id: RunId) -> tuple[ops.DetectedPattern, ...]:
     for event in operations.follow_run(ops.FollowRun(run_id=run_id, after=_NOTHING_MORE)):
         if event.kind is ops.RunEventKind.END:
-            return answers.run_ended_from_plain(event.data).detected
+            return answers.read(ops.RunEnded, event.data).detected
     return ()

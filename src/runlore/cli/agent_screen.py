@@ -64,7 +64,7 @@ class Screen:
         self._end_line()
         self._try(lambda: say(text, style, on_stderr=not self._is_terminal))
 
-    def ended(self, ended: answers.RunEnded) -> None:
+    def ended(self, ended: ops.RunEnded) -> None:
         """How a run came out; its answer where that was not told word by word."""
         run = ended.view.run
         unheard, self._said = self._said, ""
@@ -80,27 +80,27 @@ class Screen:
         for found in ended.detected:
             self.became(found)
 
-    def became(self, found: answers.Detected) -> None:
+    def became(self, found: ops.DetectedPattern) -> None:
         """What has become of a pattern that a run shows, in a line, and what can be done about it."""
         name = found.name
         match found.became:
-            case answers.Became.SAVED:
+            case ops.PatternOutcome.SAVED:
                 self.note(f"Saved the skill {name}: {found.description}", "green")
                 self.note(
                     f"To read it: runlore skill view {name}. To take it away: runlore skill delete {name}"
                 )
-            case answers.Became.DECLINED:
+            case ops.PatternOutcome.DECLINED:
                 self.note(f"Not saved: {name}, {found.reason}")
                 self.note(f"To read it and keep it: runlore skill save {name}")
-            case answers.Became.SUPPRESSED:
+            case ops.PatternOutcome.SUPPRESSED:
                 self.note(f"Not suggested: {name}, {found.reason or 'it was skipped before'}")
                 self.note(f"To have it suggested again: runlore skill reset-skips {name}")
-            case answers.Became.KNOWN:
+            case ops.PatternOutcome.KNOWN:
                 self.note(f"Seen again: {name}, which is saved")
-            case answers.Became.IMPROVING:
+            case ops.PatternOutcome.IMPROVING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
                 self.note("It is saved when a model has worded it better.")
-            case answers.Became.WAITING:
+            case ops.PatternOutcome.WAITING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
                 self.note(f"To keep it: runlore skill save {name}")
 

@@ -62,7 +62,7 @@ def list_approvals(call: Call, where: ApprovalOptions, page: options.PageOptions
     with call.operations() as operations:
         found = operations.list_approvals(request)
     empty = "There are none." if states else "No run waits for you."
-    call.answer(answers.approvals_to_plain(found), lambda: _show(found, empty))
+    call.answer(answers.write(found), lambda: _show(found, empty))
 
 
 @command(approvals, "show")
@@ -70,7 +70,7 @@ def show(call: Call, approval_id: ApprovalArgument) -> None:
     """Show one request, whole."""
     with call.operations() as operations:
         found = operations.get_approval(ApprovalId(approval_id))
-    plain = answers.approval_to_plain(found)
+    plain = answers.write(found)
     call.answer(plain, lambda: show_fields(plain))
 
 
@@ -109,7 +109,7 @@ def _decide(call: Call, decision: ops.ApprovalDecision) -> None:
     with call.operations() as operations:
         decided = operations.decide_approval(decision)
     call.answer(
-        answers.approval_to_plain(decided),
+        answers.write(decided),
         lambda: say(f"{decided.state.value.capitalize()}: {decided.approval_id} of run {decided.run_id}"),
     )
 

@@ -14,8 +14,8 @@ from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.record import Kind, RecordId, Source
-from runlore.domain.representation import record_to_plain
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
@@ -80,7 +80,7 @@ def list_candidates(
     )
     with call.operations() as operations:
         found = operations.list_candidates(request)
-    call.answer(answers.page_to_plain(found), lambda: learning_tables.show_candidates(found))
+    call.answer(answers.write(found), lambda: learning_tables.show_candidates(found))
 
 
 @command(candidates, "get")
@@ -88,7 +88,7 @@ def get(call: Call, record_id: CandidateArgument, session: options.SessionOption
     """Show one candidate, with what automation made of it."""
     with call.operations() as operations:
         record = operations.get_candidate(RecordId(record_id), session_id=options.session_id(session))
-    call.answer(record_to_plain(record), lambda: learning_tables.show_learning(record, datetime.now(UTC)))
+    call.answer(serialize(record), lambda: learning_tables.show_learning(record, datetime.now(UTC)))
 
 
 @command(candidates, "create")
@@ -116,7 +116,7 @@ def create(
     with call.operations() as operations:
         record = operations.create_candidate(request)
     call.answer(
-        record_to_plain(record),
+        serialize(record),
         lambda: show_proposed("Created", record),
     )
 
@@ -158,7 +158,7 @@ def publish(
     with call.operations() as operations:
         record = operations.publish(publication)
     call.answer(
-        record_to_plain(record),
+        serialize(record),
         lambda: learning_tables.show_published("Published", record, asked_for=target.record_id),
     )
 
@@ -169,4 +169,4 @@ def reject(call: Call, target: options.DecisionOptions) -> None:
     decision = target.read()
     with call.operations() as operations:
         record = operations.reject(decision)
-    call.answer(record_to_plain(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))
+    call.answer(serialize(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))

@@ -25,7 +25,7 @@ def pause(call: Call) -> None:
     """
     with call.operations() as operations:
         status = operations.pause_capture()
-    call.answer(answers.capture_to_plain(status), lambda: service_tables.show_capture(status))
+    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
 
 
 @command(capture, "resume")
@@ -33,7 +33,7 @@ def resume(call: Call) -> None:
     """Capture again."""
     with call.operations() as operations:
         status = operations.resume_capture()
-    call.answer(answers.capture_to_plain(status), lambda: service_tables.show_capture(status))
+    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
 
 
 @command(capture, "status")
@@ -41,7 +41,7 @@ def show(call: Call) -> None:
     """Show whether runs are captured."""
     with call.operations() as operations:
         status = operations.capture_status()
-    call.answer(answers.capture_to_plain(status), lambda: service_tables.show_capture(status))
+    call.answer(answers.write(status), lambda: service_tables.show_capture(status))
 
 
 @command(capture, "backfill")
@@ -79,7 +79,7 @@ def backfill(
             answer = operations.backfill_capture(request)
             runs += answer.runs
     answer = replace(answer, runs=runs)
-    call.answer(answers.backfill_to_plain(answer), lambda: learning_tables.show_backfill(answer))
+    call.answer(answers.write(answer), lambda: learning_tables.show_backfill(answer))
 
 
 @command(capture, "delete-memories")
@@ -110,9 +110,7 @@ def delete_memories(
         request = _confirmed(call, request)
     with call.operations() as operations:
         answer = operations.delete_run_memories(request)
-    call.answer(
-        answers.deleted_run_memories_to_plain(answer), lambda: learning_tables.show_deleted_memories(answer)
-    )
+    call.answer(answers.write(answer), lambda: learning_tables.show_deleted_memories(answer))
 
 
 def _confirmed(call: Call, request: ops.RunMemoryDeletion) -> ops.RunMemoryDeletion:

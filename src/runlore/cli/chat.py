@@ -30,6 +30,7 @@ from runlore.cli.typed import remember, typed
 from runlore.daemon import answers
 from runlore.domain.errors import RunloreError
 from runlore.domain.session import SessionId
+from runlore.ports import operations as ops
 
 PROMPT = "you> "
 # Lines that follow each other as fast as this were pasted together.
@@ -49,7 +50,7 @@ def chat(call: Call, how: AgentOptions) -> None:
     screen = Screen(hidden=call.as_json)
     asking = Asking(screen, yes=how.yes, is_terminal=asks)
     session_id: SessionId | None = None
-    told: list[answers.RunEnded] = []
+    told: list[ops.RunEnded] = []
     for text in _inputs(asks=asks):
         try:
             with call.operations(learns_s=0.0) as operations:
@@ -67,7 +68,7 @@ def chat(call: Call, how: AgentOptions) -> None:
             ask_about_learned(call, told[-1])
         if not asks and was_stopped(told[-1]):
             break
-    plain = {"session_id": session_id, "items": [answers.run_ended_to_plain(each) for each in told]}
+    plain = {"session_id": session_id, "items": [answers.write(each) for each in told]}
     call.answer(plain, lambda: _show_end(screen, session_id))
     if asks and told:
         with call.operations(learns_s=LEARNS_S):

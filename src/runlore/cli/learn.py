@@ -104,7 +104,7 @@ def since_when(text: str, now: datetime) -> datetime:
 def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
     from runlore.cli import learn_tables
     from runlore.daemon.mining.decided import parted
-    from runlore.domain.suggesting.plain import suggestion_to_plain
+    from runlore.domain.codec import serialize
 
     try:
         findings = _looked_through(call, sources)
@@ -122,7 +122,7 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         **_reading_to_plain(findings.reading),
         "decided": [each.to_plain() for each in decided],
         "settles_at": _time(findings.settles_at),
-        "suggestions": [suggestion_to_plain(suggestion) for suggestion in findings.suggestions],
+        "suggestions": [serialize(suggestion) for suggestion in findings.suggestions],
         "left": dict(findings.left),
         "report": written,
     }
@@ -152,7 +152,7 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
         "beyond_retention": stored.beyond_retention,
         "decided": [each.to_plain() for each in queue.decided],
         "settles_at": _time(stored.settles_at),
-        "suggestions": [answers.stored_suggestion_to_plain(each) for each in queue.waiting],
+        "suggestions": [answers.write(each) for each in queue.waiting],
         "new": [each.suggestion.name for each in answer.new],
         "seen_again": answer.seen_again,
         "candidates": answer.candidates,

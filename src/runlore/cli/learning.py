@@ -13,8 +13,8 @@ from runlore.cli.candidates import candidates
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
+from runlore.domain.codec import serialize
 from runlore.domain.record import RecordId
-from runlore.domain.representation import record_to_plain
 from runlore.domain.run import RunId
 from runlore.ports import operations as ops
 
@@ -44,7 +44,7 @@ def list_learnings(
     )
     with call.operations() as operations:
         found = operations.list_learnings(request)
-    call.answer(answers.page_to_plain(found), lambda: learning_tables.show_learnings(found))
+    call.answer(answers.write(found), lambda: learning_tables.show_learnings(found))
 
 
 @command(learning, "get")
@@ -64,7 +64,7 @@ def get(
             RecordId(record_id), as_of=moment, session_id=options.session_id(session)
         )
     call.answer(
-        record_to_plain(record),
+        serialize(record),
         lambda: learning_tables.show_learning(record, moment or datetime.now(UTC)),
     )
 
@@ -75,7 +75,7 @@ def revoke(call: Call, target: options.DecisionOptions) -> None:
     decision = target.read()
     with call.operations() as operations:
         record = operations.revoke(decision)
-    call.answer(record_to_plain(record), lambda: say(f"Revoked {record.record_id}: {record.summary}"))
+    call.answer(serialize(record), lambda: say(f"Revoked {record.record_id}: {record.summary}"))
 
 
 @command(learning, "supersede")
@@ -112,7 +112,7 @@ def supersede(
     )
     with call.operations() as operations:
         record = operations.supersede(request)
-    call.answer(record_to_plain(record), lambda: learning_tables.show_published("Published", record))
+    call.answer(serialize(record), lambda: learning_tables.show_published("Published", record))
 
 
 @command(learning, "verify")
@@ -148,7 +148,7 @@ def verify(
     )
     with call.operations() as operations:
         record = operations.verify(request)
-    call.answer(record_to_plain(record), lambda: learning_tables.show_verified(record))
+    call.answer(serialize(record), lambda: learning_tables.show_verified(record))
 
 
 @command(learning, "feedback")
@@ -171,7 +171,7 @@ def feedback(
     )
     with call.operations() as operations:
         record = operations.feedback(request)
-    call.answer(record_to_plain(record), lambda: learning_tables.show_feedback(record))
+    call.answer(serialize(record), lambda: learning_tables.show_feedback(record))
 
 
 @command(learning, "revoke-matching")
@@ -196,7 +196,7 @@ def revoke_matching(
         _show_first(call, request)
     with call.operations() as operations:
         answer = operations.revoke_matching(request)
-    call.answer(answers.revoked_to_plain(answer), lambda: learning_tables.show_revoked(answer))
+    call.answer(answers.write(answer), lambda: learning_tables.show_revoked(answer))
 
 
 def _show_first(call: Call, request: ops.MatchingRevocation) -> None:

@@ -81,7 +81,7 @@ def show_fitting(found: ops.FittingSkills) -> None:
             [
                 (
                     fitting.skill.name,
-                    f"{fitting.score:,}",
+                    f"{fitting.match.score:,}",
                     _why(fitting),
                     excerpt(fitting.skill.document.description, DESCRIPTION_CHARS_MAX),
                 )
@@ -177,8 +177,8 @@ def _what_goes(action: CurationAction) -> str:
 
 def _why(fitting: ops.FittingSkill) -> str:
     """The reasons, those that count most first; `--json` has their points."""
-    reasons = [reason for reason, _ in sorted(fitting.parts, key=lambda part: -part[1])]
-    return ", ".join(["always there", *reasons] if fitting.auto_load else reasons)
+    reasons = [reason for reason, _ in sorted(fitting.match.parts, key=lambda part: -part[1])]
+    return ", ".join(["always there", *reasons] if fitting.match.auto_load else reasons)
 
 
 def _used_shortly(skill: Skill) -> str:

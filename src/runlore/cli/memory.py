@@ -15,8 +15,8 @@ from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.record import PERSON_KINDS, Kind, RecordId
-from runlore.domain.representation import record_to_plain
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
@@ -41,7 +41,7 @@ def list_records(call: Call, where: options.FilterOptions, page: options.PageOpt
     with call.operations() as operations:
         found = operations.list_records(request)
     call.answer(
-        answers.page_to_plain(found),
+        answers.write(found),
         lambda: tables.show_records(found.items, found.next_cursor, empty="No records match."),
     )
 
@@ -58,7 +58,7 @@ def inspect_record(
         record = operations.get_record(
             RecordId(record_id), as_of=options.moment(as_of), session_id=options.session_id(session)
         )
-    call.answer(record_to_plain(record), lambda: tables.show_record(record))
+    call.answer(serialize(record), lambda: tables.show_record(record))
 
 
 @command(memory, "search")
@@ -93,9 +93,7 @@ def search(
     )
     with call.operations() as operations:
         hits = operations.search(request)
-    call.answer(
-        answers.hits_to_plain(text, hits), lambda: tables.show_hits(hits, is_narrowed=bool(is_narrowed))
-    )
+    call.answer(answers.write_hits(text, hits), lambda: tables.show_hits(hits, is_narrowed=bool(is_narrowed)))
 
 
 @command(memory, "context")
@@ -124,7 +122,7 @@ def context(
     )
     with call.operations() as operations:
         found = operations.goal_context(request)
-    call.answer(answers.goal_context_to_plain(found), lambda: tables.show_goal_context(found))
+    call.answer(answers.write(found), lambda: tables.show_goal_context(found))
 
 
 @command(memory, "history")
@@ -132,7 +130,7 @@ def history(call: Call, record_id: options.RecordArgument, session: options.Sess
     """Show everything that happened to a record."""
     with call.operations() as operations:
         events = operations.history(RecordId(record_id), session_id=options.session_id(session))
-    call.answer(answers.history_to_plain(events), lambda: tables.show_history(events))
+    call.answer(answers.write(events), lambda: tables.show_history(events))
 
 
 @command(memory, "states")
@@ -140,7 +138,7 @@ def states(call: Call) -> None:
     """Show the table of legal moves."""
     with call.operations() as operations:
         rows = operations.states()
-    call.answer(answers.states_to_plain(rows), lambda: tables.show_states(rows))
+    call.answer(answers.write(rows), lambda: tables.show_states(rows))
 
 
 @command(profile, "propose")
@@ -167,7 +165,7 @@ def propose(
     with call.operations() as operations:
         record = operations.propose_profile(proposal)
     call.answer(
-        record_to_plain(record),
+        serialize(record),
         lambda: tables.show_proposed("Proposed", record),
     )
 
@@ -198,7 +196,7 @@ def add_episode(
     )
     with call.operations() as operations:
         record = operations.add_episode(request)
-    call.answer(record_to_plain(record), lambda: say(f"Wrote {record.record_id}: {record.summary}"))
+    call.answer(serialize(record), lambda: say(f"Wrote {record.record_id}: {record.summary}"))
 
 
 @command(memory, "rollback")
@@ -214,7 +212,7 @@ def rollback(
     decision = replace(target.read(), restore_sources=restore_sources)
     with call.operations() as operations:
         answer = operations.rollback(decision)
-    call.answer(answers.rollback_to_plain(answer), lambda: tables.show_rollback(answer))
+    call.answer(answers.write(answer), lambda: tables.show_rollback(answer))
 
 
 @command(memory, "restore")
@@ -223,7 +221,7 @@ def restore(call: Call, target: options.DecisionOptions) -> None:
     decision = target.read()
     with call.operations() as operations:
         record = operations.restore(decision)
-    call.answer(record_to_plain(record), lambda: say(f"Restored {record.record_id}: {record.summary}"))
+    call.answer(serialize(record), lambda: say(f"Restored {record.record_id}: {record.summary}"))
 
 
 @command(memory, "forget")
@@ -245,7 +243,7 @@ def forget(
         decision = _asked(call, decision)
     with call.operations() as operations:
         answer = operations.forget(decision, dry_run=dry_run)
-    call.answer(answers.forget_to_plain(answer), lambda: tables.show_forget(answer))
+    call.answer(answers.write(answer), lambda: tables.show_forget(answer))
 
 
 def _asked(call: Call, decision: ops.Decision) -> ops.Decision:
@@ -268,7 +266,7 @@ def export(call: Call) -> None:
     """
     with call.operations() as operations, progress_bar("Exporting", hidden=call.as_json) as progress:
         answer = operations.export(progress=progress)
-    call.answer(answers.export_to_plain(answer), lambda: tables.show_export(answer))
+    call.answer(answers.write(answer), lambda: tables.show_export(answer))
 
 
 @command(memory, "import")
@@ -282,4 +280,4 @@ def import_records(
     """
     with call.operations() as operations, progress_bar("Importing", hidden=call.as_json) as progress:
         answer = operations.import_records(path, progress=progress)
-    call.answer(answers.import_to_plain(answer), lambda: tables.show_import(answer))
+    call.answer(answers.write(answer), lambda: tables.show_import(answer))

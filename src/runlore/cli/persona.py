@@ -23,7 +23,7 @@ def list_personas(call: Call, page: options.PageOptions) -> None:
     request = ops.PageRequest(limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.list_personas(request)
-    call.answer(answers.personas_to_plain(found), lambda: session_tables.show_personas(found))
+    call.answer(answers.write(found), lambda: session_tables.show_personas(found))
 
 
 @command(persona, "show")
@@ -31,7 +31,7 @@ def show(call: Call, persona_id: PersonaArgument) -> None:
     """Show one persona."""
     with call.operations() as operations:
         found = operations.get_persona(PersonaId(persona_id))
-    call.answer(answers.persona_to_plain(found), lambda: session_tables.show_persona(found))
+    call.answer(answers.write(found), lambda: session_tables.show_persona(found))
 
 
 @command(persona, "put")
@@ -71,6 +71,6 @@ def put(
     with call.operations() as operations:
         made = operations.put_persona(change)
     call.answer(
-        answers.persona_to_plain(made),
+        answers.write(made),
         lambda: say(f"Put persona {made.persona_id} at revision {made.revision}."),
     )

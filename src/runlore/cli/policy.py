@@ -74,7 +74,7 @@ def show(call: Call, name: NameArgument) -> None:
     """Show the policy in force."""
     with call.operations() as operations:
         current = operations.get_policy(_name(name))
-    call.answer(answers.policy_to_plain(current), lambda: policy_tables.show_policy(current))
+    call.answer(answers.write(current), lambda: policy_tables.show_policy(current))
 
 
 @command(policy, "set")
@@ -111,7 +111,7 @@ def put(
                 idempotency_key=idempotency_key,
             )
         )
-    call.answer(answers.policy_to_plain(after), lambda: policy_tables.show_policy_change(before, after))
+    call.answer(answers.write(after), lambda: policy_tables.show_policy_change(before, after))
 
 
 @command(policy, "test")
@@ -128,7 +128,7 @@ def try_out(call: Call, trial: TrialOptions) -> None:
         if document is None:
             document = with_fields(operations.get_policy(name).policy, trial.fields)
         answer = operations.test_policy(ops.PolicyTrial(name=name, policy=document, limit=shown))
-    call.answer(answers.trial_to_plain(answer), lambda: policy_tables.show_trial(answer))
+    call.answer(answers.write(answer), lambda: policy_tables.show_trial(answer))
 
 
 @command(policy, "history")
@@ -136,7 +136,7 @@ def history(call: Call, name: NameArgument) -> None:
     """Show every version of a policy, and what it changed."""
     with call.operations() as operations:
         revisions = operations.policy_history(_name(name))
-    call.answer(answers.policies_to_plain(revisions), lambda: policy_tables.show_policies(revisions))
+    call.answer(answers.write(revisions), lambda: policy_tables.show_policies(revisions))
 
 
 @command(policy, "rollback")
@@ -157,7 +157,7 @@ def rollback(
     with call.operations() as operations:
         before = operations.get_policy(request.name)
         after = operations.rollback_policy(request)
-    call.answer(answers.policy_to_plain(after), lambda: policy_tables.show_policy_change(before, after))
+    call.answer(answers.write(after), lambda: policy_tables.show_policy_change(before, after))
 
 
 def _name(text: str) -> PolicyName:

@@ -82,7 +82,7 @@ def add(
     with call.operations() as operations:
         records = operations.radar_add(request)
     call.answer(
-        answers.records_to_plain(records),
+        answers.write(records),
         lambda: tables.show_records(records, None, empty="Nothing was found."),
     )
 
@@ -117,7 +117,7 @@ def adopt(
     )
     with call.operations() as operations:
         adoption = operations.radar_adopt(request)
-    call.answer(answers.adoption_to_plain(adoption), lambda: tables.show_adoption(adoption))
+    call.answer(answers.write(adoption), lambda: tables.show_adoption(adoption))
 
 
 @command(radar, "undo")
@@ -126,7 +126,7 @@ def undo(call: Call, target: options.DecisionOptions) -> None:
     decision = target.read()
     with call.operations() as operations:
         adoption = operations.radar_undo(decision)
-    call.answer(answers.adoption_to_plain(adoption), lambda: tables.show_adoption(adoption))
+    call.answer(answers.write(adoption), lambda: tables.show_adoption(adoption))
 
 
 @command(radar, "log")
@@ -134,7 +134,7 @@ def log(call: Call) -> None:
     """Print the adoption registry and the promotion log as Markdown."""
     with call.operations() as operations:
         answer = operations.radar_log()
-    call.answer(answers.radar_log_to_plain(answer), lambda: typer.echo(answer.markdown, nl=False))
+    call.answer(answers.write(answer), lambda: typer.echo(answer.markdown, nl=False))
 
 
 def _findings_of(path: str) -> tuple[Finding, ...]:

@@ -10,8 +10,8 @@ from runlore.cli.calls import Call, command
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
+from runlore.domain.codec import serialize
 from runlore.domain.record import RecordId
-from runlore.domain.representation import record_to_plain
 from runlore.ports import operations as ops
 
 review = group("What waits for review, and the decisions on it.")
@@ -54,7 +54,7 @@ def list_waiting(
     )
     with call.operations() as operations:
         waiting = operations.review_list(request)
-    call.answer(answers.review_to_plain(waiting), lambda: tables.show_review(waiting))
+    call.answer(answers.write(waiting), lambda: tables.show_review(waiting))
 
 
 @command(review, "confirm")
@@ -91,7 +91,7 @@ def confirm(
             say(f"Confirmed {record.record_id}{replaced}: {record.summary}")
             learning_tables.show_outside(record)
 
-    call.answer(record_to_plain(record), show)
+    call.answer(serialize(record), show)
 
 
 @command(review, "reject")
@@ -100,7 +100,7 @@ def reject(call: Call, target: options.DecisionOptions) -> None:
     decision = target.read()
     with call.operations() as operations:
         record = operations.reject(decision)
-    call.answer(record_to_plain(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))
+    call.answer(serialize(record), lambda: say(f"Rejected {record.record_id}: {record.summary}"))
 
 
 @command(semantic, "compact")
@@ -110,7 +110,7 @@ def compact(call: Call, merging: MergeOptions) -> None:
     with call.operations() as operations:
         items = operations.compact(request)
     call.answer(
-        answers.merges_to_plain(items),
+        answers.write_merges(items),
         lambda: tables.show_merges(items, nothing="No semantic records would merge."),
     )
 
@@ -122,6 +122,6 @@ def dedup(call: Call, merging: MergeOptions) -> None:
     with call.operations() as operations:
         items = operations.dedup(request)
     call.answer(
-        answers.merges_to_plain(items),
+        answers.write_merges(items),
         lambda: tables.show_merges(items, nothing="No procedures share a workflow."),
     )

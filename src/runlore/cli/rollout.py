@@ -115,7 +115,7 @@ def start(
             idempotency_key=idempotency_key,
         )
         skill = operations.promote_learning(request)
-    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_started(skill))
+    call.answer(answers.write(skill), lambda: rollout_tables.show_started(skill))
 
 
 def _words_left_out(operations: ops.Operations, record_id: RecordId, skill_name: str) -> str:
@@ -227,7 +227,7 @@ def trial(
         run = ended.view.run
         result = evidence.result(name, run.run_id, fingerprint)
         if result is None or run.status in _STOPPED:
-            call.answer(answers.run_ended_to_plain(ended), lambda: _show_tried(screen, name, ended))
+            call.answer(answers.write(ended), lambda: _show_tried(screen, name, ended))
             leave(ended)
             return
         show_end(call, screen, ended)
@@ -341,7 +341,7 @@ def status(
     if name is not None:
         with call.operations() as operations:
             skill = operations.get_promoted(name)
-        call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_promoted(skill))
+        call.answer(answers.write(skill), lambda: rollout_tables.show_promoted(skill))
         return
     request = ops.PromotedRequest(
         statuses=options.words(RolloutStatus, where.status, "status"),
@@ -351,7 +351,7 @@ def status(
     )
     with call.operations() as operations:
         found = operations.list_promoted(request)
-    call.answer(answers.promoted_page_to_plain(found), lambda: rollout_tables.show_page(found))
+    call.answer(answers.write(found), lambda: rollout_tables.show_page(found))
 
 
 @command(rollout, "history")
@@ -360,7 +360,7 @@ def history(call: Call, name: NameArgument, page: options.PageOptions) -> None:
     request = ops.PromotedHistoryRequest(skill_name=name, limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.promoted_history(request)
-    call.answer(answers.promoted_history_to_plain(found), lambda: rollout_tables.show_history(found))
+    call.answer(answers.write(found), lambda: rollout_tables.show_history(found))
 
 
 @command(rollout, "revoke")
@@ -392,10 +392,10 @@ def _move(call: Call, act: Callable[[ops.Operations], PromotedSkill]) -> None:
     with call.operations() as operations:
         skill = act(operations)
         bring_mounts_up_to_date(call, operations)
-    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_moved(skill))
+    call.answer(answers.write(skill), lambda: rollout_tables.show_moved(skill))
 
 
-def _show_tried(screen: Screen, name: str, ended: answers.RunEnded) -> None:
+def _show_tried(screen: Screen, name: str, ended: ops.RunEnded) -> None:
     screen.ended(ended)
     run = ended.view.run
     if run.status not in _STOPPED:
@@ -403,4 +403,4 @@ def _show_tried(screen: Screen, name: str, ended: answers.RunEnded) -> None:
 
 
 def _tell_recorded(call: Call, skill: PromotedSkill, run_id: RunId) -> None:
-    call.answer(answers.promoted_to_plain(skill), lambda: rollout_tables.show_recorded(skill, run_id))
+    call.answer(answers.write(skill), lambda: rollout_tables.show_recorded(skill, run_id))

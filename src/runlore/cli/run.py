@@ -93,7 +93,7 @@ def run(
     with call.operations(learns_s=LEARNS_S if asks else 0.0) as operations:
         asked = how.asked(opened_session(call, operations, how, title=text), text)
         ended = worked(operations, beginning(operations, asked), screen, asking)
-        call.answer(answers.run_ended_to_plain(ended), lambda: _show_end(screen, ended))
+        call.answer(answers.write(ended), lambda: _show_end(screen, ended))
     if asks:
         tell_learned(call, screen, ended)
     if asks and not how.yes:
@@ -108,31 +108,31 @@ def beginning(operations: ops.Operations, asked: ops.NewInput) -> Callable[[], R
 
 def worked(
     operations: ops.Operations, begin: Callable[[], RunId], screen: Screen, asking: Asking
-) -> answers.RunEnded:
+) -> ops.RunEnded:
     """Begin a run and follow it to its end. Ctrl-C stops it, from its very beginning; who presses it twice
     leaves it behind."""
     return _followed(operations, begin, screen, asking, leaves=False)
 
 
-def looked_at(operations: ops.Operations, run_id: RunId, screen: Screen, asking: Asking) -> answers.RunEnded:
+def looked_at(operations: ops.Operations, run_id: RunId, screen: Screen, asking: Asking) -> ops.RunEnded:
     """Follow somebody's run to its end; Ctrl-C leaves it as it is."""
     return _followed(operations, lambda: run_id, screen, asking, leaves=True)
 
 
-def show_end(call: Call, screen: Screen, ended: answers.RunEnded) -> None:
+def show_end(call: Call, screen: Screen, ended: ops.RunEnded) -> None:
     """How a run came out, for a person; a program is told later."""
     if not call.as_json:
         call.answer(None, lambda: screen.ended(ended))
 
 
-def leave(ended: answers.RunEnded) -> None:
+def leave(ended: ops.RunEnded) -> None:
     """Leave with the exit code of a run."""
     code = _CODES.get(ended.view.run.status, 1)
     if code:
         raise typer.Exit(code)
 
 
-def was_stopped(ended: answers.RunEnded) -> bool:
+def was_stopped(ended: ops.RunEnded) -> bool:
     """Whether somebody has stopped it."""
     return _CODES.get(ended.view.run.status) == STOPPED
 
@@ -198,7 +198,7 @@ def _followed(
     asking: Asking,
     *,
     leaves: bool,
-) -> answers.RunEnded:
+) -> ops.RunEnded:
     begun: list[RunId] = []
     try:
         with keys_heard(leaves=leaves) as keys:
@@ -222,7 +222,7 @@ def _refused(problem: str, hint: str) -> Invalid:
     return Invalid(problem, code="content.file", hint=hint)
 
 
-def _show_end(screen: Screen, ended: answers.RunEnded) -> None:
+def _show_end(screen: Screen, ended: ops.RunEnded) -> None:
     run = ended.view.run
     screen.ended(ended)
     screen.note(f"What it was given: runlore why {run.run_id}")

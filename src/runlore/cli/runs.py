@@ -43,7 +43,7 @@ def show(call: Call, run_id: options.RunArgument) -> None:
     """Show one run."""
     with call.operations() as operations:
         found = operations.get_run(RunId(run_id))
-    call.answer(answers.run_to_plain(found), lambda: session_tables.show_run(found))
+    call.answer(answers.write(found), lambda: session_tables.show_run(found))
 
 
 @command(run, "journal")
@@ -55,7 +55,7 @@ def journal(call: Call, run_id: options.RunArgument, page: options.JournalOption
     request = ops.JournalRequest(run_id=RunId(run_id), limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.journal(request)
-    call.answer(answers.journal_to_plain(found), lambda: session_tables.show_journal(found))
+    call.answer(answers.write(found), lambda: session_tables.show_journal(found))
 
 
 @command(run, "follow")
@@ -75,7 +75,7 @@ def follow(
     asking = Asking(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
     with call.operations() as operations:
         ended = looked_at(operations, RunId(run_id), screen, asking)
-        call.answer(answers.run_ended_to_plain(ended), lambda: screen.ended(ended))
+        call.answer(answers.write(ended), lambda: screen.ended(ended))
 
 
 @command(run, "cancel")
@@ -83,9 +83,7 @@ def cancel(call: Call, run_id: options.RunArgument) -> None:
     """Stop a run that Runlore works."""
     with call.operations() as operations:
         found = operations.cancel_run(RunId(run_id))
-    call.answer(
-        answers.run_to_plain(found), lambda: say(f"Run {found.run.run_id} is {found.run.status.value}")
-    )
+    call.answer(answers.write(found), lambda: say(f"Run {found.run.run_id} is {found.run.status.value}"))
 
 
 @command(run, "scratch")
@@ -94,7 +92,7 @@ def scratch(call: Call, run_id: options.RunArgument) -> None:
     with call.operations() as operations:
         found = operations.list_scratch(RunId(run_id))
     call.answer(
-        answers.records_to_plain(found),
+        answers.write(found),
         lambda: tables.show_records(found, None, empty="The run has no notes."),
     )
 
@@ -104,7 +102,7 @@ def artifacts(call: Call, run_id: options.RunArgument) -> None:
     """List the texts that a run left behind."""
     with call.operations() as operations:
         found = operations.list_artifacts(RunId(run_id))
-    call.answer(answers.artifacts_to_plain(found), lambda: session_tables.show_artifacts(found))
+    call.answer(answers.write(found), lambda: session_tables.show_artifacts(found))
 
 
 @command(run, "artifact")
@@ -115,4 +113,4 @@ def artifact(
     """Print one artifact's text."""
     with call.operations() as operations:
         found = operations.get_artifact(ArtifactId(artifact_id))
-    call.answer(answers.artifact_to_plain(found), lambda: session_tables.show_artifact(found))
+    call.answer(answers.write(found), lambda: session_tables.show_artifact(found))

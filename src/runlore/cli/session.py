@@ -47,7 +47,7 @@ def list_sessions(call: Call, page: options.PageOptions) -> None:
     request = ops.PageRequest(limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.list_sessions(request)
-    call.answer(answers.sessions_to_plain(found), lambda: session_tables.show_sessions(found))
+    call.answer(answers.write(found), lambda: session_tables.show_sessions(found))
 
 
 @command(session, "show")
@@ -55,7 +55,7 @@ def show(call: Call, session_id: options.SessionArgument) -> None:
     """Show one session."""
     with call.operations() as operations:
         found = operations.get_session(SessionId(session_id))
-    call.answer(answers.session_to_plain(found), lambda: session_tables.show_session(found))
+    call.answer(answers.write(found), lambda: session_tables.show_session(found))
 
 
 @command(session, "create")
@@ -93,7 +93,7 @@ def create(
     )
     with call.operations() as operations:
         made = operations.create_session(request)
-    call.answer(answers.session_to_plain(made), lambda: session_tables.tell_session("Created", made))
+    call.answer(answers.write(made), lambda: session_tables.tell_session("Created", made))
 
 
 @command(session, "change")
@@ -137,7 +137,7 @@ def change(
     )
     with call.operations() as operations:
         changed = operations.change_session(request)
-    call.answer(answers.session_to_plain(changed), lambda: session_tables.tell_session("Changed", changed))
+    call.answer(answers.write(changed), lambda: session_tables.tell_session("Changed", changed))
 
 
 @command(session, "end")
@@ -152,7 +152,7 @@ def end(
     )
     with call.operations() as operations:
         ended = operations.change_session(request)
-    call.answer(answers.session_to_plain(ended), lambda: session_tables.tell_session("Ended", ended))
+    call.answer(answers.write(ended), lambda: session_tables.tell_session("Ended", ended))
 
 
 @command(session, "runs")
@@ -173,7 +173,7 @@ def runs(
     )
     with call.operations() as operations:
         found = operations.list_runs(request)
-    call.answer(answers.runs_to_plain(found), lambda: session_tables.show_runs(found))
+    call.answer(answers.write(found), lambda: session_tables.show_runs(found))
 
 
 @command(session, "journal")
@@ -197,7 +197,7 @@ def journal(
     )
     with call.operations() as operations:
         found = operations.journal(request)
-    call.answer(answers.journal_to_plain(found), lambda: session_tables.show_journal(found))
+    call.answer(answers.write(found), lambda: session_tables.show_journal(found))
 
 
 @command(session, "context")
@@ -214,7 +214,7 @@ def context(
     request = ops.ContextRequest(session_id=SessionId(session_id), query=query, as_of=options.moment(as_of))
     with call.operations() as operations:
         found = operations.memory_context(request)
-    call.answer(answers.memory_context_to_plain(found), lambda: projection_tables.show_context(found))
+    call.answer(answers.write(found), lambda: projection_tables.show_context(found))
 
 
 @command(session, "search")
@@ -239,7 +239,7 @@ def search(
     )
     with call.operations() as operations:
         found = operations.session_search(request)
-    call.answer(answers.session_search_to_plain(found), lambda: projection_tables.show_session_search(found))
+    call.answer(answers.write(found), lambda: projection_tables.show_session_search(found))
 
 
 @command(session, "preview")
@@ -265,7 +265,7 @@ def preview(
     )
     with call.operations() as operations:
         found = operations.preview_input(request)
-    call.answer(answers.projection_to_plain(found), lambda: projection_tables.show_preview(found))
+    call.answer(answers.write(found), lambda: projection_tables.show_preview(found))
 
 
 def _persona(name: str | None, *, unbind: bool) -> PersonaId | ops.UnsetType | None:

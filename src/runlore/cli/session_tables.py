@@ -40,7 +40,7 @@ def show_sessions(page: ops.SessionPage) -> None:
 
 def show_session(session: Session) -> None:
     """One session, field by field."""
-    show_fields(answers.session_to_plain(session))
+    show_fields(answers.write(session))
 
 
 def tell_session(deed: str, session: Session) -> None:
@@ -72,7 +72,7 @@ def show_personas(page: ops.PersonaPage) -> None:
 
 def show_persona(persona: Persona) -> None:
     """One persona, field by field."""
-    show_fields(answers.persona_to_plain(persona))
+    show_fields(answers.write(persona))
 
 
 def show_runs(page: ops.RunPage) -> None:
@@ -100,7 +100,7 @@ def show_runs(page: ops.RunPage) -> None:
 
 def show_run(view: ops.RunView) -> None:
     """One run, field by field."""
-    show_fields(answers.run_to_plain(view))
+    show_fields(answers.write(view))
 
 
 def show_artifacts(page: ops.ArtifactPage) -> None:

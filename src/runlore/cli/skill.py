@@ -89,7 +89,7 @@ def list_suggestions(call: Call, where: SuggestionOptions, page: options.PageOpt
     )
     with call.operations() as operations:
         found = operations.list_suggestions(request)
-    call.answer(answers.suggestions_to_plain(found), lambda: skill_tables.show_suggestions(found))
+    call.answer(answers.write(found), lambda: skill_tables.show_suggestions(found))
 
 
 @command(suggestions, "show")
@@ -100,7 +100,7 @@ def show(call: Call, name: NameArgument) -> None:
     """
     with call.operations() as operations:
         stored = operations.get_suggestion(name)
-    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_suggestion(stored))
+    call.answer(answers.write(stored), lambda: skill_tables.show_suggestion(stored))
 
 
 @command(suggestions, "skip")
@@ -111,7 +111,7 @@ def skip(call: Call, name: NameArgument) -> None:
     """
     with call.operations() as operations:
         stored = operations.skip_suggestion(operations.get_suggestion(name).suggestion_id)
-    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_move("Skipped", stored))
+    call.answer(answers.write(stored), lambda: skill_tables.show_move("Skipped", stored))
 
 
 @command(suggestions, "reset")
@@ -119,4 +119,4 @@ def reset(call: Call, name: NameArgument) -> None:
     """Let a skipped suggestion wait again."""
     with call.operations() as operations:
         stored = operations.reset_suggestion(operations.get_suggestion(name).suggestion_id)
-    call.answer(answers.stored_suggestion_to_plain(stored), lambda: skill_tables.show_reset(stored))
+    call.answer(answers.write(stored), lambda: skill_tables.show_reset(stored))

@@ -30,7 +30,7 @@ def curate(
         answer = operations.curate_skills(request)
         if answer.curation is not None:
             bring_mounts_up_to_date(call, operations)
-    call.answer(answers.curated_to_plain(answer), lambda: library_tables.show_curated(answer))
+    call.answer(answers.write(answer), lambda: library_tables.show_curated(answer))
 
 
 def undo(
@@ -49,7 +49,7 @@ def undo(
         named = None if curation_id is None else CurationId(curation_id)
         undone = operations.undo_curation(named, idempotency_key)
         bring_mounts_up_to_date(call, operations)
-    call.answer(answers.curation_to_plain(undone), lambda: library_tables.show_undone(undone))
+    call.answer(answers.write(undone), lambda: library_tables.show_undone(undone))
 
 
 def curations(
@@ -64,4 +64,4 @@ def curations(
     """
     with call.operations() as operations:
         found = operations.list_curations(options.whole_number(limit, "--limit"))
-    call.answer(answers.curations_to_plain(found), lambda: library_tables.show_curations(found))
+    call.answer(answers.write(found), lambda: library_tables.show_curations(found))

@@ -68,7 +68,7 @@ def import_skill(
             say(f"  it says the same as {', '.join(same[:_SAME_SHOWN])}: one of them is enough", "yellow")
         _show(skill, request.text, path if is_folder else "")
 
-    call.answer(answers.skill_to_plain(skill), show)
+    call.answer(answers.write(skill), show)
 
 
 def _saying_the_same(operations: ops.Operations, skill: Skill) -> list[str]:

@@ -62,7 +62,7 @@ def list_skills(call: Call, where: SkillOptions, page: options.PageOptions) -> N
             _refuse_narrowing(where, page)
             found = ops.SkillPage(items=operations.session_skills(session_id))
     call.answer(
-        answers.skills_to_plain(found.items, found.next_cursor),
+        answers.write(found),
         lambda: library_tables.show_skills(found.items, found.next_cursor),
     )
 
@@ -84,7 +84,7 @@ def view(call: Call, name: SkillArgument) -> None:
         if refused:
             say(f"Its file is refused, so what it says is not here: {refused}", "yellow")
 
-    call.answer(answers.skill_to_plain(skill), show)
+    call.answer(answers.write(skill), show)
 
 
 def match(
@@ -111,7 +111,7 @@ def match(
     )
     with call.operations() as operations:
         found = operations.match_skills(request)
-    call.answer(answers.fitting_to_plain(found), lambda: library_tables.show_fitting(found))
+    call.answer(answers.write(found), lambda: library_tables.show_fitting(found))
 
 
 def log(
@@ -129,7 +129,7 @@ def log(
     request = ops.SkillLogRequest(name=name, limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.skill_log(request)
-    call.answer(answers.skill_log_to_plain(found), lambda: library_tables.show_log(found, name))
+    call.answer(answers.write(found), lambda: library_tables.show_log(found, name))
 
 
 def accept(
@@ -167,7 +167,7 @@ def accept(
         if skill != before:
             bring_mounts_up_to_date(call, operations)
     told = f"Accepted {skill.name}" if skill != before else f"{skill.name} reaches agents already"
-    call.answer(answers.skill_to_plain(skill), lambda: say(told))
+    call.answer(answers.write(skill), lambda: say(told))
 
 
 def export(
@@ -218,7 +218,7 @@ def delete(call: Call, name: SkillArgument) -> None:
         say(f"{told}  {skill.skill_id}")
         say(f"To bring it back: runlore skill restore {skill.skill_id}", "dim")
 
-    call.answer(answers.skill_to_plain(skill), show)
+    call.answer(answers.write(skill), show)
 
 
 def restore(call: Call, name: SkillArgument) -> None:
@@ -228,7 +228,7 @@ def restore(call: Call, name: SkillArgument) -> None:
         skill = operations.restore_skill(name)
         bring_mounts_up_to_date(call, operations)
     told = "was there all the time" if before == skill else "is back"
-    call.answer(answers.skill_to_plain(skill), lambda: say(f"{skill.name} {told}  {skill.skill_id}"))
+    call.answer(answers.write(skill), lambda: say(f"{skill.name} {told}  {skill.skill_id}"))
 
 
 def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:

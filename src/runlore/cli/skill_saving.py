@@ -68,7 +68,7 @@ def save(call: Call, choice: SaveOptions) -> None:
         save_asking(call, waiting, accept=choice.accept_untrusted)
         return
     page = ops.SuggestionPage(items=waiting)
-    call.answer(answers.suggestions_to_plain(page), lambda: _show_waiting(page))
+    call.answer(answers.write(page), lambda: _show_waiting(page))
 
 
 def skip(
@@ -96,7 +96,7 @@ def skip(
                 "dim",
             )
 
-    call.answer(answers.stored_suggestion_to_plain(stored), show)
+    call.answer(answers.write(stored), show)
 
 
 def reset_skips(
@@ -111,7 +111,7 @@ def reset_skips(
     """
     with call.operations() as operations:
         reset = operations.reset_skips(name)
-    call.answer(answers.stored_suggestions_to_plain(reset), lambda: _show_reset(reset, name))
+    call.answer(answers.write(reset), lambda: _show_reset(reset, name))
 
 
 def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
@@ -161,7 +161,7 @@ def _save_named(call: Call, choice: SaveOptions) -> None:
                 _show_saved(skill)
         _show_next(call, len(saved))
 
-    call.answer(answers.skills_to_plain(saved), show)
+    call.answer(answers.write(saved), show)
 
 
 def save_asking(call: Call, waiting: tuple[StoredSuggestion, ...], *, accept: bool) -> None:

@@ -11,6 +11,6 @@ def status(call: Call) -> None:
     with call.operations() as operations:
         answer = operations.status()
     call.answer(
-        answers.status_to_plain(answer),
+        answers.write(answer),
         lambda: service_tables.show_status(answer, where_text(call.settings())),
     )

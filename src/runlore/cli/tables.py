@@ -6,8 +6,8 @@ from runlore.cli.cells import counted, scope_text, show_cursor, show_fields, tim
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.verdicts import verdict_rows
 from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import serialize
 from runlore.domain.record import Layer, Record, State, Transition
-from runlore.domain.representation import record_to_plain
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 
@@ -47,7 +47,7 @@ def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: s
 
 def show_record(record: Record) -> None:
     """One record, field by field; what is empty or usual is left out."""
-    plain = record_to_plain(record)
+    plain = serialize(record)
     usual = {"scope": scope_text(record.scope), "provenance": None, "feedback": None}
     if record.provenance.tainted or record.provenance.sources:
         del usual["provenance"]
@@ -214,7 +214,7 @@ def show_rollback(answer: ops.RollbackAnswer) -> None:
         ("Rolled back", answer.record, answer.record.summary),
         *(("restored", record, record.summary) for record in answer.restored),
         *(("can be restored", record, record.summary) for record in answer.restorable),
-        *(("cannot be restored", record, obstacle.sentence) for record, obstacle in answer.blocked),
+        *(("cannot be restored", each.record, each.obstacle.sentence) for each in answer.blocked),
     ]
     show_table(_DEEDS, [(deed, record.record_id, text) for deed, record, text in rows])
     if answer.restorable:

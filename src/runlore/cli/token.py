@@ -35,7 +35,7 @@ def create(
     )
     with call.operations() as operations:
         made = operations.create_token(request)
-    call.answer(answers.made_token_to_plain(made), lambda: service_tables.show_made_token(made))
+    call.answer(answers.write(made), lambda: service_tables.show_made_token(made))
 
 
 @command(token, "list")
@@ -43,7 +43,7 @@ def list_tokens(call: Call) -> None:
     """List tokens, revoked ones included."""
     with call.operations() as operations:
         tokens = operations.list_tokens()
-    call.answer(answers.tokens_to_plain(tokens), lambda: service_tables.show_tokens(tokens))
+    call.answer(answers.write(tokens), lambda: service_tables.show_tokens(tokens))
 
 
 @command(token, "revoke")
@@ -54,6 +54,6 @@ def revoke(
     with call.operations() as operations:
         revoked = operations.revoke_token(name)
     call.answer(
-        answers.token_to_plain(revoked),
+        answers.write(revoked),
         lambda: say(f"Revoked {revoked.name}: its secret opens nothing any more."),
     )

@@ -33,7 +33,7 @@ def backup(
     """Write a consistent copy of everything, while it is in use."""
     with call.operations() as operations, progress_bar("Backing up", hidden=call.as_json) as progress:
         answer = operations.backup(path, progress=progress)
-    call.answer(answers.backup_to_plain(answer), lambda: service_tables.show_backup("Wrote", "to", answer))
+    call.answer(answers.write(answer), lambda: service_tables.show_backup("Wrote", "to", answer))
 
 
 def restore(
@@ -43,9 +43,7 @@ def restore(
     """Read a backup into an empty store, with no daemon running."""
     with call.operations() as operations, progress_bar("Restoring", hidden=call.as_json) as progress:
         answer = operations.restore_backup(path, progress=progress)
-    call.answer(
-        answers.backup_to_plain(answer), lambda: service_tables.show_backup("Restored", "from", answer)
-    )
+    call.answer(answers.write(answer), lambda: service_tables.show_backup("Restored", "from", answer))
 
 
 def doctor(
@@ -60,7 +58,7 @@ def doctor(
     """
     with call.operations(mounts_follow=repair) as operations:
         diagnosis = operations.doctor(repair=repair)
-    call.answer(answers.diagnosis_to_plain(diagnosis), lambda: service_tables.show_diagnosis(diagnosis))
+    call.answer(answers.write(diagnosis), lambda: service_tables.show_diagnosis(diagnosis))
     if not diagnosis.healthy:
         raise typer.Exit(1)
 
@@ -79,7 +77,7 @@ def list_jobs(
     states = options.words(JobState, state or (), "job state")
     with call.operations() as operations:
         found = operations.list_jobs(states)
-    call.answer(answers.jobs_to_plain(found), lambda: service_tables.show_jobs(found))
+    call.answer(answers.write(found), lambda: service_tables.show_jobs(found))
 
 
 @command(jobs, "retry")
@@ -98,10 +96,10 @@ def retry(
     with call.operations() as operations:
         if job_id is None:
             jobs_retried = _retried(operations)
-            call.answer(answers.jobs_to_plain(jobs_retried), lambda: _show_retried(jobs_retried))
+            call.answer(answers.write(jobs_retried), lambda: _show_retried(jobs_retried))
             return
         job = operations.retry_job(JobId(job_id))
-    call.answer(answers.job_to_plain(job), lambda: _show_retried([job]))
+    call.answer(answers.write(job), lambda: _show_retried([job]))
 
 
 def _retried(operations: Operations) -> list[Job]:
@@ -140,7 +138,7 @@ def work(
             answer = operations.work_jobs(limit=options.whole_number(limit, "--limit"))
         else:
             answer = _work_all(operations, progress)
-    call.answer(answers.work_to_plain(answer), lambda: learning_tables.show_work(answer))
+    call.answer(answers.write(answer), lambda: learning_tables.show_work(answer))
 
 
 def _work_all(operations: Operations, progress: Progress) -> WorkAnswer:

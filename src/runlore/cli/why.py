@@ -21,6 +21,6 @@ def why(
     with call.operations() as operations:
         view = operations.receipt(RunId(run_id))
     call.answer(
-        answers.receipt_view_to_plain(view),
+        answers.write(view),
         lambda: projection_tables.show_receipt(view, with_sections=sections),
     )

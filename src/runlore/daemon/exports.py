@@ -10,10 +10,10 @@ from datetime import datetime
 import orjson
 
 from runlore import __version__
-from runlore.domain.audit import RecordEvent, event_to_plain
+from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import Plain, serialize
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
-from runlore.domain.representation import Plain
 from runlore.domain.timestamps import format_time
 from runlore.ports.operations import ExportAnswer, Progress
 from runlore.ports.store import Snapshot
@@ -132,7 +132,7 @@ def _line(events: Sequence[RecordEvent]) -> bytes:
     fields: Plain = {}
     for event in events:
         fields.update(event.changes)
-    return orjson.dumps({**fields, "events": [event_to_plain(event) for event in events]})
+    return orjson.dumps({**fields, "events": [serialize(event) for event in events]})
 
 
 def _mentions(path: str, wanted: Sequence[bytes]) -> bool:

@@ -12,10 +12,10 @@ from runlore.daemon.access import may_see, require_visible
 from runlore.daemon.run_access import own_run
 from runlore.domain.access import Caller, Role
 from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import Plain, deserialize
 from runlore.domain.errors import NotFound
 from runlore.domain.feedback import run_named, without_note
 from runlore.domain.record import Record
-from runlore.domain.representation import Plain, record_from_plain
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Collections
@@ -51,7 +51,7 @@ def _seen(
     was_told = False
     for event in events:
         plain.update(event.changes)
-        is_told = is_shown(caller, record_from_plain(plain), readable)
+        is_told = is_shown(caller, deserialize(Record, plain), readable)
         if is_told:
             yield event if was_told else replace(event, changes=dict(plain))
         was_told = is_told

@@ -17,12 +17,12 @@ from runlore.daemon.import_files import opened_import, wrong_import
 from runlore.daemon.jobs import queue_reviews_again
 from runlore.domain import limits
 from runlore.domain.admission import Draft, refuse_secrets
-from runlore.domain.audit import RecordEvent, event_from_plain
+from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.job import JobId
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
-from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.storable import is_storable
 from runlore.domain.taint import Provenance
@@ -211,7 +211,7 @@ def _history(plain: JsonValue) -> History:
     fields = dict(plain)
     told = fields.pop("events")
     try:
-        events = tuple(event_from_plain(event) for event in told)
+        events = tuple(deserialize(RecordEvent, event) for event in told)
         plain = _replayed(events)
         record = _read(plain)
         for event in events:
@@ -243,8 +243,8 @@ def _replayed(events: Sequence[RecordEvent]) -> Plain:
 
 def _read(plain: Plain) -> Record:
     """The record; what none of its fields says would be stored with the events and never be erased."""
-    record = record_from_plain(plain)
-    if record_to_plain(record) != plain:
+    record = deserialize(Record, plain)
+    if serialize(record) != plain:
         raise wrong_import(f"holds an event of record {record.record_id} that says what no record has")
     return record
 

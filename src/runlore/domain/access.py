@@ -8,6 +8,7 @@ from typing import NewType
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.json_form import JsonForm
 from runlore.domain.scope import Scope
 from runlore.domain.storable import is_storable
 
@@ -42,6 +43,7 @@ class Caller:
         return self.scopes is None or scope in self.scopes
 
 
+@JsonForm(omit={"digest": ""})
 @dataclass(frozen=True, kw_only=True)
 class AccessToken:
     """What is kept of a token. `name` is the actor of its calls."""

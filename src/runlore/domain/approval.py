@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Self
 
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
@@ -50,6 +51,11 @@ APPROVAL = Lifecycle[ApprovalState, ApprovalMove](
 )
 
 
+@JsonForm(
+    damage=Damage(
+        thing="request to a person", code="approval.damaged", hint="restore the store from a backup"
+    )
+)
 @dataclass(frozen=True, kw_only=True)
 class Approval:
     """One request of a run. `arguments` hold no secret; `why` says which rule asks."""

@@ -3,14 +3,15 @@
 Nobody else makes or changes a record, so no state can change without its event.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from runlore.domain.codec import Plain, deserialize, erase, erase_json, serialize
 from runlore.domain.errors import Corrupt
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.record import (
     JsonObject,
-    JsonValue,
     Move,
     Record,
     RecordId,
@@ -18,18 +19,6 @@ from runlore.domain.record import (
     opening,
     transition,
 )
-from runlore.domain.representation import (
-    UNREADABLE,
-    Plain,
-    as_object,
-    as_optional,
-    as_text,
-    as_whole,
-    record_from_plain,
-    record_to_plain,
-    unreadable,
-)
-from runlore.domain.timestamps import format_time, parse_time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +30,9 @@ class Act:
     reason: str = ""
 
 
+@JsonForm(
+    damage=Damage(thing="event", code="record.damaged", hint="restore the store from a backup or an export")
+)
 @dataclass(frozen=True, kw_only=True)
 class RecordEvent:
     """One move of one record: what happened, and the fields that it changed."""
@@ -81,12 +73,12 @@ def moved(record: Record, move: Move, act: Act, *, after: Record | None = None) 
 
 def forgotten(record: Record, act: Act) -> Change:
     """The change that leaves a contentless tombstone."""
-    return moved(record, Move.FORGET, act, after=record_from_plain(_without_content(record_to_plain(record))))
+    return moved(record, Move.FORGET, act, after=erase(record))
 
 
 def erased(event: RecordEvent) -> RecordEvent:
     """An earlier event of a forgotten record: what happened stays, what was said goes."""
-    return replace(event, reason="", changes=_without_content(event.changes))
+    return replace(event, reason="", changes=erase_json(Record, event.changes))
 
 
 def replay(events: Iterable[RecordEvent]) -> Record:
@@ -101,7 +93,7 @@ def replay(events: Iterable[RecordEvent]) -> Record:
                 code="record.events",
                 hint="restore the store from a backup or an export",
             )
-    return record_from_plain(plain)
+    return deserialize(Record, plain)
 
 
 def as_of(events: Sequence[RecordEvent], moment: datetime) -> Record | None:
@@ -112,39 +104,6 @@ def as_of(events: Sequence[RecordEvent], moment: datetime) -> Record | None:
             break
         happened.append(event)
     return replay(happened) if happened else None
-
-
-def event_to_plain(event: RecordEvent) -> Plain:
-    """An event as JSON values."""
-    return {
-        "record_id": event.record_id,
-        "revision": event.revision,
-        "move": event.move.value,
-        "from_state": None if event.from_state is None else event.from_state.value,
-        "to_state": event.to_state.value,
-        "actor": event.actor,
-        "reason": event.reason,
-        "at": format_time(event.at),
-        "changes": event.changes,
-    }
-
-
-def event_from_plain(plain: Mapping[str, JsonValue]) -> RecordEvent:
-    """Read what `event_to_plain` wrote."""
-    try:
-        return RecordEvent(
-            record_id=RecordId(as_text(plain["record_id"])),
-            revision=as_whole(plain["revision"]),
-            move=Move(as_text(plain["move"])),
-            from_state=as_optional(State, plain["from_state"]),
-            to_state=State(as_text(plain["to_state"])),
-            actor=as_text(plain["actor"]),
-            reason=as_text(plain["reason"]),
-            at=parse_time(as_text(plain["at"])),
-            changes=as_object(plain["changes"]),
-        )
-    except UNREADABLE as error:
-        raise unreadable("event", error) from error
 
 
 def _event(before: Record | None, after: Record, move: Move, act: Act) -> RecordEvent:
@@ -162,29 +121,8 @@ def _event(before: Record | None, after: Record, move: Move, act: Act) -> Record
 
 
 def _difference(before: Record | None, after: Record) -> Plain:
-    new = record_to_plain(after)
+    new = serialize(after)
     if before is None:
         return new
-    old = record_to_plain(before)
+    old = serialize(before)
     return {name: value for name, value in new.items() if value != old[name]}
-
-
-def _without_content(changes: JsonObject) -> Plain:
-    kept = dict(changes)
-    for name, blank in _BLANKS.items():
-        if name in kept:
-            kept[name] = blank
-    provenance = kept.get("provenance")
-    if isinstance(provenance, Mapping):
-        kept["provenance"] = {**provenance, "sources": []}
-    return kept
-
-
-# What a text could be read from. Ids, states, times and flags are lineage and stay.
-_BLANKS: Mapping[str, JsonValue] = {
-    "summary": "",
-    "metadata": {},
-    "evidence_refs": [],
-    "automation_review": None,
-    "semantic_key": "",
-}

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runlore.domain import limits
+from runlore.domain.codec import as_object
 from runlore.domain.errors import Invalid
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import JsonValue
 from runlore.domain.wildcards import matches
 
@@ -17,6 +19,7 @@ PATTERNS_MAX = 500
 Patterns = tuple[str, ...]
 
 
+@JsonForm(omit_default=("allow_tools", "deny_tools", "allow_skills", "deny_skills"))
 @dataclass(frozen=True, kw_only=True)
 class CapabilityScope:
     """One persona's or session's lists. None is an absent list and allows all; an empty one allows nothing.
@@ -28,6 +31,11 @@ class CapabilityScope:
     deny_tools: Patterns | None = None
     allow_skills: Patterns | None = None
     deny_skills: Patterns | None = None
+
+    @staticmethod
+    def from_json(plain: object, name: str = "") -> "CapabilityScope":
+        """Read the lists within their bounds, as people may have written them."""
+        return capability_scope_of(as_object(plain, name))
 
     def allows_tool(self, name: str) -> bool:
         """Whether a tool of this name may be called."""

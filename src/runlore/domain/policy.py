@@ -97,8 +97,8 @@ class PolicyRevision:
     """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
 
     name: PolicyName
-    revision: int
     policy: JsonObject
+    revision: int
     updated_at: datetime | None
     actor: str
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
@@ -28,6 +29,7 @@ class Omitted(StrEnum):
     UNREADABLE = "unreadable"
 
 
+@JsonForm(omit_default=("meaning",))
 @dataclass(frozen=True, kw_only=True)
 class LearnedEntry:
     """A learning that an input may be given, with its score against the input (None without one).
@@ -72,8 +74,8 @@ class Section:
     name: SectionName
     text: str
     tokens: int
-    entries: tuple[SectionEntry, ...]
     truncated: bool = False
+    entries: tuple[SectionEntry, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,7 @@ class Budget:
     sections: tuple[SectionBudget, ...] = ()
 
 
+@JsonForm(may_lack=("semantic",), null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class Projection:
     """What an input is given, and how that came about.
@@ -111,8 +114,8 @@ class Projection:
     """
 
     sections: tuple[Section, ...]
-    omissions: tuple[Omission, ...]
     budget: Budget
+    omissions: tuple[Omission, ...]
     semantic: bool = False
     remark: str = ""
 

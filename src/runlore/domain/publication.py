@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain.errors import Conflict, Refused
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import (
     PROMPT_KINDS,
     JsonObject,
@@ -55,6 +56,7 @@ class Terms:
 BY_HAND = Terms()
 
 
+@JsonForm(rename={"sentence": "detail"})
 @dataclass(frozen=True, kw_only=True)
 class Obstacle:
     """Why a confirmation would be refused, and what to do about it."""
@@ -64,6 +66,27 @@ class Obstacle:
     hint: str
 
 
+@JsonForm(flat=("obstacle",), derived={"record_id": "record_id"}, first=("record_id",), last=("record",))
+@dataclass(frozen=True, kw_only=True)
+class BlockedRecord:
+    """A record that cannot come back, and why."""
+
+    record: Record
+    obstacle: Obstacle
+
+    @property
+    def record_id(self) -> RecordId:
+        """The record's id."""
+        return self.record.record_id
+
+
+@JsonForm(
+    rename={"supersedes": "would_supersede", "duplicate_of": "would_duplicate_record"},
+    derived={"would_duplicate": "would_duplicate"},
+    first=("would_supersede", "would_duplicate"),
+    # The record's own field of this name stands beside it in a review.
+    omit={"both_hold": ()},
+)
 @dataclass(frozen=True, kw_only=True)
 class Consequences:
     """What would happen: `supersedes` in order (the first is the record's own link), or a duplicate.
@@ -75,6 +98,11 @@ class Consequences:
     both_hold: tuple[Record, ...] = ()
     duplicate_of: Record | None = None
     obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def would_duplicate(self) -> RecordId | None:
+        """The id of the record that it would repeat."""
+        return None if self.duplicate_of is None else self.duplicate_of.record_id
 
 
 def consequences(

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from runlore.domain.analysis import folded, terms_of
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import to_milliseconds
@@ -65,6 +66,7 @@ class Collection:
     document_frequency: Mapping[str, int]
 
 
+@JsonForm(omit_default=("meaning",))
 @dataclass(frozen=True, kw_only=True)
 class Score:
     """The parts of a score, already scaled, so that they add up to it.

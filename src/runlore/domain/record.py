@@ -11,6 +11,7 @@ from typing import NewType, TypeAlias, Union
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.scope import Scope
 from runlore.domain.taint import TRUSTED, Provenance
@@ -142,6 +143,10 @@ class Proposal(StrEnum):
     EPISODES = "episodes"
 
 
+@JsonForm(
+    may_lack=("session_id", "run_id", "agent", "record_ids", "imported_from"),
+    lineage=("session_id", "run_id", "agent", "imported_from"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """What a record was made from: a run of a session, or other records."""
@@ -153,6 +158,7 @@ class Source:
     imported_from: str | None = None
 
 
+@JsonForm(may_lack=("run_id", "artifact_id", "event_number", "note"))
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRef:
     """A pointer to what supports a record."""
@@ -163,6 +169,7 @@ class EvidenceRef:
     note: str | None = None
 
 
+@JsonForm(lineage=("wrong", "helped"))
 @dataclass(frozen=True, kw_only=True)
 class Feedback:
     """How often an injected record was called wrong, and how often it helped."""
@@ -171,6 +178,11 @@ class Feedback:
     helped: int = 0
 
 
+@JsonForm(
+    lineage=("confidence", "created_by", "policy_actor", "revision"),
+    may_lack=("both_hold",),
+    damage=Damage(thing="record", code="record.damaged", hint="restore the store from a backup or an export"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """One unit of memory. Made and changed only through `audit`, so that its events replay to it."""
@@ -246,6 +258,7 @@ class Move(StrEnum):
     FORGET = "forget"
 
 
+@JsonForm(rename={"start": "from", "end": "to", "reason": "state_reason"})
 @dataclass(frozen=True, kw_only=True)
 class Transition:
     """One row of the table. `start` is empty for a move that makes the record."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
@@ -109,15 +110,16 @@ class Runtime:
     fallback_model: str = ""
 
 
+@JsonForm(rename={"name": "skill_name"}, lineage=("name",))
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """What a promoted skill says: everything that an agent sees of it, and how it is run."""
 
     name: str
     description: str
-    instructions: str
     when_to_use: str = ""
     version: str = "1.0.0"
+    instructions: str
     runtime: Runtime = Runtime()
 
 
@@ -152,20 +154,22 @@ class Execution:
     calling_run_id: RunId | None = None
 
 
+@JsonForm(rename={"fingerprint": "definition_fingerprint"}, lineage=("fingerprint", "actor"))
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """One result that was recorded. Only that of the current fingerprint counts; none is ever removed."""
 
     kind: RolloutKind
     run_id: RunId
+    session_id: SessionId | None = None
     success: bool
     fingerprint: str
     at: datetime
     actor: str
-    session_id: SessionId | None = None
     note: str = ""
 
 
+@JsonForm(rename={"move": "event", "fingerprint": "definition_fingerprint"}, lineage=("fingerprint", "actor"))
 @dataclass(frozen=True, kw_only=True)
 class RolloutEvent:
     """One line of a promoted skill's history: a change of its status, or a result."""
@@ -183,6 +187,7 @@ class RolloutEvent:
     success: bool | None = None
 
 
+@JsonForm(lineage=("share",))
 @dataclass(frozen=True, kw_only=True)
 class Canary:
     """Who sees a canary: sessions by name, and a share of all others in percent, drawn by their ids."""
@@ -191,6 +196,13 @@ class Canary:
     share: int = 0
 
 
+@JsonForm(
+    flat=("definition",),
+    rename={"fingerprint": "definition_fingerprint", "events": "lifecycle_events"},
+    lineage=("fingerprint", "evidence", "events", "revision"),
+    first=("skill_name", "status", "definition_fingerprint", "source_record_id"),
+    damage=Damage(thing="promoted skill", code="promoted.damaged", hint="restore the store from a backup"),
+)
 @dataclass(frozen=True, kw_only=True)
 class PromotedSkill:
     """A procedure on its way to being a skill. The row is the authority; files and catalogue follow it."""
@@ -199,10 +211,10 @@ class PromotedSkill:
     status: RolloutStatus
     fingerprint: str
     source_record_id: RecordId
-    provenance: Provenance = TRUSTED
-    canary: Canary = Canary()
     evidence: tuple[Evidence, ...] = ()
     events: tuple[RolloutEvent, ...] = ()
+    canary: Canary = Canary()
+    provenance: Provenance = TRUSTED
     created_at: datetime
     updated_at: datetime
     revoked_reason: str = ""

@@ -137,5 +137,5 @@ class Artifact:
     session_id: SessionId
     name: str
     text: str
-    created_at: datetime
     whole_bytes: int | None = None
+    created_at: datetime

@@ -33,10 +33,10 @@ class CaptureState(StrEnum):
 class RunMemory:
     """What is remembered of a run, within bounds and without secrets."""
 
-    session_id: SessionId
     run_id: RunId
-    captured_at: datetime
+    session_id: SessionId
     status: RunStatus
+    captured_at: datetime
     summary: str
     request_preview: str | None = None
     outcome_preview: str | None = None

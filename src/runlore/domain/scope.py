@@ -6,6 +6,7 @@ from typing import Self
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.json_form import JsonForm
 from runlore.domain.storable import is_storable
 
 WORKSPACE_ID = "default"
@@ -24,6 +25,7 @@ _RANKS = {kind: rank for rank, kind in enumerate(ScopeKind)}
 _KINDS = frozenset(kind.value for kind in ScopeKind)
 
 
+@JsonForm(lineage=("id",))
 @dataclass(frozen=True, order=True)
 class Scope:
     """One scope. The workspace's id is always `default`."""

@@ -18,6 +18,7 @@ from runlore.domain.capability import (
 )
 from runlore.domain.errors import Invalid
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 
@@ -37,6 +38,12 @@ class Binding:
 UNBOUND = Binding()
 
 
+@JsonForm(
+    flat=("binding",),
+    omit={"ended_by": None},
+    derived={"stored": "stored"},
+    first=("session_id", "title", "persona_id", "project_ids", "agent", "private", "working_folder"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Session:
     """One conversation. `next_number` is the number that the next event of its journal gets."""
@@ -57,6 +64,11 @@ class Session:
     next_number: int = 1
     checkpoint_number: int | None = None
     revision: int = 1
+
+    @property
+    def stored(self) -> bool:
+        """Whether anything that is said in it is stored."""
+        return not self.private
 
     @property
     def scope(self) -> Scope:

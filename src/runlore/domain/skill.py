@@ -6,12 +6,18 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Self
 
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.run import RunId
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 
 SkillId = NewType("SkillId", str)
+
+
+DAMAGE = Damage(
+    thing="skill", code="skill.damaged", hint="restore the store from a backup, or delete the skill"
+)
 
 
 class SkillOrigin(StrEnum):
@@ -66,6 +72,7 @@ SKILL = Lifecycle[SkillState, SkillMove](
 )
 
 
+@JsonForm(exact=True, closed=True, damage=DAMAGE)
 @dataclass(frozen=True, kw_only=True)
 class SkillDocument:
     """What a SKILL.md says. `topics` and `actions` are its trigger; `metadata` is what else stands there."""
@@ -103,6 +110,22 @@ class LearnedFrom:
     pattern: str
 
 
+@JsonForm(damage=DAMAGE)
+@dataclass(frozen=True, kw_only=True)
+class SkillWords:
+    """What a skill says, and where its words come from: all of it may be words of runs.
+
+    A row keeps it as one text beside its columns, with the document whole, so that it is erased whole.
+    """
+
+    document: SkillDocument
+    text: str
+    pattern: str
+    also_from: tuple[LearnedFrom, ...]
+    provenance: Provenance
+
+
+@JsonForm(flat=("document",), damage=DAMAGE)
 @dataclass(frozen=True, kw_only=True)
 class Skill:
     """A skill as it is kept.
@@ -128,6 +151,17 @@ class Skill:
     created_at: datetime
     updated_at: datetime
     revision: int = 1
+
+    @property
+    def words(self) -> SkillWords:
+        """What it says, and where its words come from."""
+        return SkillWords(
+            document=self.document,
+            text=self.text,
+            pattern=self.pattern,
+            also_from=self.also_from,
+            provenance=self.provenance,
+        )
 
     @property
     def name(self) -> str:
@@ -210,6 +244,7 @@ class SkillEventKind(StrEnum):
 class SkillEvent:
     """One line of the log: what happened to a skill or to what might have become one, who did it, and why."""
 
+    number: int = 0
     kind: SkillEventKind
     name: str
     actor: str
@@ -217,4 +252,3 @@ class SkillEvent:
     reason: str = ""
     skill_id: SkillId | None = None
     suggestion_id: SuggestionId | None = None
-    number: int = 0

@@ -5,10 +5,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NewType
 
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
+from runlore.domain.json_form import Damage, JsonForm
 from runlore.domain.skill import Skill, SkillId, SkillState
 from runlore.domain.skill_undoing import content_of
 
@@ -36,6 +38,11 @@ class CurationAction:
     reason: str = ""
 
 
+@JsonForm(
+    omit={"contents": MappingProxyType({})},
+    pairs={"revisions": ("skill_id", "revision")},
+    damage=Damage(thing="curation", code="skill.damaged", hint="restore the store from a backup"),
+)
 @dataclass(frozen=True, kw_only=True)
 class Curation:
     """What one curation did. `before` are all skills that it touched as they were, `revisions` and `contents`

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from runlore.domain.journal import Entry
+from runlore.domain.json_form import JsonForm
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 
@@ -68,6 +69,7 @@ class Position:
 START = Position()
 
 
+@JsonForm(flat=("entry",), first=("type", "at"))
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToldEvent:
     """One event of a transcript, in the shape of a journal's, at its original time where it has one.

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from runlore.domain.errors import Invalid
+from runlore.domain.codec import deserialize
+from runlore.domain.errors import Corrupt
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode, Rule
-from runlore.domain.record import PROMPT_KINDS, JsonObject, JsonValue, Origin, Record
-from runlore.domain.representation import as_object, as_text, as_whole
-from runlore.domain.timestamps import format_time, parse_time, truncated
+from runlore.domain.record import PROMPT_KINDS, Origin, Record
+from runlore.domain.timestamps import truncated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,36 +105,6 @@ def asks_the_judge(action: Action, policy: LearningPolicy) -> bool:
     return policy.judge.enabled and action is not Action.MANUAL_REVIEW and policy.mode is not Mode.MANUAL_ONLY
 
 
-def review_to_plain(review: Review) -> dict[str, JsonValue]:
-    """A review as a record keeps it, in `automation_review`."""
-    judge = review.judge
-    return {
-        "mode": review.mode.value,
-        "action": review.action.value,
-        "baseline": review.baseline.value,
-        "rule": review.rule,
-        "reason": review.reason,
-        "reviewed_at": format_time(review.reviewed_at),
-        "policy_revision": review.policy_revision,
-        "judge": None if judge is None else _judge_to_plain(judge),
-    }
-
-
-def review_from_plain(plain: JsonObject) -> Review:
-    """Read a kept review. KeyError, TypeError, ValueError or Invalid where it is none."""
-    judge = plain["judge"]
-    return Review(
-        mode=Mode(as_text(plain["mode"])),
-        action=Action(as_text(plain["action"])),
-        baseline=Action(as_text(plain["baseline"])),
-        rule=as_text(plain["rule"]),
-        reason=as_text(plain["reason"]),
-        reviewed_at=parse_time(as_text(plain["reviewed_at"])),
-        policy_revision=as_whole(plain["policy_revision"]),
-        judge=None if judge is None else _judge_from_plain(as_object(judge)),
-    )
-
-
 def rule_of(record: Record) -> str:
     """The name of the policy's rule that the latest automatic review went by; empty where none did."""
     rule = None if record.automation_review is None else record.automation_review.get("rule")
@@ -146,8 +116,8 @@ def review_of(record: Record) -> Review | None:
     if record.automation_review is None:
         return None
     try:
-        return review_from_plain(record.automation_review)
-    except (KeyError, TypeError, ValueError, Invalid):
+        return deserialize(Review, record.automation_review)
+    except Corrupt:
         return None
 
 
@@ -203,25 +173,3 @@ def _earlier(expires_at: datetime | None, days: int | None, now: datetime) -> da
         return expires_at
     by_rule = truncated(now + timedelta(days=days))
     return by_rule if expires_at is None else min(expires_at, by_rule)
-
-
-def _judge_to_plain(judge: JudgeReview) -> dict[str, JsonValue]:
-    return {
-        "action": judge.action.value,
-        "reason": judge.reason,
-        "judged_at": format_time(judge.judged_at),
-        "model": judge.model,
-        "prompt": judge.prompt,
-        "failure": judge.failure,
-    }
-
-
-def _judge_from_plain(plain: JsonObject) -> JudgeReview:
-    return JudgeReview(
-        action=Action(as_text(plain["action"])),
-        reason=as_text(plain["reason"]),
-        judged_at=parse_time(as_text(plain["judged_at"])),
-        model=as_text(plain["model"]),
-        prompt=as_text(plain["prompt"]),
-        failure=as_text(plain["failure"]),
-    )

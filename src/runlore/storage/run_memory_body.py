@@ -1,26 +1,104 @@
-"""How a run memory is written down, in a file or in a row: canonical JSON and a checksum of it."""
+"""How a run memory is written down, in a file or in a row: canonical JSON and a checksum of it.
+
+`FORMAT` goes up when the stored form changes; a number that is not known is damage, since memories are
+derived and only ever read by the version that wrote them or a later one.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
-from typing import cast
+from typing import Annotated, cast
 
 import orjson
 
+from runlore.domain import limits
+from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.json_form import Damage, JsonForm, Within
 from runlore.domain.record import JsonValue
-from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
-from runlore.domain.run_memory_plain import damaged, memory_from_plain, memory_to_plain
+from runlore.domain.run import TERMINAL, ArtifactId, RunId, RunStatus
+from runlore.domain.run_memory import CaptureState, RunMemory
+from runlore.domain.scope import Scope
+from runlore.domain.session import SessionId
 from runlore.ports.run_memories import Unreadable
 
 CHECKSUM_BYTES = 16
+FORMAT = 1
+SCOPES_MAX = limits.SESSION_PROJECTS_MAX + 3
+MARKERS_MAX = 3
+_DAMAGE = Damage(
+    thing="run memory",
+    code="run-memory.damaged",
+    hint="nothing needs to be done: it is skipped, and pruned at the next input or by runlore doctor",
+)
+_ID = Within(1, limits.ID_CHARS_MAX)
+_PREVIEW = Within(1, limits.PREVIEW_CHARS_MAX)
+
+
+@lru_cache(maxsize=1_024)
+def _scope(text: str) -> Scope:
+    """The memories of a session mostly name the same scopes."""
+    return Scope.parse(text)
+
+
+def _ended(status: RunStatus, name: str) -> RunStatus:
+    if status not in TERMINAL:
+        raise ValueError(f"{name} is that of a run that has not ended")
+    return status
+
+
+def _scope_key(text: str, name: str) -> str:
+    try:
+        _scope(text)
+    except Invalid as error:
+        raise ValueError(f"{name}: {error}") from error
+    return text
+
+
+@JsonForm(omit_default=("request_preview", "outcome_preview"), exact=True, closed=True, damage=_DAMAGE)
+@dataclass(frozen=True, kw_only=True)
+class StoredMemory:
+    """A run memory as it is stored: with its format, within bounds, and a scope as one short text, for there
+    are many memories."""
+
+    format: Annotated[int, Within(FORMAT, FORMAT)] = FORMAT
+    session_id: Annotated[SessionId, _ID]
+    run_id: Annotated[RunId, _ID]
+    captured_at: datetime
+    status: Annotated[RunStatus, _ended]
+    summary: Annotated[str, Within(1, limits.RUN_SUMMARY_CHARS_MAX)]
+    request_preview: Annotated[str, _PREVIEW] | None = None
+    outcome_preview: Annotated[str, _PREVIEW] | None = None
+    artifact_ids: Annotated[tuple[Annotated[ArtifactId, _ID], ...], Within(0, limits.RUN_ARTIFACTS_MAX)]
+    failure_markers: Annotated[tuple[Annotated[str, _PREVIEW], ...], Within(0, MARKERS_MAX)]
+    scope_keys: Annotated[tuple[Annotated[str, _scope_key], ...], Within(0, SCOPES_MAX)]
+    capture: CaptureState
+
+
+def serialize_memory(memory: RunMemory) -> Plain:
+    """The stored form."""
+    return serialize(StoredMemory(**{**vars(memory), "scope_keys": tuple(map(str, memory.scope_keys))}))
+
+
+def deserialize_memory(plain: object) -> RunMemory:
+    """Read the stored form; Corrupt (`run-memory.damaged`) names the field that is not as it was written."""
+    told = dict(vars(deserialize(StoredMemory, plain)))
+    del told["format"]
+    return RunMemory(**{**told, "scope_keys": tuple(map(_scope, told["scope_keys"]))})
+
+
+def damaged(problem: str) -> Corrupt:
+    """The error for a memory that cannot be read."""
+    return Corrupt(f"a run memory is damaged: {problem}", code=_DAMAGE.code, hint=_DAMAGE.hint)
 
 
 def body_of(memory: RunMemory) -> bytes:
     """The memory as canonical JSON; Invalid when it could not be read again."""
-    plain = memory_to_plain(memory)
+    plain = serialize_memory(memory)
     try:
-        memory_from_plain(plain)
+        deserialize_memory(plain)
     except Corrupt as error:
         raise Invalid(
             f"the memory of run {memory.run_id!r:.80} cannot be kept: {error.sentence}",
@@ -64,7 +142,7 @@ def unreadable(run_id: RunId | None, where: str, error: Corrupt) -> Unreadable:
 
 
 def _read(plain: object, run_id: RunId | None) -> RunMemory:
-    memory = memory_from_plain(plain)
+    memory = deserialize_memory(plain)
     if run_id is not None and memory.run_id != run_id:
         raise damaged("it is that of another run")
     return memory

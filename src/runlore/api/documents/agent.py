@@ -1,9 +1,8 @@
 """What runs of Runlore's own agent wait for, and what their streams tell."""
 
 from runlore.api.shapes import OBJECT, TEXT, TIME, WHOLE, Schema, many, maybe, page, ref, thing, word
-from runlore.daemon.answers import Became
 from runlore.domain.approval import ApprovalKind, ApprovalState
-from runlore.ports.operations import RunEventKind
+from runlore.ports.operations import PatternOutcome, RunEventKind
 
 _TEXT = thing({"text": TEXT})
 _TOLD = tuple(kind for kind in RunEventKind if kind is not RunEventKind.BEAT)
@@ -41,7 +40,7 @@ DOCUMENTS: dict[str, Schema] = {
                         "name": TEXT,
                         "heuristic": TEXT,
                         "description": TEXT,
-                        "became": {**TEXT, "enum": [each.value for each in Became]},
+                        "became": {**TEXT, "enum": [each.value for each in PatternOutcome]},
                         "reason": {**TEXT, "description": "Why it was declined or suppressed."},
                     }
                 )

@@ -67,24 +67,24 @@ async def follow_run(
 def cancel_run(call: Reading, run_id: str, body: bodies.NoFields = _NOTHING) -> Response:  # noqa: ARG001
     """Stop a run that Runlore works; one that has ended is as it is."""
     view = call.operations.cancel_run(RunId(run_id))
-    return document(answers.run_to_plain(view), revision=view.run.revision)
+    return document(answers.write(view), revision=view.run.revision)
 
 
 @router.get("/v1/approvals", **told("ApprovalPage"))
 def list_approvals(call: Reading, query: Annotated[agent_bodies.ApprovalsQuery, Query()]) -> Response:
     """What runs wait for, the oldest first."""
-    return document(answers.approvals_to_plain(call.operations.list_approvals(query.request())))
+    return document(answers.write(call.operations.list_approvals(query.request())))
 
 
 @router.get("/v1/approvals/{approval_id}", **told("Approval", tagged=True))
 def get_approval(call: Reading, approval_id: str) -> Response:
     """One of what runs wait for."""
     approval = call.operations.get_approval(ApprovalId(approval_id))
-    return call.unless_known(answers.approval_to_plain(approval), approval.revision)
+    return call.unless_known(answers.write(approval), approval.revision)
 
 
 @router.post("/v1/approvals/{approval_id}", **told("Approval", tagged=True))
 def decide_approval(call: Acting, approval_id: str, body: agent_bodies.DecisionBody) -> Response:
     """Say yes or no to a call, or answer a question; the same once more changes nothing."""
     approval = call.operations.decide_approval(body.request(approval_id, call.idempotency_key))
-    return document(answers.approval_to_plain(approval), revision=approval.revision)
+    return document(answers.write(approval), revision=approval.revision)

@@ -26,7 +26,7 @@ _PUBLISHED, _VERIFIED = learning.PublishBody(), learning.VerifyBody()
 @router.get("/v1/learning-candidates", **told("RecordPage"))
 def list_candidates(call: Reading, query: Annotated[CandidatesQuery, Query()]) -> Response:
     """Candidates, newest first: those that wait unless states are named; run summaries if asked for."""
-    return document(answers.page_to_plain(call.operations.list_candidates(query.request())))
+    return document(answers.write(call.operations.list_candidates(query.request())))
 
 
 @router.post("/v1/learning-candidates", **creates("Record", tagged=True, present=True))
@@ -34,7 +34,7 @@ def create_candidate(call: Acting, body: learning.CandidateBody) -> Response:
     """Say something that shall be remembered; it waits for review, once however often it is said."""
     record = call.operations.create_candidate(body.request(call.idempotency_key))
     return document(
-        answers.record_to_plain(record),
+        answers.write(record),
         status=200 if record.was_proposed_before else 201,
         revision=record.revision,
         location=place("v1", "learning-candidates", record.record_id),
@@ -45,7 +45,7 @@ def create_candidate(call: Acting, body: learning.CandidateBody) -> Response:
 def get_candidate(call: Reading, record_id: str, query: Annotated[queries.SessionQuery, Query()]) -> Response:
     """One candidate, also after it was decided on."""
     record = call.operations.get_candidate(RecordId(record_id), session_id=query.session())
-    return call.unless_known(answers.record_to_plain(record), record.revision)
+    return call.unless_known(answers.write(record), record.revision)
 
 
 @router.post("/v1/learning-candidates/{record_id}/publish", **told("Record", tagged=True))
@@ -80,7 +80,7 @@ def reject_candidate(call: Changing, record_id: str, body: bodies.DecisionBody =
 @router.get("/v1/learnings", **told("RecordPage"))
 def list_learnings(call: Reading, query: Annotated[LearningsQuery, Query()]) -> Response:
     """What was once published, newest first, in whatever state it is now."""
-    return document(answers.page_to_plain(call.operations.list_learnings(query.request())))
+    return document(answers.write(call.operations.list_learnings(query.request())))
 
 
 @router.get("/v1/learnings/{record_id}", **told("Record", tagged=True))
@@ -89,7 +89,7 @@ def get_learning(call: Reading, record_id: str, query: Annotated[queries.MomentQ
     record = call.operations.get_learning(
         RecordId(record_id), as_of=query.moment(), session_id=query.session()
     )
-    return call.unless_known(answers.record_to_plain(record), record.revision)
+    return call.unless_known(answers.write(record), record.revision)
 
 
 @router.post("/v1/learnings/{record_id}/revoke", **told("Record", tagged=True))
@@ -158,4 +158,4 @@ def revoke_matching(call: Acting, body: learning.RevokeMatchingBody) -> Response
         dry_run=body.dry_run,
         idempotency_key=call.idempotency_key,
     )
-    return document(answers.revoked_to_plain(call.operations.revoke_matching(request)))
+    return document(answers.write(call.operations.revoke_matching(request)))

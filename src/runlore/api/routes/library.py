@@ -41,9 +41,9 @@ def list_skills(call: Reading, query: Annotated[library_bodies.SkillsQuery, Quer
     """Skills by name; with `query` those that fit a turn, the best first."""
     matching = query.matching()
     if matching is not None:
-        return document(answers.fitting_to_plain(call.operations.match_skills(matching)))
+        return document(answers.write(call.operations.match_skills(matching)))
     page = call.operations.list_skills(query.listing())
-    return document(answers.skills_to_plain(page.items, page.next_cursor))
+    return document(answers.write(page))
 
 
 @router.post("/v1/skills", **creates("Skill", tagged=True))
@@ -51,7 +51,7 @@ def import_skill(call: Acting, body: library_bodies.ImportBody) -> Response:
     """Bring a skill in. It is tainted until it is promoted."""
     skill = call.operations.import_skill(body.request(call.idempotency_key))
     return document(
-        answers.skill_to_plain(skill),
+        answers.write(skill),
         status=201,
         revision=skill.revision,
         location=place("v1", "skills", skill.name),
@@ -62,14 +62,14 @@ def import_skill(call: Acting, body: library_bodies.ImportBody) -> Response:
 def curate_skills(call: Acting, body: library_bodies.CurateBody = _CURATE) -> Response:
     """Tell what curation would do with drafts, or do it."""
     request = body.request(call.idempotency_key)
-    return document(answers.curated_to_plain(call.operations.curate_skills(request)))
+    return document(answers.write(call.operations.curate_skills(request)))
 
 
 @router.get("/v1/skills/{name}", **told("Skill", tagged=True))
 def get_skill(call: Reading, name: str) -> Response:
     """One skill, by its name or id."""
     skill = call.operations.get_skill(name)
-    return call.unless_known(answers.skill_to_plain(skill), skill.revision)
+    return call.unless_known(answers.write(skill), skill.revision)
 
 
 @router.get("/v1/skills/{name}/file", **_FILE)
@@ -119,13 +119,13 @@ def use_skill(call: Reading, name: str, body: library_bodies.UseBody = _USE) -> 
 @router.get("/v1/sessions/{session_id}/skills", **told("SkillPage"))
 def session_skills(call: Reading, session_id: str) -> Response:
     """The skills that a session may use, by name."""
-    return document(answers.skills_to_plain(call.operations.session_skills(SessionId(session_id))))
+    return document(answers.write(call.operations.session_skills(SessionId(session_id))))
 
 
 @router.post("/v1/skill-suggestions/reset", **told("SuggestionPage"))
 def reset_skips(call: Reading, body: library_bodies.ResetBody = _RESET) -> Response:
     """Let skipped suggestions wait again: all of them, or the one of a name."""
-    return document(answers.stored_suggestions_to_plain(call.operations.reset_skips(body.name)))
+    return document(answers.write(call.operations.reset_skips(body.name)))
 
 
 @router.post("/v1/skill-suggestions/{name}/save", **told("Skill", tagged=True))
@@ -137,7 +137,7 @@ def save_skill(call: Changing, name: str, body: library_bodies.SaveBody = _SAVE)
 @router.get("/v1/skill-curations", **told("CurationPage"))
 def list_curations(call: Reading, query: Annotated[LimitQuery, Query()]) -> Response:
     """What curation did, the newest first."""
-    return document(answers.curations_to_plain(call.operations.list_curations(query.limit)))
+    return document(answers.write(call.operations.list_curations(query.limit)))
 
 
 @router.post("/v1/skill-curations/undo", **told("Curation"))
@@ -146,7 +146,7 @@ def undo_latest_curation(
     body: bodies.NoFields = _NOTHING,  # noqa: ARG001
 ) -> Response:
     """Put back what the newest curation did that was not undone."""
-    return document(answers.curation_to_plain(call.operations.undo_curation(None, call.idempotency_key)))
+    return document(answers.write(call.operations.undo_curation(None, call.idempotency_key)))
 
 
 @router.post("/v1/skill-curations/{curation_id}/undo", **told("Curation"))
@@ -157,14 +157,14 @@ def undo_curation(
 ) -> Response:
     """Put back what a curation did, byte for byte."""
     undone = call.operations.undo_curation(CurationId(curation_id), call.idempotency_key)
-    return document(answers.curation_to_plain(undone))
+    return document(answers.write(undone))
 
 
 @router.get("/v1/skill-log", **told("SkillLog"))
 def skill_log(call: Reading, query: Annotated[library_bodies.LogQuery, Query()]) -> Response:
     """What happened to skills, the newest first."""
-    return document(answers.skill_log_to_plain(call.operations.skill_log(query.request())))
+    return document(answers.write(call.operations.skill_log(query.request())))
 
 
 def _answered(skill: Skill) -> Response:
-    return document(answers.skill_to_plain(skill), revision=skill.revision)
+    return document(answers.write(skill), revision=skill.revision)

@@ -21,7 +21,7 @@ router = area("memory")
 def list_records(call: Reading, query: Annotated[queries.RecordsQuery, Query()]) -> Response:
     """Records by filter, newest first."""
     request = ops.ListRequest(filters=query.filters(), limit=query.limit, cursor=query.cursor)
-    return document(answers.page_to_plain(call.operations.list_records(request)))
+    return document(answers.write(call.operations.list_records(request)))
 
 
 @router.get(
@@ -31,14 +31,14 @@ def list_records(call: Reading, query: Annotated[queries.RecordsQuery, Query()])
 def get_record(call: Reading, record_id: str, query: Annotated[queries.MomentQuery, Query()]) -> Response:
     """One record, now or as it was."""
     record = call.operations.get_record(RecordId(record_id), as_of=query.moment(), session_id=query.session())
-    return call.unless_known(answers.record_to_plain(record), record.revision)
+    return call.unless_known(answers.write(record), record.revision)
 
 
 @router.get("/v1/memory/records/{record_id}/history", **told("RecordEvents"))
 def history(call: Reading, record_id: str, query: Annotated[queries.SessionQuery, Query()]) -> Response:
     """Everything that happened to a record, oldest first."""
     events = call.operations.history(RecordId(record_id), session_id=query.session())
-    return document(answers.history_to_plain(events))
+    return document(answers.write(events))
 
 
 @router.get("/memory/search", operation_id="search_at_its_old_path", **told("SearchResults"))
@@ -48,7 +48,7 @@ def search(call: Reading, query: Annotated[queries.SearchQuery, Query()]) -> Res
     request = ops.SearchRequest(
         query=query.query, filters=query.filters(), include_stale=query.include_stale, limit=query.limit
     )
-    return document(answers.hits_to_plain(query.query, call.operations.search(request)))
+    return document(answers.write_hits(query.query, call.operations.search(request)))
 
 
 @router.get("/v1/memory/context", **told("GoalContext"))
@@ -57,13 +57,13 @@ def goal_context(call: Reading, query: Annotated[queries.GoalQuery, Query()]) ->
     request = ops.GoalRequest(
         goal=query.goal, session_id=query.session(), limit=query.limit, as_of=query.moment()
     )
-    return document(answers.goal_context_to_plain(call.operations.goal_context(request)))
+    return document(answers.write(call.operations.goal_context(request)))
 
 
 @router.get("/v1/memory/states", **told("Moves"))
 def states(call: Reading) -> Response:
     """The table of legal moves."""
-    return document(answers.states_to_plain(call.operations.states()))
+    return document(answers.write(call.operations.states()))
 
 
 @router.post("/v1/memory/profile-proposals", **creates("Record", tagged=True, present=True))
@@ -100,7 +100,7 @@ def add_episode(call: Acting, body: bodies.EpisodeBody) -> Response:
 def made(record: Record) -> Response:
     """A record that was made, or that waits already."""
     return document(
-        answers.record_to_plain(record),
+        answers.write(record),
         status=200 if record.was_proposed_before else 201,
         revision=record.revision,
         location=place("v1", "memory", "records", record.record_id),

@@ -43,7 +43,7 @@ def radar_add(
         scope=scope,
         idempotency_key=call.idempotency_key,
     )
-    return document(answers.records_to_plain(call.operations.radar_add(request)), status=201)
+    return document(answers.write(call.operations.radar_add(request)), status=201)
 
 
 @router.post("/v1/memory/radar/{record_id}/adopt", **told("Adoption"))
@@ -58,17 +58,17 @@ def radar_adopt(call: Changing, record_id: str, body: bodies.AdoptBody = _ADOPTE
         accept_untrusted=body.accept_untrusted,
         idempotency_key=call.idempotency_key,
     )
-    return document(answers.adoption_to_plain(call.operations.radar_adopt(request)))
+    return document(answers.write(call.operations.radar_adopt(request)))
 
 
 @router.post("/v1/memory/radar/{record_id}/undo", **told("Adoption"))
 def radar_undo(call: Changing, record_id: str, body: bodies.DecisionBody = _NOTHING_SAID) -> Response:
     """Roll back what a finding became."""
     adoption = call.operations.radar_undo(decision_of(call, record_id, body))
-    return document(answers.adoption_to_plain(adoption))
+    return document(answers.write(adoption))
 
 
 @router.get("/v1/memory/radar/log", **told("RadarLog"))
 def radar_log(call: Reading) -> Response:
     """The adoption registry and the promotion log."""
-    return document(answers.radar_log_to_plain(call.operations.radar_log()))
+    return document(answers.write(call.operations.radar_log()))

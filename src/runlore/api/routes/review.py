@@ -29,7 +29,7 @@ def review_list(call: Reading, query: Annotated[queries.ReviewQuery, Query()]) -
         cursor=query.cursor,
         session_id=query.session(),
     )
-    return document(answers.review_to_plain(call.operations.review_list(request)))
+    return document(answers.write(call.operations.review_list(request)))
 
 
 @router.post("/v1/review/{record_id}/confirm", **told("Record", tagged=True))
@@ -65,7 +65,7 @@ def rollback(call: Changing, record_id: str, body: bodies.RollbackBody = _ROLLED
         idempotency_key=call.idempotency_key,
     )
     answer = call.operations.rollback(decision)
-    return document(answers.rollback_to_plain(answer), revision=answer.record.revision)
+    return document(answers.write(answer), revision=answer.record.revision)
 
 
 @router.post("/v1/memory/records/{record_id}/restore", **told("Record", tagged=True))
@@ -78,19 +78,19 @@ def restore(call: Changing, record_id: str, body: bodies.DecisionBody = _NOTHING
 def forget(call: Changing, record_id: str, body: bodies.ForgetBody = _FORGOTTEN) -> Response:
     """Erase what a record says, and everything derived from it. The id may be a run's or a session's too."""
     answer = call.operations.forget(decision_of(call, record_id, body), dry_run=body.dry_run)
-    return document(answers.forget_to_plain(answer))
+    return document(answers.write(answer))
 
 
 @router.post("/v1/memory/compactions", **told("Merges"))
 def compact(call: Acting, body: bodies.MergeBody = _EVERYWHERE) -> Response:
     """Semantic records that say the same thing in several places."""
-    return document(answers.merges_to_plain(call.operations.compact(_merge_of(call, body))))
+    return document(answers.write_merges(call.operations.compact(_merge_of(call, body))))
 
 
 @router.post("/v1/memory/dedups", **told("Merges"))
 def dedup(call: Acting, body: bodies.MergeBody = _EVERYWHERE) -> Response:
     """Procedures of one workflow."""
-    return document(answers.merges_to_plain(call.operations.dedup(_merge_of(call, body))))
+    return document(answers.write_merges(call.operations.dedup(_merge_of(call, body))))
 
 
 def decision_of(call: Call, record_id: str, body: bodies.DecisionBody) -> ops.Decision:
@@ -105,7 +105,7 @@ def decision_of(call: Call, record_id: str, body: bodies.DecisionBody) -> ops.De
 
 def acted_on(record: Record) -> Response:
     """The record acted on."""
-    return document(answers.record_to_plain(record), revision=record.revision)
+    return document(answers.write(record), revision=record.revision)
 
 
 def _merge_of(call: Call, body: bodies.MergeBody) -> ops.MergeRequest:

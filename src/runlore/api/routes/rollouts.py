@@ -29,14 +29,14 @@ def promote_learning(call: Changing, record_id: str, body: rollout_bodies.Promot
 @router.get("/v1/learning-skills", **told("PromotedPage"))
 def list_promoted(call: Reading, query: Annotated[rollout_bodies.PromotedQuery, Query()]) -> Response:
     """Promoted skills by name, whatever their status."""
-    return document(answers.promoted_page_to_plain(call.operations.list_promoted(query.request())))
+    return document(answers.write(call.operations.list_promoted(query.request())))
 
 
 @router.get("/v1/learning-skills/{name}", **told("PromotedSkill", tagged=True))
 def get_promoted(call: Reading, name: str) -> Response:
     """One promoted skill, with its evidence and all that happened to it."""
     skill = call.operations.get_promoted(name)
-    return call.unless_known(answers.promoted_to_plain(skill), skill.revision)
+    return call.unless_known(answers.write(skill), skill.revision)
 
 
 @router.get("/v1/learning-skills/{name}/history", **told("PromotedHistory"))
@@ -45,7 +45,7 @@ def promoted_history(
 ) -> Response:
     """How a promoted skill stood after each change, oldest first."""
     found = call.operations.promoted_history(query.request(name))
-    return document(answers.promoted_history_to_plain(found))
+    return document(answers.write(found))
 
 
 @router.post("/v1/learning-skills/{name}/trial", **creates("Run", tagged=True))
@@ -81,4 +81,4 @@ def rollback_promoted(call: Acting, name: str, body: rollout_bodies.EndBody = _E
 
 
 def _answered(skill: PromotedSkill) -> Response:
-    return document(answers.promoted_to_plain(skill), revision=skill.revision)
+    return document(answers.write(skill), revision=skill.revision)

@@ -34,7 +34,7 @@ def open_run(call: Acting, session_id: str, body: bodies.RunBody) -> Response:
     )
     view = call.operations.open_run(request)
     return document(
-        answers.run_to_plain(view),
+        answers.write(view),
         status=201 if view.stored else 200,
         revision=view.run.revision,
         location=place("v1", "runs", view.run.run_id) if view.stored else None,
@@ -59,7 +59,7 @@ def list_runs(call: Reading, query: Annotated[queries.RunsQuery, Query()]) -> Re
 def get_run(call: Reading, run_id: str) -> Response:
     """One run."""
     view = call.operations.get_run(RunId(run_id))
-    return document(answers.run_to_plain(view), revision=view.run.revision)
+    return document(answers.write(view), revision=view.run.revision)
 
 
 @router.post("/v1/runs/{run_id}/events", **creates("Appended", unstored="Appended"))
@@ -67,7 +67,7 @@ def append_events(call: Reading, run_id: str, body: bodies.EventsBody) -> Respon
     """Append to a run's journal, durable when answered. `first_number` makes the call repeatable."""
     request = ops.NewEvents(run_id=RunId(run_id), events=tuple(body.events), first_number=body.first_number)
     appended = call.operations.append_events(request)
-    return document(answers.appended_to_plain(appended), status=201 if appended.stored else 200)
+    return document(answers.write(appended), status=201 if appended.stored else 200)
 
 
 @router.post("/v1/runs/{run_id}/scratch", **creates("Record", unstored="NotStored"))
@@ -75,13 +75,13 @@ def add_scratch(call: Acting, run_id: str, body: bodies.TextBody) -> Response:
     """A note for the run itself. It is seen inside the run alone, and goes with it."""
     request = ops.NewScratch(run_id=RunId(run_id), text=body.text, idempotency_key=call.idempotency_key)
     record = call.operations.add_scratch(request)
-    return document(answers.scratch_to_plain(record), status=200 if record is None else 201)
+    return document(answers.write(record), status=200 if record is None else 201)
 
 
 @router.get("/v1/runs/{run_id}/scratch", **told("RecordPage"))
 def list_scratch(call: Reading, run_id: str) -> Response:
     """A run's notes, oldest first."""
-    return document(answers.records_to_plain(call.operations.list_scratch(RunId(run_id))))
+    return document(answers.write(call.operations.list_scratch(RunId(run_id))))
 
 
 @router.post("/v1/runs/{run_id}/artifacts", **creates("Artifact", unstored="NotStored"))
@@ -96,7 +96,7 @@ def add_artifact(call: Acting, run_id: str, body: bodies.ArtifactBody) -> Respon
     )
     artifact = call.operations.add_artifact(request)
     return document(
-        answers.artifact_to_plain(artifact),
+        answers.write(artifact),
         status=200 if artifact is None else 201,
         location=None if artifact is None else place("v1", "artifacts", artifact.artifact_id),
     )
@@ -105,13 +105,13 @@ def add_artifact(call: Acting, run_id: str, body: bodies.ArtifactBody) -> Respon
 @router.get("/v1/runs/{run_id}/artifacts", **told("ArtifactPage"))
 def list_artifacts(call: Reading, run_id: str) -> Response:
     """A run's artifacts, oldest first."""
-    return document(answers.artifacts_to_plain(call.operations.list_artifacts(RunId(run_id))))
+    return document(answers.write(call.operations.list_artifacts(RunId(run_id))))
 
 
 @router.get("/v1/artifacts/{artifact_id}", **told("Artifact"))
 def get_artifact(call: Reading, artifact_id: str) -> Response:
     """One artifact."""
-    return document(answers.artifact_to_plain(call.operations.get_artifact(ArtifactId(artifact_id))))
+    return document(answers.write(call.operations.get_artifact(ArtifactId(artifact_id))))
 
 
 @router.post("/v1/runs/{run_id}/finish", **told("Run", tagged=True))
@@ -126,20 +126,20 @@ def finish_run(call: Acting, run_id: str, body: bodies.FinishBody) -> Response:
         idempotency_key=call.idempotency_key,
     )
     view = call.operations.finish_run(request)
-    return document(answers.run_to_plain(view), revision=view.run.revision)
+    return document(answers.write(view), revision=view.run.revision)
 
 
 @router.get("/v1/runs/{run_id}/journal", **told("JournalPage"))
 def run_journal(call: Reading, run_id: str, query: Annotated[queries.JournalQuery, Query()]) -> Response:
     """What happened in a run, event by event."""
     request = ops.JournalRequest(run_id=RunId(run_id), limit=query.limit, cursor=query.cursor)
-    return document(answers.journal_to_plain(call.operations.journal(request)))
+    return document(answers.write(call.operations.journal(request)))
 
 
 @router.get("/v1/runs/{run_id}/receipt", **told("Receipt"))
 def receipt(call: Reading, run_id: str) -> Response:
     """What a run was given, what was left out and why."""
-    return document(answers.receipt_view_to_plain(call.operations.receipt(RunId(run_id))))
+    return document(answers.write(call.operations.receipt(RunId(run_id))))
 
 
 def _runs(call: Reading, query: queries.SessionRunsQuery, session_id: SessionId | None) -> Response:
@@ -149,4 +149,4 @@ def _runs(call: Reading, query: queries.SessionRunsQuery, session_id: SessionId 
         limit=query.limit,
         cursor=query.cursor,
     )
-    return document(answers.runs_to_plain(call.operations.list_runs(request)))
+    return document(answers.write(call.operations.list_runs(request)))

@@ -36,7 +36,7 @@ _FILE = {"content": {media: {"schema": {"type": "string", "format": "binary"}} f
 def get_policy(call: Reading, name: str) -> Response:
     """The policy in force."""
     policy = call.operations.get_policy(_policy_name(name))
-    return call.unless_known(answers.policy_to_plain(policy), policy.revision)
+    return call.unless_known(answers.write(policy), policy.revision)
 
 
 @router.put("/v1/policies/{name}", **told("Policy", tagged=True))
@@ -49,13 +49,13 @@ def put_policy(call: Changing, name: str, body: bodies.PolicyBody) -> Response:
         idempotency_key=call.idempotency_key,
     )
     policy = call.operations.put_policy(change)
-    return document(answers.policy_to_plain(policy), revision=policy.revision)
+    return document(answers.write(policy), revision=policy.revision)
 
 
 @router.get("/v1/policies/{name}/history", **told("PolicyHistory"))
 def policy_history(call: Reading, name: str) -> Response:
     """All revisions, the newest first."""
-    return document(answers.policies_to_plain(call.operations.policy_history(_policy_name(name))))
+    return document(answers.write(call.operations.policy_history(_policy_name(name))))
 
 
 @router.post("/v1/policies/{name}/rollback", **told("Policy", tagged=True))
@@ -68,20 +68,20 @@ def rollback_policy(call: Changing, name: str, body: bodies.PolicyRollbackBody =
         idempotency_key=call.idempotency_key,
     )
     policy = call.operations.rollback_policy(request)
-    return document(answers.policy_to_plain(policy), revision=policy.revision)
+    return document(answers.write(policy), revision=policy.revision)
 
 
 @router.post("/v1/policies/{name}/test", **told("PolicyTrial"))
 def test_policy(call: Reading, name: str, body: learning.TrialBody) -> Response:
     """What a policy would do to what waits and was decided lately, beside what the present one does."""
     trial = ops.PolicyTrial(name=_policy_name(name), policy=body.policy, limit=body.limit)
-    return document(answers.trial_to_plain(call.operations.test_policy(trial)))
+    return document(answers.write(call.operations.test_policy(trial)))
 
 
 @router.get("/v1/tokens", **told("TokenList"))
 def list_tokens(call: Reading) -> Response:
     """All tokens, revoked ones included, the newest first."""
-    return document(answers.tokens_to_plain(call.operations.list_tokens()))
+    return document(answers.write(call.operations.list_tokens()))
 
 
 @router.post("/v1/tokens", **creates("MadeToken"))
@@ -90,7 +90,7 @@ def create_token(call: Reading, body: bodies.TokenBody) -> Response:
     scopes = None if body.scopes is None else frozenset(bodies.scope_of(scope) for scope in body.scopes)
     made = call.operations.create_token(ops.NewToken(name=body.name, role=body.role, scopes=scopes))
     call.service.tokens.changed()
-    return document(answers.made_token_to_plain(made), status=201)
+    return document(answers.write(made), status=201)
 
 
 @router.post("/v1/tokens/{name}/revoke", **told("Token"))
@@ -100,25 +100,25 @@ def revoke_token(call: Reading, name: str, body: bodies.NoFields = _NOTHING) -> 
         token = call.operations.revoke_token(name)
     finally:
         call.service.tokens.changed()
-    return document(answers.token_to_plain(token))
+    return document(answers.write(token))
 
 
 @router.get("/v1/capture", **told("Capture"))
 def capture_status(call: Reading) -> Response:
     """Whether anything is captured."""
-    return document(answers.capture_to_plain(call.operations.capture_status()))
+    return document(answers.write(call.operations.capture_status()))
 
 
 @router.post("/v1/capture/pause", **told("Capture"))
 def pause_capture(call: Reading, body: bodies.NoFields = _NOTHING) -> Response:  # noqa: ARG001
     """Store nothing of any run from now on."""
-    return document(answers.capture_to_plain(call.operations.pause_capture()))
+    return document(answers.write(call.operations.pause_capture()))
 
 
 @router.post("/v1/capture/resume", **told("Capture"))
 def resume_capture(call: Reading, body: bodies.NoFields = _NOTHING) -> Response:  # noqa: ARG001
     """Capture again."""
-    return document(answers.capture_to_plain(call.operations.resume_capture()))
+    return document(answers.write(call.operations.resume_capture()))
 
 
 @router.post("/v1/capture/backfill", **told("Backfill"))
@@ -130,7 +130,7 @@ def backfill_capture(call: Reading, body: learning.BackfillBody = _BACKFILL) -> 
         limit=body.limit,
         dry_run=body.dry_run,
     )
-    return document(answers.backfill_to_plain(call.operations.backfill_capture(request)))
+    return document(answers.write(call.operations.backfill_capture(request)))
 
 
 @router.post("/v1/capture/delete-memories", **told("DeletedRunMemories"))
@@ -143,31 +143,31 @@ def delete_run_memories(call: Changing, body: learning.RunMemoryDeletionBody = _
         reason=body.reason,
         idempotency_key=call.idempotency_key,
     )
-    return document(answers.deleted_run_memories_to_plain(call.operations.delete_run_memories(request)))
+    return document(answers.write(call.operations.delete_run_memories(request)))
 
 
 @router.get("/v1/jobs", **told("JobList"))
 def list_jobs(call: Reading, query: Annotated[queries.JobsQuery, Query()]) -> Response:
     """Background work that waits, runs or has failed for good."""
-    return document(answers.jobs_to_plain(call.operations.list_jobs(frozenset(query.state))))
+    return document(answers.write(call.operations.list_jobs(frozenset(query.state))))
 
 
 @router.post("/v1/jobs/work", **told("Work"))
 def work_jobs(call: Reading, body: learning.WorkBody = _WORK) -> Response:
     """Do what waits now, models asked where needed."""
-    return document(answers.work_to_plain(call.operations.work_jobs(limit=body.limit)))
+    return document(answers.write(call.operations.work_jobs(limit=body.limit)))
 
 
 @router.post("/v1/jobs/{job_id}/retry", **told("Job"))
 def retry_job(call: Reading, job_id: str, body: bodies.NoFields = _NOTHING) -> Response:  # noqa: ARG001
     """Try a dead job again."""
-    return document(answers.job_to_plain(call.operations.retry_job(JobId(job_id))))
+    return document(answers.write(call.operations.retry_job(JobId(job_id))))
 
 
 @router.post("/v1/memory/export", **creates("Export"))
 def export(call: Reading, body: bodies.NoFields = _NOTHING) -> Response:  # noqa: ARG001
     """Write everything to a new file under the state root."""
-    return document(answers.export_to_plain(call.operations.export()), status=201)
+    return document(answers.write(call.operations.export()), status=201)
 
 
 @router.post(
@@ -187,7 +187,7 @@ async def import_records(call: Reading, request: Request) -> Response:
         answer = await run_in_threadpool(call.operations.import_records, path)
     finally:
         os.unlink(path)
-    return document(answers.import_to_plain(answer))
+    return document(answers.write(answer))
 
 
 @router.post("/v1/backup", **creates("Backup"))
@@ -199,19 +199,19 @@ def backup(call: Reading, body: bodies.BackupBody = _BACKUP) -> Response:
             code="backup.path",
             hint="leave path out: the answer says where the backup lies",
         )
-    return document(answers.backup_to_plain(call.operations.backup(body.path)), status=201)
+    return document(answers.write(call.operations.backup(body.path)), status=201)
 
 
 @router.post("/v1/doctor", **told("Diagnosis"))
 def doctor(call: Reading, body: bodies.DoctorBody = _DOCTOR) -> Response:
     """Check everything, and repair what is derived where asked."""
-    return document(answers.diagnosis_to_plain(call.operations.doctor(repair=body.repair)))
+    return document(answers.write(call.operations.doctor(repair=body.repair)))
 
 
 @router.get("/v1/status", **told("Status"))
 def status(call: Reading) -> Response:
     """What this Runlore is, holds and does."""
-    return document(answers.status_to_plain(call.operations.status()))
+    return document(answers.write(call.operations.status()))
 
 
 def _policy_name(name: str) -> PolicyName:

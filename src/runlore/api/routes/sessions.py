@@ -33,7 +33,7 @@ def create_session(call: Acting, body: bodies.SessionBody) -> Response:
     )
     session = call.operations.create_session(request)
     return document(
-        answers.session_to_plain(session),
+        answers.write(session),
         status=201,
         revision=session.revision,
         location=place("v1", "sessions", session.session_id),
@@ -44,14 +44,14 @@ def create_session(call: Acting, body: bodies.SessionBody) -> Response:
 def list_sessions(call: Reading, query: Annotated[queries.PageQuery, Query()]) -> Response:
     """Sessions, the newest first."""
     page = call.operations.list_sessions(ops.PageRequest(limit=query.limit, cursor=query.cursor))
-    return document(answers.sessions_to_plain(page))
+    return document(answers.write(page))
 
 
 @router.get("/v1/sessions/{session_id}", **told("Session", tagged=True))
 def get_session(call: Reading, session_id: str) -> Response:
     """One session."""
     session = call.operations.get_session(SessionId(session_id))
-    return document(answers.session_to_plain(session), revision=session.revision)
+    return document(answers.write(session), revision=session.revision)
 
 
 @router.patch("/v1/sessions/{session_id}", **told("Session", tagged=True))
@@ -70,7 +70,7 @@ def change_session(call: Changing, session_id: str, body: bodies.SessionChangeBo
         idempotency_key=call.idempotency_key,
     )
     session = call.operations.change_session(change)
-    return document(answers.session_to_plain(session), revision=session.revision)
+    return document(answers.write(session), revision=session.revision)
 
 
 @router.post("/v1/sessions/{session_id}/checkpoints", **creates("Appended", unstored="Appended"))
@@ -80,7 +80,7 @@ def add_checkpoint(call: Acting, session_id: str, body: bodies.TextBody) -> Resp
         session_id=SessionId(session_id), text=body.text, idempotency_key=call.idempotency_key
     )
     appended = call.operations.add_checkpoint(request)
-    return document(answers.appended_to_plain(appended), status=201 if appended.stored else 200)
+    return document(answers.write(appended), status=201 if appended.stored else 200)
 
 
 @router.get("/v1/sessions/{session_id}/journal", **told("JournalPage"))
@@ -94,7 +94,7 @@ def session_journal(
         limit=query.limit,
         cursor=query.cursor,
     )
-    return document(answers.journal_to_plain(call.operations.journal(request)))
+    return document(answers.write(call.operations.journal(request)))
 
 
 @router.get("/v1/sessions/{session_id}/memory-context", **told("MemoryContext"))
@@ -105,7 +105,7 @@ def memory_context(
     request = ops.ContextRequest(
         session_id=SessionId(session_id), query=query.query, as_of=queries.moment(query.as_of)
     )
-    return document(answers.memory_context_to_plain(call.operations.memory_context(request)))
+    return document(answers.write(call.operations.memory_context(request)))
 
 
 @router.get("/v1/sessions/{session_id}/memory-search", **told("SessionSearch"))
@@ -119,7 +119,7 @@ def session_search(
         limit=query.limit,
         as_of=queries.moment(query.as_of),
     )
-    return document(answers.session_search_to_plain(call.operations.session_search(request)))
+    return document(answers.write(call.operations.session_search(request)))
 
 
 @router.post("/v1/sessions/{session_id}/inputs/preview", **told("Preview"))
@@ -131,21 +131,21 @@ def preview_input(call: Reading, session_id: str, body: bodies.PreviewBody) -> R
         model=body.model,
         prompt_tokens=body.prompt_tokens,
     )
-    return document(answers.projection_to_plain(call.operations.preview_input(request)))
+    return document(answers.write(call.operations.preview_input(request)))
 
 
 @router.get("/v1/personas", **told("PersonaPage"))
 def list_personas(call: Reading, query: Annotated[queries.PageQuery, Query()]) -> Response:
     """Personas, the latest changed first."""
     page = call.operations.list_personas(ops.PageRequest(limit=query.limit, cursor=query.cursor))
-    return document(answers.personas_to_plain(page))
+    return document(answers.write(page))
 
 
 @router.get("/v1/personas/{persona_id}", **told("Persona", tagged=True))
 def get_persona(call: Reading, persona_id: str) -> Response:
     """One persona."""
     persona = call.operations.get_persona(PersonaId(persona_id))
-    return call.unless_known(answers.persona_to_plain(persona), persona.revision)
+    return call.unless_known(answers.write(persona), persona.revision)
 
 
 @router.put("/v1/personas/{persona_id}", **told("Persona", tagged=True))
@@ -160,4 +160,4 @@ def put_persona(call: Changing, persona_id: str, body: bodies.PersonaBody) -> Re
         idempotency_key=call.idempotency_key,
     )
     persona = call.operations.put_persona(change)
-    return document(answers.persona_to_plain(persona), revision=persona.revision)
+    return document(answers.write(persona), revision=persona.revision)

@@ -21,33 +21,33 @@ _NOTHING, _DETECT = bodies.NoFields(), skill_bodies.DetectBody()
 def import_runs(call: Acting, body: skill_bodies.RunsBody) -> Response:
     """Bring runs of another agent in: sessions, journals, run memories. Repeating it changes nothing."""
     answer = call.operations.import_runs(body.request(call.idempotency_key))
-    return document(answers.imported_runs_to_plain(answer))
+    return document(answers.write(answer))
 
 
 @router.post("/v1/transcripts/positions", **told("TranscriptPositions"))
 def transcript_positions(call: Reading, body: skill_bodies.SourcesBody) -> Response:
     """How far these sources have been read; those that were never read are left out."""
-    return document(answers.positions_to_plain(call.operations.transcript_positions(body.sources)))
+    return document(answers.write_positions(call.operations.transcript_positions(body.sources)))
 
 
 @router.post("/v1/skill-suggestions/detect", **told("Detected"))
 def suggest(call: Acting, body: skill_bodies.DetectBody = _DETECT) -> Response:
     """Run the detectors over all that was mined, and keep what they find in the review queue."""
     request = ops.SuggestRequest(enhance=body.enhance, idempotency_key=call.idempotency_key)
-    return document(answers.detected_to_plain(call.operations.suggest(request)))
+    return document(answers.write(call.operations.suggest(request)))
 
 
 @router.get("/v1/skill-suggestions", **told("SuggestionPage"))
 def list_suggestions(call: Reading, query: Annotated[skill_bodies.SuggestionsQuery, Query()]) -> Response:
     """Suggested skills, the best first: those that wait unless states are named."""
-    return document(answers.suggestions_to_plain(call.operations.list_suggestions(query.request())))
+    return document(answers.write(call.operations.list_suggestions(query.request())))
 
 
 @router.get("/v1/skill-suggestions/{name}", **told("Suggestion", tagged=True))
 def get_suggestion(call: Reading, name: str) -> Response:
     """One suggestion, by its name or id."""
     stored = call.operations.get_suggestion(name)
-    return call.unless_known(answers.stored_suggestion_to_plain(stored), stored.revision)
+    return call.unless_known(answers.write(stored), stored.revision)
 
 
 @router.post("/v1/skill-suggestions/{suggestion_id}/skip", **told("Suggestion", tagged=True))
@@ -71,4 +71,4 @@ def reset_suggestion(
 
 
 def _moved(stored: StoredSuggestion) -> Response:
-    return document(answers.stored_suggestion_to_plain(stored), revision=stored.revision)
+    return document(answers.write(stored), revision=stored.revision)

@@ -25,7 +25,7 @@ class RemoteAgent(Remote):
             }
         )
         path = path_of("sessions", request.session_id, "inputs")
-        view = answers.run_from_plain(self.act(path, body, key=request.idempotency_key))
+        view = answers.read(ops.RunView, self.act(path, body, key=request.idempotency_key))
         return until_ended(self, view) if request.wait else view
 
     def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
@@ -34,7 +34,7 @@ class RemoteAgent(Remote):
 
     def cancel_run(self, run_id: RunId) -> ops.RunView:
         """Stop a run that Runlore works; one that has ended is as it is."""
-        return answers.run_from_plain(self.ask(path_of("runs", run_id, "cancel"), repeatable=True))
+        return answers.read(ops.RunView, self.ask(path_of("runs", run_id, "cancel"), repeatable=True))
 
     def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
         """What runs wait for, the oldest first."""
@@ -45,14 +45,14 @@ class RemoteAgent(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.approvals_from_plain(self.read(path_of("approvals"), asked))
+        return answers.read(ops.ApprovalPage, self.read(path_of("approvals"), asked))
 
     def get_approval(self, approval_id: ApprovalId) -> Approval:
         """One request."""
-        return answers.approval_from_plain(self.read(path_of("approvals", approval_id)))
+        return answers.read(Approval, self.read(path_of("approvals", approval_id)))
 
     def decide_approval(self, decision: ops.ApprovalDecision) -> Approval:
         """Say yes or no, or answer."""
         body: Sent = given({"approve": decision.approve, "answer": decision.answer})
         path = path_of("approvals", decision.approval_id)
-        return answers.approval_from_plain(self.act(path, body, key=decision.idempotency_key))
+        return answers.read(Approval, self.act(path, body, key=decision.idempotency_key))

@@ -10,7 +10,7 @@ import orjson
 
 from runlore.client.answer import Answer, Upload
 from runlore.client.transport import CALL_S, Transport
-from runlore.daemon.answers import not_an_answer, problem_from_plain
+from runlore.daemon.answers import not_an_answer, read_problem
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import format_time
@@ -164,4 +164,4 @@ def document_of(answer: Answer) -> JsonValue:
         raise not_an_answer(f"HTTP status {answer.status}, no JSON") from None
     if 200 <= answer.status < 300:
         return document  # type: ignore[no-any-return]
-    raise problem_from_plain(document)
+    raise read_problem(document)

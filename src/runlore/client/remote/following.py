@@ -11,9 +11,9 @@ from runlore.client.listening import EVENT_STREAM, Heard, Listening
 from runlore.client.remote.calls import Remote, document_of, path_of
 from runlore.client.transport import Transport
 from runlore.daemon import answers
+from runlore.domain.codec import as_object
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonObject
-from runlore.domain.representation import as_object
 from runlore.domain.run import RunId
 from runlore.ports import operations as ops
 
@@ -63,7 +63,7 @@ def until_ended(remote: Remote, view: ops.RunView) -> ops.RunView:
         return view
     for event in followed(remote.transport, ops.FollowRun(run_id=view.run.run_id)):
         if event.kind is ops.RunEventKind.END:
-            return answers.run_ended_from_plain(event.data).view
+            return answers.read(ops.RunEnded, event.data).view
     raise AssertionError("a stream ends with the end of its run, or raises")
 
 
@@ -83,7 +83,7 @@ def _heard(transport: Transport, run_id: RunId, after: int) -> Iterator[ops.RunE
 def _all(listening: Listening) -> Iterator[Heard]:
     for heard in listening.events():
         if heard.name == "error":
-            raise answers.problem_from_plain(_data(heard))
+            raise answers.read_problem(_data(heard))
         yield heard
 
 
@@ -92,7 +92,7 @@ def _event(heard: Heard) -> ops.RunEvent:
         return ops.RunEvent(kind=ops.RunEventKind.BEAT, data={})
     data = _data(heard)
     number = data.get("number") if heard.name == ops.RunEventKind.JOURNAL.value else 0
-    return answers.run_event_from_plain({"kind": heard.name, "number": number, "data": data})
+    return answers.read(ops.RunEvent, {"kind": heard.name, "number": number, "data": data})
 
 
 def _data(heard: Heard) -> JsonObject:

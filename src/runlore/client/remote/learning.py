@@ -29,7 +29,7 @@ class RemoteLearning(Remote):
             "expires_at": time_or_none(request.expires_at),
         }
         made = self.act(path_of("learning-candidates"), body, key=request.idempotency_key)
-        return answers.record_from_plain(made)
+        return answers.read(Record, made)
 
     def list_candidates(self, request: ops.CandidateRequest) -> ops.Page:
         """Candidates by filter, newest first."""
@@ -44,18 +44,18 @@ class RemoteLearning(Remote):
             ("cursor", request.cursor),
             ("session_id", request.session_id),
         ]
-        return answers.page_from_plain(self.read(path_of("learning-candidates"), asked))
+        return answers.read(ops.Page, self.read(path_of("learning-candidates"), asked))
 
     def get_candidate(self, record_id: RecordId, *, session_id: SessionId | None = None) -> Record:
         """One candidate, also after it was decided on."""
         path = path_of("learning-candidates", record_id)
-        return answers.record_from_plain(self.read(path, [("session_id", session_id)]))
+        return answers.read(Record, self.read(path, [("session_id", session_id)]))
 
     def publish(self, publication: ops.Publication) -> Record:
         """Publish a candidate, in a tier; the original answers for a duplicate."""
         body: Sent = {**_terms(publication), "supersedes": publication.supersedes}
         path = path_of("learning-candidates", publication.record_id, "publish")
-        return answers.record_from_plain(self.act(path, body, key=publication.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=publication.idempotency_key))
 
     def list_learnings(self, request: ops.LearningRequest) -> ops.Page:
         """What was once published, newest first."""
@@ -75,19 +75,19 @@ class RemoteLearning(Remote):
             ("cursor", request.cursor),
             ("session_id", request.session_id),
         ]
-        return answers.page_from_plain(self.read(path_of("learnings"), asked))
+        return answers.read(ops.Page, self.read(path_of("learnings"), asked))
 
     def get_learning(
         self, record_id: RecordId, *, as_of: datetime | None = None, session_id: SessionId | None = None
     ) -> Record:
         """One learning, now or as it was."""
         asked: list[tuple[str, Asked]] = [("as_of", as_of), ("session_id", session_id)]
-        return answers.record_from_plain(self.read(path_of("learnings", record_id), asked))
+        return answers.read(Record, self.read(path_of("learnings", record_id), asked))
 
     def revoke(self, decision: ops.Decision) -> Record:
         """Take a learning back."""
         path = path_of("learnings", decision.record_id, "revoke")
-        return answers.record_from_plain(self.act(path, decided(decision), key=decision.idempotency_key))
+        return answers.read(Record, self.act(path, decided(decision), key=decision.idempotency_key))
 
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
         """Take back all that pass a filter, in one transaction."""
@@ -107,12 +107,12 @@ class RemoteLearning(Remote):
         }
         path = path_of("learnings", "revoke-matching")
         told = self.act(path, body, key=request.idempotency_key, timeout_s=LONG_S)
-        return answers.revoked_from_plain(told)
+        return answers.read(ops.Revoked, told)
 
     def supersede(self, request: ops.Supersession) -> Record:
         """Replace a learning by new content; the new record answers."""
         path = path_of("learnings", request.record_id, "supersede")
-        return answers.record_from_plain(self.act(path, _terms(request), key=request.idempotency_key))
+        return answers.read(Record, self.act(path, _terms(request), key=request.idempotency_key))
 
     def verify(self, request: ops.VerifyRequest) -> Record:
         """Look for support, and raise a provisional learning that has it, or on the operator's word."""
@@ -125,19 +125,19 @@ class RemoteLearning(Remote):
             "expected_revision": request.expected_revision,
         }
         path = path_of("learnings", request.record_id, "verify")
-        return answers.record_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=request.idempotency_key))
 
     def feedback(self, note: ops.FeedbackNote) -> Record:
         """Say whether a learning that a run was given helped it or was wrong."""
         body: Sent = {"run_id": note.run_id, "verdict": note.verdict.value, "note": note.note}
         path = path_of("learnings", note.record_id, "feedback")
-        return answers.record_from_plain(self.act(path, body, key=note.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=note.idempotency_key))
 
     def test_policy(self, trial: ops.PolicyTrial) -> ops.TrialAnswer:
         """What a policy would do, beside what the present one does; nothing is changed."""
         body: Sent = {"policy": trial.policy, "limit": trial.limit}
         path = path_of("policies", trial.name.value, "test")
-        return answers.trial_from_plain(self.ask(path, body, repeatable=True))
+        return answers.read(ops.TrialAnswer, self.ask(path, body, repeatable=True))
 
     def backfill_capture(self, request: ops.BackfillRequest) -> ops.BackfillAnswer:
         """Queue the capture of runs that were skipped while it was off."""
@@ -147,7 +147,9 @@ class RemoteLearning(Remote):
             "limit": request.limit,
             "dry_run": request.dry_run,
         }
-        return answers.backfill_from_plain(self.ask(path_of("capture", "backfill"), body, repeatable=True))
+        return answers.read(
+            ops.BackfillAnswer, self.ask(path_of("capture", "backfill"), body, repeatable=True)
+        )
 
     def delete_run_memories(self, request: ops.RunMemoryDeletion) -> ops.DeletedRunMemories:
         """Delete what is remembered of runs, for good; journals and records stay."""
@@ -158,12 +160,12 @@ class RemoteLearning(Remote):
             "reason": request.reason,
         }
         path = path_of("capture", "delete-memories")
-        return answers.deleted_run_memories_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(ops.DeletedRunMemories, self.act(path, body, key=request.idempotency_key))
 
     def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> ops.WorkAnswer:
         """Do what waits now, models asked where needed: for a Runlore without a daemon."""
         told = self.ask(path_of("jobs", "work"), {"limit": limit}, repeatable=True, timeout_s=LONG_S)
-        return answers.work_from_plain(told)
+        return answers.read(ops.WorkAnswer, told)
 
 
 def _terms(request: ops.Publication | ops.Supersession) -> dict[str, JsonValue]:

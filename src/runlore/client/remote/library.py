@@ -21,12 +21,12 @@ class RemoteLibrary(Remote):
             "expected_revision": request.expected_revision,
         }
         path = path_of("skill-suggestions", request.suggestion, "save")
-        return answers.skill_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(Skill, self.act(path, body, key=request.idempotency_key))
 
     def import_skill(self, request: ops.ImportSkill) -> Skill:
         """Bring a skill in, tainted until it is promoted."""
         body: Sent = {"text": request.text, "source": request.source, "name": request.name}
-        return answers.skill_from_plain(self.act(path_of("skills"), body, key=request.idempotency_key))
+        return answers.read(Skill, self.act(path_of("skills"), body, key=request.idempotency_key))
 
     def list_skills(self, request: ops.SkillsRequest) -> ops.SkillPage:
         """Skills by name."""
@@ -36,11 +36,11 @@ class RemoteLibrary(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.skill_page_from_plain(self.read(path_of("skills"), asked))
+        return answers.read(ops.SkillPage, self.read(path_of("skills"), asked))
 
     def get_skill(self, name: str) -> Skill:
         """One skill by its name or id."""
-        return answers.skill_from_plain(self.read(path_of("skills", name)))
+        return answers.read(Skill, self.read(path_of("skills", name)))
 
     def accept_skill(self, request: ops.AcceptSkill) -> Skill:
         """Clear its taint after reading it; the act is logged."""
@@ -50,15 +50,15 @@ class RemoteLibrary(Remote):
             "expected_revision": request.expected_revision,
         }
         path = path_of("skills", request.name, "accept")
-        return answers.skill_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(Skill, self.act(path, body, key=request.idempotency_key))
 
     def delete_skill(self, name: str) -> Skill:
         """Take a skill away, with its file where that is as it was written."""
-        return answers.skill_from_plain(self.remove(path_of("skills", name)))
+        return answers.read(Skill, self.remove(path_of("skills", name)))
 
     def restore_skill(self, name: str) -> Skill:
         """Bring back a skill that was deleted or merged."""
-        return answers.skill_from_plain(self.ask(path_of("skills", name, "restore"), repeatable=True))
+        return answers.read(Skill, self.ask(path_of("skills", name, "restore"), repeatable=True))
 
     def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
         """The skills that fit a turn."""
@@ -67,40 +67,38 @@ class RemoteLibrary(Remote):
             ("session_id", request.session_id),
             ("limit", request.limit),
         ]
-        return answers.fitting_from_plain(self.read(path_of("skills"), asked))
+        return answers.read(ops.FittingSkills, self.read(path_of("skills"), asked))
 
     def session_skills(self, session_id: SessionId) -> tuple[Skill, ...]:
         """The skills that a session may use, by name."""
-        return answers.skills_from_plain(self.read(path_of("sessions", session_id, "skills")))
+        return answers.read_list(Skill, self.read(path_of("sessions", session_id, "skills")))
 
     def use_skill(self, request: ops.UseSkill) -> Skill:
         """Open a skill, and count that a run used it."""
         body: Sent = given({"run_id": request.run_id, "session_id": request.session_id})
-        return answers.skill_from_plain(
-            self.ask(path_of("skills", request.name, "use"), body, repeatable=True)
-        )
+        return answers.read(Skill, self.ask(path_of("skills", request.name, "use"), body, repeatable=True))
 
     def curate_skills(self, request: ops.CurateRequest) -> ops.CurateAnswer:
         """Merge, drop, delete and prune drafts by the rules of the policy, or only tell."""
         body: Sent = {"apply": request.apply}
         path = path_of("skills", "curate")
         told = self.act(path, body, key=request.idempotency_key, timeout_s=LONG_S)
-        return answers.curated_from_plain(told)
+        return answers.read(ops.CurateAnswer, told)
 
     def undo_curation(self, curation_id: CurationId | None, idempotency_key: str | None = None) -> Curation:
         """Put back what a curation did, the newest one unless named."""
         named = () if curation_id is None else (curation_id,)
         path = path_of("skill-curations", *named, "undo")
-        return answers.curation_from_plain(self.act(path, key=idempotency_key))
+        return answers.read(Curation, self.act(path, key=idempotency_key))
 
     def list_curations(self, limit: int = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
         """What curation did, the newest first."""
-        return answers.curations_from_plain(self.read(path_of("skill-curations"), [("limit", limit)]))
+        return answers.read_list(Curation, self.read(path_of("skill-curations"), [("limit", limit)]))
 
     def reset_skips(self, name: str | None = None) -> tuple[StoredSuggestion, ...]:
         """Let skipped suggestions wait again: all of them, or the one of a name."""
         path = path_of("skill-suggestions", "reset")
-        return answers.stored_suggestions_from_plain(self.ask(path, given({"name": name}), repeatable=True))
+        return answers.read_list(StoredSuggestion, self.ask(path, given({"name": name}), repeatable=True))
 
     def skill_log(self, request: ops.SkillLogRequest) -> ops.SkillLog:
         """What happened to skills, the newest first."""
@@ -109,4 +107,4 @@ class RemoteLibrary(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.skill_log_from_plain(self.read(path_of("skill-log"), asked))
+        return answers.read(ops.SkillLog, self.read(path_of("skill-log"), asked))

@@ -14,7 +14,7 @@ class RemoteProjection(Remote):
         """What a session is eligible for, before packing."""
         asked: list[tuple[str, Asked]] = [("query", request.query), ("as_of", request.as_of)]
         path = path_of("sessions", request.session_id, "memory-context")
-        return answers.memory_context_from_plain(self.read(path, asked))
+        return answers.read(ops.MemoryContext, self.read(path, asked))
 
     def session_search(self, request: ops.SessionSearchRequest) -> ops.SessionSearch:
         """Learnings and recovered runs that a session sees, ranked on one scale."""
@@ -24,7 +24,7 @@ class RemoteProjection(Remote):
             ("as_of", request.as_of),
         ]
         path = path_of("sessions", request.session_id, "memory-search")
-        return answers.session_search_from_plain(self.read(path, asked))
+        return answers.read(ops.SessionSearch, self.read(path, asked))
 
     def preview_input(self, request: ops.PreviewRequest) -> Projection:
         """The exact sections that an input would get, with the budget's arithmetic."""
@@ -34,8 +34,8 @@ class RemoteProjection(Remote):
             "prompt_tokens": request.prompt_tokens,
         }
         path = path_of("sessions", request.session_id, "inputs", "preview")
-        return answers.projection_from_plain(self.ask(path, body, repeatable=True))
+        return answers.read(Projection, self.ask(path, body, repeatable=True))
 
     def receipt(self, run_id: RunId) -> ops.ReceiptView:
         """What a run was given, and what was left out and why."""
-        return answers.receipt_view_from_plain(self.read(path_of("runs", run_id, "receipt")))
+        return answers.read(ops.ReceiptView, self.read(path_of("runs", run_id, "receipt")))

@@ -13,11 +13,11 @@ class RemoteRadar(Remote):
     def radar_add(self, findings: ops.Findings) -> tuple[Record, ...]:
         """Take findings in: the scan's episode, then a candidate each."""
         body: Sent = {
-            "findings": [answers.finding_to_plain(finding) for finding in findings.findings],
+            "findings": [answers.write(finding) for finding in findings.findings],
             "scope": str(findings.scope),
         }
         made = self.act(path_of("memory", "radar"), body, key=findings.idempotency_key)
-        return answers.records_from_plain(made)
+        return answers.read_list(Record, made)
 
     def radar_adopt(self, request: ops.AdoptRequest) -> ops.Adoption:
         """Make a procedure of a finding."""
@@ -29,13 +29,13 @@ class RemoteRadar(Remote):
             "accept_untrusted": request.accept_untrusted,
         }
         path = path_of("memory", "radar", request.finding_id, "adopt")
-        return answers.adoption_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(ops.Adoption, self.act(path, body, key=request.idempotency_key))
 
     def radar_undo(self, decision: ops.Decision) -> ops.Adoption:
         """Roll back what a finding became."""
         path = path_of("memory", "radar", decision.record_id, "undo")
-        return answers.adoption_from_plain(self.act(path, decided(decision), key=decision.idempotency_key))
+        return answers.read(ops.Adoption, self.act(path, decided(decision), key=decision.idempotency_key))
 
     def radar_log(self) -> ops.RadarLog:
         """The adoption registry and the promotion log."""
-        return answers.radar_log_from_plain(self.read(path_of("memory", "radar", "log")))
+        return answers.read(ops.RadarLog, self.read(path_of("memory", "radar", "log")))

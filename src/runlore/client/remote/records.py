@@ -16,19 +16,19 @@ class RemoteRecords(Remote):
     def list_records(self, request: ops.ListRequest) -> ops.Page:
         """Records by filter, newest first."""
         asked = [*_filters(request.filters), ("limit", request.limit), ("cursor", request.cursor)]
-        return answers.page_from_plain(self.read(path_of("memory", "records"), asked))
+        return answers.read(ops.Page, self.read(path_of("memory", "records"), asked))
 
     def get_record(
         self, record_id: RecordId, *, as_of: datetime | None = None, session_id: SessionId | None = None
     ) -> Record:
         """One record, now or as it was."""
         asked: list[tuple[str, Asked]] = [("as_of", as_of), ("session_id", session_id)]
-        return answers.record_from_plain(self.read(path_of("memory", "records", record_id), asked))
+        return answers.read(Record, self.read(path_of("memory", "records", record_id), asked))
 
     def history(self, record_id: RecordId, *, session_id: SessionId | None = None) -> tuple[RecordEvent, ...]:
         """Everything that happened to a record, oldest first."""
         path = path_of("memory", "records", record_id, "history")
-        return answers.history_from_plain(self.read(path, [("session_id", session_id)]))
+        return answers.read_list(RecordEvent, self.read(path, [("session_id", session_id)]))
 
     def search(self, request: ops.SearchRequest) -> ops.SearchHits:
         """The best matches of a query."""
@@ -38,7 +38,7 @@ class RemoteRecords(Remote):
             ("include_stale", request.include_stale or None),
             ("limit", request.limit),
         ]
-        return answers.hits_from_plain(self.read(path_of("memory", "search"), asked))
+        return answers.read(ops.SearchHits, self.read(path_of("memory", "search"), asked))
 
     def goal_context(self, request: ops.GoalRequest) -> ops.GoalContext:
         """The top profile, procedural and semantic records for a goal."""
@@ -48,11 +48,11 @@ class RemoteRecords(Remote):
             ("limit", request.limit),
             ("as_of", request.as_of),
         ]
-        return answers.goal_context_from_plain(self.read(path_of("memory", "context"), asked))
+        return answers.read(ops.GoalContext, self.read(path_of("memory", "context"), asked))
 
     def states(self) -> tuple[Transition, ...]:
         """The table of legal moves."""
-        return answers.states_from_plain(self.read(path_of("memory", "states")))
+        return answers.read_list(Transition, self.read(path_of("memory", "states")))
 
     def propose_profile(self, proposal: ops.ProfileProposal) -> Record:
         """A candidate for the profile."""
@@ -66,7 +66,7 @@ class RemoteRecords(Remote):
             "expires_at": time_or_none(proposal.expires_at),
         }
         path = path_of("memory", "profile-proposals")
-        return answers.record_from_plain(self.act(path, body, key=proposal.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=proposal.idempotency_key))
 
     def add_episode(self, episode: ops.Episode) -> Record:
         """An appended episode."""
@@ -79,7 +79,7 @@ class RemoteRecords(Remote):
             "expires_at": time_or_none(episode.expires_at),
         }
         path = path_of("memory", "episodes")
-        return answers.record_from_plain(self.act(path, body, key=episode.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=episode.idempotency_key))
 
 
 def _filters(filters: ops.Filters) -> list[tuple[str, Asked]]:

@@ -18,7 +18,7 @@ class RemoteReview(Remote):
             ("cursor", request.cursor),
             ("session_id", request.session_id),
         ]
-        return answers.review_from_plain(self.read(path_of("review"), asked))
+        return answers.read(ops.ReviewPage, self.read(path_of("review"), asked))
 
     def confirm(self, decision: ops.Decision) -> Record:
         """Make a candidate active; the original answers for a duplicate."""
@@ -30,38 +30,38 @@ class RemoteReview(Remote):
             "accept_untrusted": decision.accept_untrusted,
         }
         path = path_of("review", decision.record_id, "confirm")
-        return answers.record_from_plain(self.act(path, body, key=decision.idempotency_key))
+        return answers.read(Record, self.act(path, body, key=decision.idempotency_key))
 
     def reject(self, decision: ops.Decision) -> Record:
         """Tombstone a candidate."""
         path = path_of("review", decision.record_id, "reject")
-        return answers.record_from_plain(self.act(path, decided(decision), key=decision.idempotency_key))
+        return answers.read(Record, self.act(path, decided(decision), key=decision.idempotency_key))
 
     def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
         """Tombstone an active record, and bring back what it replaced where asked."""
         body = {**decided(decision), "restore_sources": decision.restore_sources}
         path = path_of("memory", "records", decision.record_id, "rollback")
-        return answers.rollback_from_plain(self.act(path, body, key=decision.idempotency_key))
+        return answers.read(ops.RollbackAnswer, self.act(path, body, key=decision.idempotency_key))
 
     def restore(self, decision: ops.Decision) -> Record:
         """Make a superseded record active again."""
         path = path_of("memory", "records", decision.record_id, "restore")
-        return answers.record_from_plain(self.act(path, decided(decision), key=decision.idempotency_key))
+        return answers.read(Record, self.act(path, decided(decision), key=decision.idempotency_key))
 
     def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
         """Semantic records that say the same thing in several places."""
-        return answers.merges_from_plain(self._merges("compactions", request))
+        return answers.read_list(ops.MergeItem, self._merges("compactions", request))
 
     def dedup(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
         """Procedures of one workflow."""
-        return answers.merges_from_plain(self._merges("dedups", request))
+        return answers.read_list(ops.MergeItem, self._merges("dedups", request))
 
     def forget(self, decision: ops.Decision, *, dry_run: bool = False) -> ops.ForgetAnswer:
         """Erase the content of a record, a run or a session, and everything derived from it."""
         body = {**decided(decision), "dry_run": dry_run}
         path = path_of("memory", "records", decision.record_id, "forget")
         key = decision.idempotency_key
-        return answers.forget_from_plain(self.act(path, body, key=key, timeout_s=LONG_S))
+        return answers.read(ops.ForgetAnswer, self.act(path, body, key=key, timeout_s=LONG_S))
 
     def _merges(self, name: str, request: ops.MergeRequest) -> JsonValue:
         body: Sent = {

@@ -33,7 +33,7 @@ class RemoteRollouts(Remote):
             "expected_revision": request.expected_revision,
         }
         path = path_of("learnings", request.record_id, "promote-skill")
-        return answers.promoted_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(PromotedSkill, self.act(path, body, key=request.idempotency_key))
 
     def list_promoted(self, request: ops.PromotedRequest) -> ops.PromotedPage:
         """Promoted skills by name, whatever their status."""
@@ -43,17 +43,17 @@ class RemoteRollouts(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.promoted_page_from_plain(self.read(path_of(_SKILLS), asked))
+        return answers.read(ops.PromotedPage, self.read(path_of(_SKILLS), asked))
 
     def get_promoted(self, skill_name: str) -> PromotedSkill:
         """One promoted skill."""
-        return answers.promoted_from_plain(self.read(path_of(_SKILLS, skill_name)))
+        return answers.read(PromotedSkill, self.read(path_of(_SKILLS, skill_name)))
 
     def promoted_history(self, request: ops.PromotedHistoryRequest) -> ops.PromotedHistory:
         """How it stood after each change, oldest first."""
         asked: list[tuple[str, Asked]] = [("limit", request.limit), ("cursor", request.cursor)]
         path = path_of(_SKILLS, request.skill_name, "history")
-        return answers.promoted_history_from_plain(self.read(path, asked))
+        return answers.read(ops.PromotedHistory, self.read(path, asked))
 
     def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
         """Run it once; the run that executes it."""
@@ -65,7 +65,7 @@ class RemoteRollouts(Remote):
             }
         )
         told = self._done(request.skill_name, "trial", body, request.idempotency_key)
-        view = answers.run_from_plain(told)
+        view = answers.read(ops.RunView, told)
         return until_ended(self, view) if request.wait else view
 
     def record_result(self, request: ops.RolloutResult) -> PromotedSkill:
@@ -77,7 +77,7 @@ class RemoteRollouts(Remote):
             "definition_fingerprint": request.definition_fingerprint,
         }
         told = self._done(request.skill_name, "rollout-result", body, request.idempotency_key)
-        return answers.promoted_from_plain(told)
+        return answers.read(PromotedSkill, told)
 
     def advance_promoted(self, request: ops.AdvanceRequest) -> PromotedSkill:
         """Move it on, where its evidence allows."""
@@ -89,19 +89,19 @@ class RemoteRollouts(Remote):
             "expected_revision": request.expected_revision,
         }
         told = self._done(request.skill_name, "advance", body, request.idempotency_key)
-        return answers.promoted_from_plain(told)
+        return answers.read(PromotedSkill, told)
 
     def revoke_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
         """Take it out of use at once; once more changes nothing."""
         body: Sent = {"reason": request.reason}
         told = self._done(request.skill_name, "revoke", body, request.idempotency_key)
-        return answers.promoted_from_plain(told)
+        return answers.read(PromotedSkill, told)
 
     def rollback_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
         """Put the newest snapshot that was active back, where its learning still stands."""
         body: Sent = {"reason": request.reason}
         told = self._done(request.skill_name, "rollback", body, request.idempotency_key)
-        return answers.promoted_from_plain(told)
+        return answers.read(PromotedSkill, told)
 
     def _done(self, name: str, act: str, body: Sent, key: str | None) -> JsonValue:
         return self.act(path_of(_SKILLS, name, act), body, key=key)

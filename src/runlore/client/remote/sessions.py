@@ -25,7 +25,7 @@ class RemoteSessions(Remote):
             **({"models": list(request.models)} if request.models else {}),
         }
         made = self.act(path_of("sessions"), body, key=request.idempotency_key)
-        return answers.session_from_plain(made)
+        return answers.read(Session, made)
 
     def change_session(self, change: ops.SessionChange) -> Session:
         """Bind, link, name, restrict or end a session."""
@@ -44,15 +44,15 @@ class RemoteSessions(Remote):
         changed = self.act(
             path_of("sessions", change.session_id), body, key=change.idempotency_key, method="PATCH"
         )
-        return answers.session_from_plain(changed)
+        return answers.read(Session, changed)
 
     def get_session(self, session_id: SessionId) -> Session:
         """One session."""
-        return answers.session_from_plain(self.read(path_of("sessions", session_id)))
+        return answers.read(Session, self.read(path_of("sessions", session_id)))
 
     def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
         """Sessions, the newest first."""
-        return answers.sessions_from_plain(self.read(path_of("sessions"), _page(request)))
+        return answers.read(ops.SessionPage, self.read(path_of("sessions"), _page(request)))
 
     def put_persona(self, change: ops.PersonaChange) -> Persona:
         """Make or change a persona."""
@@ -63,15 +63,15 @@ class RemoteSessions(Remote):
             "expected_revision": change.expected_revision,
         }
         put = self.act(path_of("personas", change.persona_id), body, key=change.idempotency_key, method="PUT")
-        return answers.persona_from_plain(put)
+        return answers.read(Persona, put)
 
     def get_persona(self, persona_id: PersonaId) -> Persona:
         """One persona."""
-        return answers.persona_from_plain(self.read(path_of("personas", persona_id)))
+        return answers.read(Persona, self.read(path_of("personas", persona_id)))
 
     def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
         """Personas, the latest changed first."""
-        return answers.personas_from_plain(self.read(path_of("personas"), _page(request)))
+        return answers.read(ops.PersonaPage, self.read(path_of("personas"), _page(request)))
 
     def open_run(self, request: ops.NewRun) -> ops.RunView:
         """Open a run that another agent works, and give it its context where asked."""
@@ -85,11 +85,11 @@ class RemoteSessions(Remote):
             "metadata": request.metadata,
         }
         path = path_of("sessions", request.session_id, "runs")
-        return answers.run_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(ops.RunView, self.act(path, body, key=request.idempotency_key))
 
     def get_run(self, run_id: RunId) -> ops.RunView:
         """One run."""
-        return answers.run_from_plain(self.read(path_of("runs", run_id)))
+        return answers.read(ops.RunView, self.read(path_of("runs", run_id)))
 
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
         """Runs, the newest first."""
@@ -99,7 +99,7 @@ class RemoteSessions(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.runs_from_plain(self.read(path_of("runs"), asked))
+        return answers.read(ops.RunPage, self.read(path_of("runs"), asked))
 
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
         """Append to a run's journal, durable when answered."""
@@ -107,37 +107,37 @@ class RemoteSessions(Remote):
         # The number makes it repeatable: an equal range that is there already changes nothing.
         repeatable = request.first_number is not None
         told = self.ask(path_of("runs", request.run_id, "events"), body, repeatable=repeatable)
-        return answers.appended_from_plain(told)
+        return answers.read(ops.Appended, told)
 
     def add_checkpoint(self, request: ops.NewCheckpoint) -> ops.Appended:
         """Write a checkpoint; history before it stays readable."""
         path = path_of("sessions", request.session_id, "checkpoints")
-        return answers.appended_from_plain(
-            self.act(path, {"text": request.text}, key=request.idempotency_key)
-        )
+        return answers.read(ops.Appended, self.act(path, {"text": request.text}, key=request.idempotency_key))
 
     def add_scratch(self, request: ops.NewScratch) -> Record | None:
         """A working record of the run; None where nothing is stored."""
         path = path_of("runs", request.run_id, "scratch")
-        return answers.scratch_from_plain(self.act(path, {"text": request.text}, key=request.idempotency_key))
+        return answers.read_stored(
+            Record, self.act(path, {"text": request.text}, key=request.idempotency_key)
+        )
 
     def list_scratch(self, run_id: RunId) -> tuple[Record, ...]:
         """A run's working records, oldest first."""
-        return answers.records_from_plain(self.read(path_of("runs", run_id, "scratch")))
+        return answers.read_list(Record, self.read(path_of("runs", run_id, "scratch")))
 
     def add_artifact(self, request: ops.NewArtifact) -> Artifact | None:
         """Keep a text of the run; None where nothing is stored."""
         body: Sent = {"name": request.name, "text": request.text, "artifact_id": request.artifact_id}
         path = path_of("runs", request.run_id, "artifacts")
-        return answers.kept_artifact_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read_stored(Artifact, self.act(path, body, key=request.idempotency_key))
 
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
         """One artifact."""
-        return answers.artifact_from_plain(self.read(path_of("artifacts", artifact_id)))
+        return answers.read(Artifact, self.read(path_of("artifacts", artifact_id)))
 
     def list_artifacts(self, run_id: RunId) -> ops.ArtifactPage:
         """A run's artifacts, oldest first."""
-        return answers.artifacts_from_plain(self.read(path_of("runs", run_id, "artifacts")))
+        return answers.read(ops.ArtifactPage, self.read(path_of("runs", run_id, "artifacts")))
 
     def finish_run(self, request: ops.RunEnd) -> ops.RunView:
         """End an external run. Its memory is there when this is answered."""
@@ -148,7 +148,7 @@ class RemoteSessions(Remote):
             "summarise_scratch": request.summarise_scratch,
         }
         path = path_of("runs", request.run_id, "finish")
-        return answers.run_from_plain(self.act(path, body, key=request.idempotency_key))
+        return answers.read(ops.RunView, self.act(path, body, key=request.idempotency_key))
 
     def journal(self, request: ops.JournalRequest) -> ops.JournalPage:
         """What happened, event by event."""
@@ -165,7 +165,7 @@ class RemoteSessions(Remote):
             asked.append(("since_checkpoint", request.since_checkpoint or None))
         else:
             path = path_of("runs", str(request.run_id), "journal")
-        return answers.journal_from_plain(self.read(path, asked))
+        return answers.read(ops.JournalPage, self.read(path, asked))
 
 
 def _page(request: ops.PageRequest) -> list[tuple[str, Asked]]:

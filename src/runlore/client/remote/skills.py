@@ -17,18 +17,16 @@ class RemoteSkills(Remote):
         position = request.position
         body: Sent = {
             "source": request.source,
-            "runs": [answers.told_run_to_plain(run) for run in request.runs],
-            "position": None if position is None else answers.position_to_plain(position),
+            "runs": [answers.write(run) for run in request.runs],
+            "position": None if position is None else answers.write(position),
         }
         told = self.act(path_of("transcripts", "runs"), body, key=request.idempotency_key, timeout_s=LONG_S)
-        return answers.imported_runs_from_plain(told)
+        return answers.read(ops.ImportedRuns, told)
 
     def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:
         """How far these sources have been read."""
         body: Sent = {"sources": list(sources)}
-        return answers.positions_from_plain(
-            self.ask(path_of("transcripts", "positions"), body, repeatable=True)
-        )
+        return answers.read_positions(self.ask(path_of("transcripts", "positions"), body, repeatable=True))
 
     def suggest(
         self, request: ops.SuggestRequest, progress: ops.Progress = ops.unwatched
@@ -37,7 +35,7 @@ class RemoteSkills(Remote):
         body: Sent = {"enhance": request.enhance}
         path = path_of("skill-suggestions", "detect")
         told = self.act(path, body, key=request.idempotency_key, timeout_s=LONG_S)
-        answer = answers.detected_from_plain(told)
+        answer = answers.read(ops.SuggestAnswer, told)
         progress(answer.sessions, answer.sessions)
         return answer
 
@@ -49,11 +47,11 @@ class RemoteSkills(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
         ]
-        return answers.suggestions_from_plain(self.read(path_of("skill-suggestions"), asked))
+        return answers.read(ops.SuggestionPage, self.read(path_of("skill-suggestions"), asked))
 
     def get_suggestion(self, name: str) -> StoredSuggestion:
         """One suggestion by its name or id."""
-        return answers.stored_suggestion_from_plain(self.read(path_of("skill-suggestions", name)))
+        return answers.read(StoredSuggestion, self.read(path_of("skill-suggestions", name)))
 
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Take one out of the queue."""
@@ -65,4 +63,4 @@ class RemoteSkills(Remote):
 
     def _moved(self, suggestion_id: SuggestionId, move: str) -> StoredSuggestion:
         path = path_of("skill-suggestions", suggestion_id, move)
-        return answers.stored_suggestion_from_plain(self.ask(path, repeatable=True))
+        return answers.read(StoredSuggestion, self.ask(path, repeatable=True))

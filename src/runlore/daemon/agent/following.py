@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from runlore.daemon.answers.agent import Became, Detected, RunEnded, run_ended_to_plain
-from runlore.daemon.answers.sessions import journal_event_to_plain
 from runlore.daemon.own_runs.live import Heard, Live, is_growth
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_access import Unstored, own_run
 from runlore.daemon.run_opening import run_view
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
+from runlore.domain.codec import serialize
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.job import JobKind
 from runlore.domain.run import MemoryState, Run, RunId
@@ -30,9 +29,9 @@ _LOOK_S = 0.5
 _WAIT_S = 5.0
 _PAGE = 100
 _DECIDED = {
-    SkillEventKind.SAVED: Became.SAVED,
-    SkillEventKind.DECLINED: Became.DECLINED,
-    SkillEventKind.SUPPRESSED: Became.SUPPRESSED,
+    SkillEventKind.SAVED: ops.PatternOutcome.SAVED,
+    SkillEventKind.DECLINED: ops.PatternOutcome.DECLINED,
+    SkillEventKind.SUPPRESSED: ops.PatternOutcome.SUPPRESSED,
 }
 
 
@@ -110,7 +109,7 @@ class Following:
             told = [event for event in found if upto is None or event.number <= upto]
             for event in told:
                 self.after = event.number
-                plain = journal_event_to_plain(event)
+                plain = serialize(event)
                 yield self._telling(
                     ops.RunEvent(kind=ops.RunEventKind.JOURNAL, data=plain, number=event.number)
                 )
@@ -150,15 +149,15 @@ class Following:
             if unstored is not None:
                 view = ops.RunView(run=unstored, request="", stored=False)
                 live = self.parts.agent.hub.find(self.run_id)
-                ended = RunEnded(view=view, final_output="" if live is None else live.answer)
+                ended = ops.RunEnded(view=view, final_output="" if live is None else live.answer)
             else:
                 run, _ = own_run(snapshot, self.caller, self.run_id)
-                ended = RunEnded(
+                ended = ops.RunEnded(
                     view=run_view(snapshot, run),
                     final_output=_answered(snapshot, run),
                     detected=_detected(snapshot, run) if self._sees_suggestions() else (),
                 )
-        return ops.RunEvent(kind=ops.RunEventKind.END, data=run_ended_to_plain(ended))
+        return ops.RunEvent(kind=ops.RunEventKind.END, data=serialize(ended))
 
     def _sees_suggestions(self) -> bool:
         """They may be a stranger's words, which reach no agent before somebody has read them, and concern
@@ -175,16 +174,16 @@ def _answered(collections: Collections, run: Run) -> str:
     return ""
 
 
-def _detected(collections: Collections, run: Run) -> tuple[Detected, ...]:
+def _detected(collections: Collections, run: Run) -> tuple[ops.DetectedPattern, ...]:
     """The suggestions that were seen in a run, and what has become of each."""
-    found: list[Detected] = []
+    found: list[ops.DetectedPattern] = []
     with suppress(Corrupt):
         decided = _decided(collections, run)
         for stored in collections.suggestions.of_runs([run.run_id])[: limits.SUGGESTIONS_PER_RUN_MAX * 4]:
             suggestion = stored.suggestion
             became, reason = decided.get(stored.suggestion_id) or (_standing(collections, stored, run), "")
             found.append(
-                Detected(
+                ops.DetectedPattern(
                     suggestion_id=stored.suggestion_id,
                     name=suggestion.name,
                     heuristic=suggestion.heuristic.value,
@@ -196,9 +195,9 @@ def _detected(collections: Collections, run: Run) -> tuple[Detected, ...]:
     return tuple(found)
 
 
-def _decided(collections: Collections, run: Run) -> dict[SuggestionId, tuple[Became, str]]:
+def _decided(collections: Collections, run: Run) -> dict[SuggestionId, tuple[ops.PatternOutcome, str]]:
     """What the log tells since the end of a run, the latest word about each suggestion."""
-    found: dict[SuggestionId, tuple[Became, str]] = {}
+    found: dict[SuggestionId, tuple[ops.PatternOutcome, str]] = {}
     for event in reversed(collections.skills.events(limit=limits.LIST_LIMIT_MAX)):
         is_since = run.finished_at is not None and event.at >= run.finished_at
         if is_since and event.suggestion_id is not None and event.kind in _DECIDED:
@@ -206,10 +205,10 @@ def _decided(collections: Collections, run: Run) -> dict[SuggestionId, tuple[Bec
     return found
 
 
-def _standing(collections: Collections, stored: StoredSuggestion, run: Run) -> Became:
+def _standing(collections: Collections, stored: StoredSuggestion, run: Run) -> ops.PatternOutcome:
     if stored.state is SuggestionState.SAVED:
-        return Became.KNOWN
+        return ops.PatternOutcome.KNOWN
     if stored.state is SuggestionState.SKIPPED:
-        return Became.SUPPRESSED
+        return ops.PatternOutcome.SUPPRESSED
     is_improved = collections.jobs.find(JobKind.SAVE, run.run_id) is not None
-    return Became.IMPROVING if is_improved else Became.WAITING
+    return ops.PatternOutcome.IMPROVING if is_improved else ops.PatternOutcome.WAITING

@@ -13,10 +13,10 @@ from runlore.daemon.parts import Parts
 from runlore.domain import limits as bounds
 from runlore.domain.agent_profile import AgentLimits
 from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.approval_plain import approval_to_plain
 from runlore.domain.approval_rules import ApprovalRules
 from runlore.domain.approval_shown import hidden_in
 from runlore.domain.approving import Ruling, verdict
+from runlore.domain.codec import serialize
 from runlore.domain.conversation import ToolCall
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonObject, JsonValue
@@ -147,7 +147,7 @@ class ApprovalGate:
         else:
             self.parts.agent.waiting.put(approval)
             self._move_unstored(_UNSTORED_STATUS[approval.kind])
-        self.live.approval(approval_to_plain(approval))
+        self.live.approval(serialize(approval))
         return is_stored
 
     def _present(self, approval: Approval, *, is_stored: bool) -> Approval:
@@ -173,7 +173,7 @@ class ApprovalGate:
                     approvals.go_on(tx, run, at)
                 number = last_number(tx, run.session_id)
             self.live.grew(number)
-        self.live.approval(approval_to_plain(said))
+        self.live.approval(serialize(said))
         return said
 
     def _move_unstored(self, status: RunStatus) -> None:

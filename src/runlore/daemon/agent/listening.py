@@ -8,10 +8,10 @@ from datetime import datetime
 from runlore.agents.transcripts.parsing import shortened
 from runlore.daemon.agent.opening import AGENT, OpenedRun
 from runlore.daemon.agent.sent_requests import SentRequests
-from runlore.daemon.answers.sessions import journal_event_to_plain
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.conversation import AssistantSaid, ToolAnswered, ToolCall
 from runlore.domain.errors import Invalid
 from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
@@ -121,7 +121,7 @@ class Journalling:
                 at=at,
                 body=entry.body,
             )
-            self._live.happened(journal_event_to_plain(event), numbered=not self._opened.stored)
+            self._live.happened(serialize(event), numbered=not self._opened.stored)
 
 
 def _call(call: ToolCall) -> JsonObject:

@@ -46,8 +46,8 @@ def _skills(skills: FittingSkills | None) -> list[str]:
     """Those that are always there with their words, the others by name: whoever opens one is counted."""
     if skills is None:
         return []
-    always = [fenced(each.skill) for each in skills.items if each.auto_load]
-    lazy = [_listed(each.skill) for each in skills.items if not each.auto_load]
+    always = [fenced(each.skill) for each in skills.items if each.match.auto_load]
+    lazy = [_listed(each.skill) for each in skills.items if not each.match.auto_load]
     return [*always, *(["\n".join([_SKILLS, *lazy])] if lazy else [])]
 
 

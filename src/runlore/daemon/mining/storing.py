@@ -14,13 +14,13 @@ from functools import partial
 
 import orjson
 
-from runlore.daemon.answers.skills import told_run_to_plain
 from runlore.daemon.mining.findings import Reading
 from runlore.daemon.mining.folders import told_folder
 from runlore.daemon.mining.mishaps import contained
 from runlore.daemon.mining.sources import Folders
 from runlore.daemon.mining.sums import Sums, readable
 from runlore.domain import limits
+from runlore.domain.codec import serialize
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations import Operations, Progress, RunsRequest, unwatched
@@ -206,7 +206,7 @@ def _batches(runs: Iterator[ToldRun]) -> Iterator[list[ToldRun]]:
 
 def _size(run: ToldRun) -> int:
     """How many bytes a run takes on its way; what cannot be sent as it is takes about as many as it shows."""
-    plain = told_run_to_plain(run)
+    plain = serialize(run)
     try:
         return len(orjson.dumps(plain, default=dict))
     except TypeError:

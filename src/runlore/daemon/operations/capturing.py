@@ -11,9 +11,9 @@ from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.audit import Act
+from runlore.domain.codec import as_whole
 from runlore.domain.errors import Refused
 from runlore.domain.record import Kind, Record
-from runlore.domain.representation import as_whole
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId

@@ -11,7 +11,7 @@ from runlore.domain.fusion import FusedHit, Similarities, WordHit, fused
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_matching import SkillMatch, chosen
-from runlore.ports.operations.library import FittingSkill, FittingSkills
+from runlore.ports.operations.library import FittingSkill, FittingSkills, SkillFit
 from runlore.ports.skill_index import SkillSearch
 
 WORDS_DECIDED = "words decided alone"
@@ -63,7 +63,7 @@ class Choosing:
             best = _both(matches, similar, turn.max_lazy_slots, lazy)
         else:
             best = ()
-        loaded = (FittingSkill(skill=skill, score=0, auto_load=True) for skill in always)
+        loaded = (FittingSkill(skill=skill, match=SkillFit(score=0, auto_load=True)) for skill in always)
         return FittingSkills(items=(*loaded, *best), semantic=is_semantic, remark=remark)
 
     def _similar(
@@ -117,4 +117,4 @@ def _fitting(hit: FusedHit, match: SkillMatch | None, skill: Skill) -> FittingSk
     parts = [] if match is None else [(f"{part.word}: {part.way}", part.points) for part in match.parts]
     if hit.meaning:
         parts.append((MEANING, hit.meaning))
-    return FittingSkill(skill=skill, score=hit.total, parts=tuple(parts))
+    return FittingSkill(skill=skill, match=SkillFit(score=hit.total, parts=tuple(parts)))

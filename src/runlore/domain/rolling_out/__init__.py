@@ -14,7 +14,7 @@ from runlore.domain.rolling_out.defining import (
     defined,
 )
 from runlore.domain.rolling_out.document import document_of
-from runlore.domain.rolling_out.ending import blanked, revoked, rollback_target, rolled_back
+from runlore.domain.rolling_out.ending import revoked, rollback_target, rolled_back
 from runlore.domain.rolling_out.fingerprint import fingerprint
 from runlore.domain.rolling_out.going_on import NextStep, next_step
 from runlore.domain.rolling_out.promoting import promoted, redefined
@@ -29,7 +29,6 @@ __all__ = [
     "Unproven",
     "accepted_provenance",
     "advanced",
-    "blanked",
     "check_definition",
     "check_source",
     "counting",

@@ -13,7 +13,6 @@ from runlore.domain.rolling_out.proving import require_proven
 from runlore.domain.rollout import (
     ROLLOUT,
     Canary,
-    Definition,
     PromotedSkill,
     RolloutMove,
     RolloutStatus,
@@ -65,18 +64,6 @@ def rolled_back(
     require_proven(target, own)
     changed = replace(target, evidence=skill.evidence, created_at=skill.created_at)
     return moved(skill, RolloutMove.ROLL_BACK, act, after=changed, reason=reason)
-
-
-def blanked(skill: PromotedSkill) -> PromotedSkill:
-    """A forgotten one, or a snapshot of it: what happened stays, what was said goes. Its name is its id."""
-    return replace(
-        skill,
-        definition=Definition(name=skill.name, description="", instructions="", version=""),
-        provenance=replace(skill.provenance, sources=()),
-        evidence=tuple(replace(each, note="") for each in skill.evidence),
-        events=tuple(replace(each, reason="") for each in skill.events),
-        revoked_reason="",
-    )
 
 
 def _require_source(target: PromotedSkill, source: Record | None, act: Act) -> None:

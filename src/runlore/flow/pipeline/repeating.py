@@ -66,7 +66,7 @@ def propose_repeated(
 
 
 def remember_saved(
-    tx: Transaction, ids: Ids, skill: Skill, stored: StoredSuggestion | None, act: Act, *, is_reviewed: bool
+    tx: Transaction, ids: Ids, skill: Skill, stored: StoredSuggestion | None, *, act: Act, is_reviewed: bool
 ) -> None:
     """Write the procedure of a skill that was saved. Who `is_reviewed` by has read it, so that it stands at
     once; else it waits. What people have decided about it before stays decided."""

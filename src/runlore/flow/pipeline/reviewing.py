@@ -11,6 +11,7 @@ from functools import partial
 from runlore.domain import limits
 from runlore.domain.agents_word import rests_on_agents_word
 from runlore.domain.audit import Act, moved
+from runlore.domain.codec import serialize
 from runlore.domain.errors import Unavailable
 from runlore.domain.job import Job
 from runlore.domain.learning_policy import Action, Mode
@@ -22,7 +23,6 @@ from runlore.domain.verdict import (
     Review,
     asks_the_judge,
     baseline,
-    review_to_plain,
 )
 from runlore.flow.asking import Asking
 from runlore.flow.capture.provenance import conversation_provenance
@@ -223,7 +223,7 @@ def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: Pol
         candidate,
         policy_decision=decision,
         policy_actor=None if decision is None else DAEMON,
-        automation_review=review_to_plain(reviewed),
+        automation_review=serialize(reviewed),
     )
     tx.write([moved(candidate, Move.AMEND, _act(reviewed), after=after)])
 
@@ -233,4 +233,4 @@ def _act(reviewed: Review, *, done: str = "") -> Act:
 
 
 def _terms(reviewed: Review) -> Terms:
-    return Terms(decision=PolicyDecision.AUTOMATIC, actor=DAEMON, review=review_to_plain(reviewed))
+    return Terms(decision=PolicyDecision.AUTOMATIC, actor=DAEMON, review=serialize(reviewed))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from runlore.domain.audit import Act, moved
 from runlore.domain.errors import Conflict
-from runlore.domain.publication import Obstacle, restore_obstacle
+from runlore.domain.publication import BlockedRecord, Obstacle, restore_obstacle
 from runlore.domain.record import Move, Record, RecordId, transition
 from runlore.flow.publish.decide import refuse_expired
 from runlore.flow.surroundings import replacements, surroundings
@@ -20,7 +20,7 @@ class RolledBack:
     record: Record
     restorable: tuple[Record, ...] = ()
     restored: tuple[Record, ...] = ()
-    blocked: tuple[tuple[Record, Obstacle], ...] = ()
+    blocked: tuple[BlockedRecord, ...] = ()
 
 
 def roll_back(tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False) -> RolledBack:
@@ -38,12 +38,12 @@ def roll_back(tx: Transaction, record: Record, act: Act, *, restore_sources: boo
 
 def replaced_by(
     records: Records, record_id: RecordId, now: datetime
-) -> tuple[tuple[Record, ...], tuple[tuple[Record, Obstacle], ...]]:
+) -> tuple[tuple[Record, ...], tuple[BlockedRecord, ...]]:
     """What a record had replaced: what can come back now, and what cannot and why."""
     seen = [(source, _obstacle(records, source, now)) for source in records.superseded_by(record_id)]
     return (
         tuple(source for source, obstacle in seen if obstacle is None),
-        tuple((source, obstacle) for source, obstacle in seen if obstacle is not None),
+        tuple(BlockedRecord(record=source, obstacle=why) for source, why in seen if why is not None),
     )
 
 

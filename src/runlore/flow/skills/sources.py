@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from runlore.domain.audit import Act
+from runlore.domain.codec import erase
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import Kind, Record, RecordId, State, StateReason
-from runlore.domain.rolling_out import blanked, revoked
+from runlore.domain.rolling_out import revoked
 from runlore.domain.rollout import PromotedSkill
 from runlore.flow.skills.catalogue import follow, skill_id_of
 from runlore.flow.skills.turn import suggestions_turn
@@ -100,5 +101,5 @@ def _left_of(skill: PromotedSkill, record_ids: Collection[RecordId]) -> Promoted
     """What stays of a snapshot: nothing of what it said where its learning is forgotten. What people said
     about it on the way may be about that too."""
     if skill.source_record_id in record_ids:
-        return blanked(skill)
+        return erase(skill)
     return replace(skill, events=tuple(replace(each, reason="") for each in skill.events))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+from runlore.domain.json_form import JsonForm
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -57,8 +58,8 @@ class RunEvent:
     """
 
     kind: RunEventKind
-    data: JsonObject
     number: int = 0
+    data: JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,42 @@ class ApprovalDecision:
     approve: bool | None = None
     answer: str | None = None
     idempotency_key: str | None = None
+
+
+class PatternOutcome(StrEnum):
+    """What has become of a pattern by the end of a run: a skill, or why it is none."""
+
+    SAVED = "saved"
+    DECLINED = "declined"
+    SUPPRESSED = "suppressed"
+    # A model words it better first.
+    IMPROVING = "improving"
+    # For somebody to decide about.
+    WAITING = "waiting"
+    # It was a skill before.
+    KNOWN = "known"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectedPattern:
+    """A pattern that a run shows. `reason` says why one was declined or suppressed."""
+
+    suggestion_id: str
+    name: str
+    heuristic: str
+    description: str
+    became: PatternOutcome = PatternOutcome.WAITING
+    reason: str = ""
+
+
+@JsonForm(rename={"view": "run"})
+@dataclass(frozen=True, kw_only=True)
+class RunEnded:
+    """The data of the last event of a stream: how the run stands, what it answered, what was detected."""
+
+    view: RunView
+    final_output: str
+    detected: tuple[DetectedPattern, ...] = ()
 
 
 class AgentOperations(Protocol):

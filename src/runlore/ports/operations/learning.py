@@ -6,6 +6,7 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.feedback import FeedbackVerdict
+from runlore.domain.json_form import JsonForm
 from runlore.domain.learning_policy import Action
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import (
@@ -175,12 +176,13 @@ class MatchingRevocation:
     idempotency_key: str | None = None
 
 
+@JsonForm(unpaged=True)
 @dataclass(frozen=True, kw_only=True)
 class Revoked:
     """What was, or with `dry_run` would be, revoked."""
 
-    items: tuple[Record, ...]
     dry_run: bool
+    items: tuple[Record, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +204,7 @@ class Outlook:
     judged: bool
 
 
+@JsonForm(derived={"differs": "differs"})
 @dataclass(frozen=True, kw_only=True)
 class TrialRow:
     """One candidate under the present and under the tried policy."""
@@ -221,6 +224,7 @@ class TrialRow:
         return self.record.state is State.CONSTRAINED
 
 
+@JsonForm(rename={"rows": "items"}, unpaged=True)
 @dataclass(frozen=True, kw_only=True)
 class TrialAnswer:
     """Side by side: what waits first, then what was decided lately, each the newest first."""
@@ -243,8 +247,8 @@ class BackfillRequest:
 class BackfillAnswer:
     """The runs that are, or with `dry_run` would be, captured by jobs."""
 
-    runs: tuple[RunId, ...]
     dry_run: bool
+    runs: tuple[RunId, ...]
     more: bool = False
 
 
@@ -263,9 +267,9 @@ class RunMemoryDeletion:
 class DeletedRunMemories:
     """How many memories of how many sessions are deleted, or would be; `more` are left for another call."""
 
+    dry_run: bool
     memories: int
     sessions: int
-    dry_run: bool
     more: bool = False
 
 

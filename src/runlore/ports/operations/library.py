@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runlore.domain import limits
+from runlore.domain.json_form import JsonForm
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
@@ -78,16 +79,26 @@ class MatchRequest:
     limit: int | None = None
 
 
+@JsonForm(pairs={"parts": ("reason", "points")})
 @dataclass(frozen=True, kw_only=True)
-class FittingSkill:
-    """A skill that fits, how well, and why; an `auto_load` one is always there."""
+class SkillFit:
+    """How well a skill fits, and why; an `auto_load` one is always there."""
 
-    skill: Skill
     score: int
     parts: tuple[tuple[str, int], ...] = ()
     auto_load: bool = False
 
 
+@JsonForm(flat=("skill",))
+@dataclass(frozen=True, kw_only=True)
+class FittingSkill:
+    """A skill that fits, and how well."""
+
+    skill: Skill
+    match: SkillFit
+
+
+@JsonForm(unpaged=True)
 @dataclass(frozen=True, kw_only=True)
 class FittingSkills:
     """The answer to a match. `semantic` tells whether vectors took part; `remark` why they did not."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
+from runlore.domain.json_form import JsonForm
 from runlore.domain.projection import LearnedEntry, Projection, RebuiltSection, Receipt
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
@@ -44,6 +45,11 @@ class RecoveredMemory:
     omitted: int = 0
 
 
+@JsonForm(
+    may_lack=("skill_descriptions", "semantic"),
+    null_if_empty=("remark",),
+    pairs={"hidden": ("record_id", "reason")},
+)
 @dataclass(frozen=True, kw_only=True)
 class MemoryContext:
     """What a session is eligible for before token packing, and why the rest is hidden.

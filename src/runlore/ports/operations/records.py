@@ -6,6 +6,7 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.audit import RecordEvent
+from runlore.domain.json_form import JsonForm
 from runlore.domain.ranking import Score
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State, Transition
 from runlore.domain.scope import WORKSPACE, Scope
@@ -54,6 +55,9 @@ class SearchRequest:
     limit: int = limits.SEARCH_LIMIT_DEFAULT
 
 
+@JsonForm(
+    flat=("record",), rename={"score": "score_parts"}, derived={"score": "total"}, last=("score_parts",)
+)
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
     """A record that matches, with its score and the score's parts."""
@@ -61,7 +65,13 @@ class SearchHit:
     record: Record
     score: Score
 
+    @property
+    def total(self) -> int:
+        """The sum of the score's parts."""
+        return self.score.total
 
+
+@JsonForm(unpaged=True, may_lack=("semantic",), null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class SearchHits:
     """What a search found, best first. `semantic` tells whether vectors took part; `remark` why they did
@@ -109,6 +119,7 @@ class GoalRequest:
     as_of: datetime | None = None
 
 
+@JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class GoalContext:
     """The best of each layer for a goal. Retrieval grants no permission.

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.curation import Merge
-from runlore.domain.publication import Consequences, Obstacle
+from runlore.domain.json_form import JsonForm
+from runlore.domain.publication import BlockedRecord, Consequences
 from runlore.domain.record import Kind, Record, RecordId
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
@@ -24,6 +25,7 @@ class ReviewRequest:
     session_id: SessionId | None = None
 
 
+@JsonForm(flat=("record", "outcome"))
 @dataclass(frozen=True, kw_only=True)
 class ReviewItem:
     """A waiting record, what a confirmation would do, and other proposals for the same place.
@@ -65,6 +67,7 @@ class Decision:
     idempotency_key: str | None = None
 
 
+@JsonForm(flat=("record",), rename={"blocked": "not_restorable"})
 @dataclass(frozen=True, kw_only=True)
 class RollbackAnswer:
     """The tombstone, and what it had replaced: what could come back, what did, what cannot and why."""
@@ -72,7 +75,7 @@ class RollbackAnswer:
     record: Record
     restorable: tuple[Record, ...] = ()
     restored: tuple[Record, ...] = ()
-    blocked: tuple[tuple[Record, Obstacle], ...] = ()
+    blocked: tuple[BlockedRecord, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,12 @@ class MergeRequest:
     idempotency_key: str | None = None
 
 
+@JsonForm(
+    flat=("merge",),
+    rename={"sources": "source_records"},
+    derived={"proposal_id": "proposal_id"},
+    last=("proposal",),
+)
 @dataclass(frozen=True, kw_only=True)
 class MergeItem:
     """A possible merge, where it stands, and its sources."""
@@ -92,6 +101,11 @@ class MergeItem:
     status: str
     sources: tuple[Record, ...]
     proposal: Record | None = None
+
+    @property
+    def proposal_id(self) -> RecordId | None:
+        """The id of the record that was proposed for it."""
+        return None if self.proposal is None else self.proposal.record_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +116,8 @@ class ForgetAnswer:
     those that other runs have sent to a model since, and kept: it may stand in them.
     """
 
-    records: tuple[Record, ...]
     dry_run: bool
+    records: tuple[Record, ...]
     forgotten_at: datetime | None = None
     exports_left: tuple[str, ...] = ()
     backups_left: tuple[str, ...] = ()

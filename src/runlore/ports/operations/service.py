@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Protocol
 
 from runlore.domain.access import AccessToken, Role
+from runlore.domain.codec import Plain, as_object, as_text, as_whole
 from runlore.domain.job import Job, JobId, JobState
+from runlore.domain.json_form import JsonForm
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
 from runlore.domain.scope import Scope
@@ -61,6 +63,7 @@ class NewToken:
     scopes: frozenset[Scope] | None = None
 
 
+@JsonForm(flat=("token",))
 @dataclass(frozen=True, kw_only=True)
 class MadeToken:
     """A new token with its secret, which is told this once."""
@@ -115,6 +118,40 @@ class Status:
     counts: Mapping[tuple[Layer, State], int]
     waiting: int
     sections: Mapping[str, JsonValue]
+
+    def to_json(self) -> Plain:
+        """Every layer and state has its number; each section stands beside the rest, never in its place."""
+        plain: Plain = {
+            "version": self.version,
+            "state_root": self.state_root,
+            "store": dict(self.store),
+            "records": {
+                layer.value: {state.value: self.counts.get((layer, state), 0) for state in State}
+                for layer in Layer
+            },
+            "waiting": self.waiting,
+        }
+        return {**plain, **{name: part for name, part in self.sections.items() if name not in plain}}
+
+    @staticmethod
+    def from_json(plain: object, name: str = "") -> "Status":
+        """Read it back; what is not counted is zero."""
+        fields = dict(as_object(plain, name))
+        records = as_object(fields.pop("records"))
+        counts = {
+            (layer, state): as_whole(as_object(records[layer.value])[state.value])
+            for layer in Layer
+            for state in State
+        }
+        store = as_object(fields.pop("store"))
+        return Status(
+            version=as_text(fields.pop("version")),
+            state_root=as_text(fields.pop("state_root")),
+            store={name: told if isinstance(told, str) else as_whole(told) for name, told in store.items()},
+            counts={key: number for key, number in counts.items() if number},
+            waiting=as_whole(fields.pop("waiting")),
+            sections=fields,
+        )
 
 
 class ServiceOperations(Protocol):

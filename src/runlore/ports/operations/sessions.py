@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.journal import JournalEvent
+from runlore.domain.json_form import JsonForm
 from runlore.domain.projection import Section
 from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import Artifact, ArtifactId, Run, RunId, RunStatus
@@ -109,6 +110,7 @@ class NewRun:
     idempotency_key: str | None = None
 
 
+@JsonForm(flat=("run",), omit_default=("sections",), first=("run_id", "session_id", "status", "request"))
 @dataclass(frozen=True, kw_only=True)
 class RunView:
     """A run with the text of its input, and the sections where they were asked for.
@@ -118,8 +120,8 @@ class RunView:
 
     run: Run
     request: str
-    sections: tuple[Section, ...] | None = None
     stored: bool = True
+    sections: tuple[Section, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

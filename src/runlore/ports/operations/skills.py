@@ -6,6 +6,7 @@ from typing import Protocol
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.json_form import JsonForm
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.domain.transcript import Position, ToldRun
 from runlore.ports.operations.progress import Progress, unwatched
@@ -46,6 +47,7 @@ class SuggestRequest:
     idempotency_key: str | None = None
 
 
+@JsonForm(may_lack=("paused",))
 @dataclass(frozen=True, kw_only=True)
 class SuggestAnswer:
     """What was found: new suggestions, those seen again, and what became candidates for want of a command.

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.approval_plain import asked_to_plain
+from runlore.domain.codec import as_object, as_text, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
-from runlore.domain.representation import as_object, as_text
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable, made_storable
@@ -27,6 +26,8 @@ from runlore.storage.sql.session import (
 )
 
 OWNER = "approval"
+# What is asked and answered; the rest are columns.
+_ASKED = ("call_id", "tool", "arguments", "why", "question", "answer")
 _COLUMNS = (
     "approval_id",
     "run_id",
@@ -141,7 +142,9 @@ class SqlApprovals:
     def _write_text(self, approval: Approval) -> None:
         """Write what is asked, and the row with its place. The id may have been another one's before."""
         owner = _owner(approval.approval_id)
-        revision, statements = owned_texts.replaced(self._session, owner, asked_to_plain(approval))
+        plain = serialize(approval)
+        asked = {name: plain[name] for name in _ASKED}
+        revision, statements = owned_texts.replaced(self._session, owner, asked)
         approval_id, *values = _values(approval)
         row: Parameters = (*values, revision, approval_id)
         self._session.run([*statements, Statement(sql=_UPDATE, rows=[row])])

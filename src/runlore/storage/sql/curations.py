@@ -1,16 +1,17 @@
 """What curation did, in SQL that both databases run. The skills as they were stand among the texts that can
 be emptied: what is forgotten is taken out of every curation that touched it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from runlore.domain.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
+from runlore.domain.record import JsonObject
 from runlore.domain.skill import SkillId
 from runlore.domain.skill_curation import Curation, CurationId, without
-from runlore.domain.skill_plain import curation_from_plain, curation_to_plain
 from runlore.domain.storable import is_storable, made_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -24,6 +25,9 @@ from runlore.storage.sql.session import (
 )
 
 OWNER = "curation"
+# What stands in the text; the rest are columns.
+_IN_TEXT = ("actions", "before", "revisions", "comment")
+_REVISION = ("skill_id", "revision")
 _COLUMNS = ("curation_id", "at_ms", "actor", "undone_at_ms", "undone_by")
 _TEXT = owned_texts.joined(OWNER, "c", "curation_id")
 _SELECT = (
@@ -123,7 +127,7 @@ class SqlCurations:
                 hint="look whether it is the one that was meant to be written",
             )
         skills: list[Parameters] = [(skill_id, curation.curation_id) for skill_id in ids]
-        text = owned_texts.inserted(_owner(curation.curation_id), 1, curation_to_plain(curation))
+        text = owned_texts.inserted(_owner(curation.curation_id), 1, _text_of(curation))
         self._session.run([Statement(sql=_ADD_SKILL, rows=skills), text])
 
     @writing
@@ -149,7 +153,7 @@ class SqlCurations:
             self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
             left = without(self.get(curation_id), gone)
             owner = _owner(curation_id)
-            revision, statements = owned_texts.replaced(self._session, owner, curation_to_plain(left))
+            revision, statements = owned_texts.replaced(self._session, owner, _text_of(left))
             placed = Statement(sql=_PLACE, rows=[(revision, curation_id)])
             self._session.run([*statements, placed])
         rows: list[Parameters] = [(skill_id,) for skill_id in sorted(gone)]
@@ -178,9 +182,39 @@ def _read(row: Row) -> Curation:
     curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(_COLUMNS)]
     plain = owned_texts.read(row)
     try:
-        read = curation_from_plain(
-            plain, curation_id=CurationId(curation_id), at=from_milliseconds(at_ms), actor=actor
+        undone_at = columns.moment(undone_at_ms)
+        read = deserialize(
+            Curation,
+            {
+                **_in_present_form(plain),
+                "curation_id": curation_id,
+                "at": format_time(from_milliseconds(at_ms)),
+                "actor": actor,
+                "undone_at": None if undone_at is None else format_time(undone_at),
+                "undone_by": undone_by,
+            },
         )
-        return replace(read, undone_at=columns.moment(undone_at_ms), undone_by=undone_by)
+        contents = as_object(plain["contents"])
+        return replace(read, contents={key: as_text(digest) for key, digest in contents.items()})
     except (RunloreError, *columns.UNREADABLE) as error:
         raise columns.damaged(f"curation {curation_id}") from error
+
+
+def _text_of(curation: Curation) -> Plain:
+    """All of it that is no column."""
+    plain = serialize(curation)
+    return {**{name: plain[name] for name in _IN_TEXT}, "contents": dict(curation.contents)}
+
+
+def _in_present_form(plain: JsonObject) -> Plain:
+    """What is kept; the first versions kept a skill's document whole, and revisions as pairs."""
+    skills = map(as_object, as_list(plain["before"]))
+    revisions = as_list(plain["revisions"])
+    return {
+        **plain,
+        "before": [{**skill, **as_object(skill.get("document", {}))} for skill in skills],
+        "revisions": [
+            told if isinstance(told, Mapping) else dict(zip(_REVISION, as_list(told), strict=True))
+            for told in revisions
+        ],
+    }

@@ -8,9 +8,9 @@ rows grew, 1 text in 100 could still be read after it was erased.
 from collections.abc import Sequence
 
 from runlore.domain.audit import RecordEvent
+from runlore.domain.codec import Plain
 from runlore.domain.errors import NotFound
 from runlore.domain.record import RecordId
-from runlore.domain.representation import Plain
 from runlore.storage.sql.rows import BODY, CHECKSUM, EVENT_COLUMNS, event_row, read_event, to_json
 from runlore.storage.sql.session import Parameters, Row, Session, Statement
 

@@ -7,10 +7,10 @@ the last one is how it stands.
 
 from collections.abc import Sequence
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.record import RecordId
 from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
-from runlore.domain.rollout_plain import promoted_from_plain, promoted_to_plain
 from runlore.domain.run import RunId
 from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import to_milliseconds
@@ -137,7 +137,7 @@ class SqlPromotions:
         revision = self._next_text(skill.name)
         self._session.run(
             [
-                owned_texts.inserted(_owner(skill.name), revision, promoted_to_plain(skill)),
+                owned_texts.inserted(_owner(skill.name), revision, serialize(skill)),
                 _placed(skill, revision),
                 _snapshots([(number, skill, revision)]),
             ]
@@ -160,7 +160,7 @@ class SqlPromotions:
         self._session.run(
             [
                 owned_texts.emptied(self._session, [owner]),
-                *(owned_texts.inserted(owner, place, promoted_to_plain(each)) for _, each, place in placed),
+                *(owned_texts.inserted(owner, place, serialize(each)) for _, each, place in placed),
                 _placed(skill, placed[-1][2]),
                 Statement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
                 _snapshots(placed),
@@ -259,7 +259,7 @@ def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> Statement:
 def _read(row: Row) -> PromotedSkill:
     plain = owned_texts.read(row)
     try:
-        skill = promoted_from_plain(plain)
+        skill = deserialize(PromotedSkill, plain)
         if _values(skill) != row[: len(_COLUMNS)]:
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:
@@ -271,7 +271,7 @@ def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
     name, number, status, revision = row[:4]
     plain = owned_texts.read(row)
     try:
-        skill = promoted_from_plain(plain)
+        skill = deserialize(PromotedSkill, plain)
         if (skill.name, skill.status.value, skill.revision) != (name, status, revision):
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:

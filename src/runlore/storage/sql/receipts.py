@@ -1,24 +1,13 @@
 """What runs were given, as rows, with what each receipt names."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import cast
+from collections.abc import Iterator, Sequence
 
-from runlore.domain.errors import NotFound
-from runlore.domain.projection import (
-    Budget,
-    Omission,
-    Omitted,
-    Receipt,
-    ReceiptEntry,
-    ReceiptSection,
-    SectionBudget,
-    SectionName,
-)
-from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.codec import Plain, deserialize, serialize
+from runlore.domain.errors import NotFound, RunloreError
+from runlore.domain.projection import Receipt
 from runlore.domain.run import RunId
 from runlore.domain.storable import is_storable
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts
 from runlore.storage.sql.session import IN_LIST_MAX, Row, Session, Statement, chunks
 
@@ -58,7 +47,7 @@ def put(session: Session, receipt: Receipt) -> None:
     session.run(
         [
             owned_texts.emptied(session, [owner]),
-            owned_texts.inserted(owner, made[0][0], _plain(receipt)),
+            owned_texts.inserted(owner, made[0][0], _text_of(receipt)),
             Statement(sql=_UNNAME, rows=[(receipt.run_id,)]),
             Statement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
         ]
@@ -102,8 +91,9 @@ def _named(receipt: Receipt) -> Iterator[str]:
     yield from (omission.source_id for omission in receipt.omissions)
 
 
-def _plain(receipt: Receipt) -> JsonObject:
-    plain = asdict(receipt)
+def _text_of(receipt: Receipt) -> Plain:
+    """All of it that is no column."""
+    plain = serialize(receipt)
     return {name: plain[name] for name in ("renderer", "sections", "omissions", "budget")}
 
 
@@ -111,76 +101,6 @@ def _read(row: Row) -> Receipt:
     run_id, at_ms, *_ = row
     plain = owned_texts.read(row)
     try:
-        return Receipt(
-            run_id=RunId(run_id),
-            at=from_milliseconds(at_ms),
-            renderer=_number(plain["renderer"]),
-            sections=tuple(map(_section, _objects(plain["sections"]))),
-            omissions=tuple(map(_omission, _objects(plain["omissions"]))),
-            budget=_budget(cast("JsonObject", plain["budget"])),
-        )
-    except columns.UNREADABLE as error:
+        return deserialize(Receipt, {**plain, "run_id": run_id, "at": format_time(from_milliseconds(at_ms))})
+    except (RunloreError, *columns.UNREADABLE) as error:
         raise columns.damaged(f"the receipt of run {run_id}") from error
-
-
-def _objects(value: JsonValue) -> Sequence[Mapping[str, JsonValue]]:
-    return cast("Sequence[Mapping[str, JsonValue]]", value)
-
-
-def _number(value: JsonValue) -> int:
-    return int(cast("int", value))
-
-
-def _optional_number(value: JsonValue) -> int | None:
-    return None if value is None else _number(value)
-
-
-def _section(plain: Mapping[str, JsonValue]) -> ReceiptSection:
-    return ReceiptSection(
-        name=SectionName(str(plain["name"])),
-        tokens=_number(plain["tokens"]),
-        truncated=bool(plain["truncated"]),
-        digest=str(plain["digest"]),
-        entries=tuple(map(_entry, _objects(plain["entries"]))),
-    )
-
-
-def _entry(plain: Mapping[str, JsonValue]) -> ReceiptEntry:
-    return ReceiptEntry(
-        source_id=str(plain["source_id"]),
-        revision=_optional_number(plain["revision"]),
-        score=_optional_number(plain["score"]),
-        tokens=_number(plain["tokens"]),
-        text=columns.optional_text(plain["text"]),
-    )
-
-
-def _omission(plain: Mapping[str, JsonValue]) -> Omission:
-    return Omission(
-        section=SectionName(str(plain["section"])),
-        source_id=str(plain["source_id"]),
-        reason=Omitted(str(plain["reason"])),
-        tokens=_number(plain["tokens"]),
-    )
-
-
-def _budget(plain: Mapping[str, JsonValue]) -> Budget:
-    return Budget(
-        model_family=columns.optional_text(plain["model_family"]),
-        window_tokens=_optional_number(plain["window_tokens"]),
-        reserved_tokens=_number(plain["reserved_tokens"]),
-        prompt_tokens=_number(plain["prompt_tokens"]),
-        input_tokens=_number(plain["input_tokens"]),
-        factor_percent=_number(plain["factor_percent"]),
-        room_tokens=_optional_number(plain["room_tokens"]),
-        sections=tuple(map(_section_budget, _objects(plain["sections"]))),
-    )
-
-
-def _section_budget(plain: Mapping[str, JsonValue]) -> SectionBudget:
-    return SectionBudget(
-        section=SectionName(str(plain["section"])),
-        policy_tokens=_number(plain["policy_tokens"]),
-        room_tokens=_number(plain["room_tokens"]),
-        used_tokens=_number(plain["used_tokens"]),
-    )

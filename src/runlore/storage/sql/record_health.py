@@ -7,9 +7,9 @@ from operator import itemgetter
 import orjson
 
 from runlore.domain.audit import RecordEvent, replay
+from runlore.domain.codec import Plain
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Record
-from runlore.domain.representation import Plain
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql.rows import (
     BODY,

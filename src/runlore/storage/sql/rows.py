@@ -15,9 +15,9 @@ from typing import cast
 import orjson
 
 from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
-from runlore.domain.representation import Plain, record_from_plain, record_to_plain
 from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.domain.verdict import rule_of
@@ -129,7 +129,7 @@ def base_of(revision: int) -> int:
 
 def event_values(change: Change) -> tuple[SqlValue, ...]:
     """The values of `EVENT_COLUMNS` for a change."""
-    body = to_json(record_to_plain(change.record)) if is_base(change.record.revision) else None
+    body = to_json(serialize(change.record)) if is_base(change.record.revision) else None
     return event_row(change.event, to_json(change.event.changes), body)
 
 
@@ -200,7 +200,7 @@ def read_records(rows: Iterable[Row]) -> Iterator[Record]:
             current = row[_REVISION]
         if plain.get("revision") != current:
             raise damaged(f"{record_id} at revision {current}")
-        yield record_from_plain(plain)
+        yield deserialize(Record, plain)
 
 
 def verify(row: Row) -> None:

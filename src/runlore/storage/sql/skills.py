@@ -8,6 +8,7 @@ of the skill: whoever writes one anew leaves it as it is.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.skill import (
@@ -17,10 +18,10 @@ from runlore.domain.skill import (
     SkillOrigin,
     SkillState,
     SkillUse,
+    SkillWords,
     Usage,
     UseOutcome,
 )
-from runlore.domain.skill_plain import said_from_plain, said_to_plain
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
@@ -244,7 +245,7 @@ class SqlSkills:
     def _write_text(self, skill: Skill) -> None:
         """Write what it says, and what it was learned from. The id may have been another one's before."""
         owner = _owner(skill.skill_id)
-        revision, statements = owned_texts.replaced(self._session, owner, said_to_plain(skill))
+        revision, statements = owned_texts.replaced(self._session, owner, serialize(skill.words))
         sources: list[Parameters] = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
         self._session.run(
             [
@@ -325,7 +326,7 @@ def _read(row: Row) -> Skill:
     created_at_ms, updated_at_ms, revision, times, last_used_at_ms, succeeded, failed = row[8:15]
     plain = owned_texts.read(row)
     try:
-        said = said_from_plain(plain)
+        said = deserialize(SkillWords, plain)
         if digest(said.document.name) != name:
             raise ValueError("the row and its text do not agree")
         return Skill(

@@ -6,11 +6,11 @@ texts that can be emptied, and the rows that are looked for hold digests.
 
 from collections.abc import Iterable, Sequence
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.storable import is_storable, made_storable
-from runlore.domain.suggesting.plain import suggestion_from_plain, suggestion_to_plain
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts, skill_log
@@ -198,7 +198,7 @@ class SqlSuggestions:
             )
 
     def _replaced(self, stored: StoredSuggestion) -> tuple[int | None, list[Statement]]:
-        text = suggestion_to_plain(stored.suggestion)
+        text = serialize(stored.suggestion)
         return owned_texts.replaced(self._session, _owner(stored.suggestion_id), text)
 
 
@@ -262,7 +262,7 @@ def _read(row: Row) -> StoredSuggestion:
     created_at_ms, updated_at_ms, revision = rest
     text = owned_texts.read(row)
     try:
-        suggestion = suggestion_from_plain(text)
+        suggestion = deserialize(Suggestion, text)
         if tuple(derived) != _derived(suggestion):
             raise ValueError("the row and its text do not agree")
         return StoredSuggestion(

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from runlore.domain import contracts
 from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.codec import Plain
 from runlore.domain.errors import Invalid
 from runlore.domain.record import Record, RecordId, State
-from runlore.domain.representation import Plain
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql.conflicts import Wanted, conflict, moved
 from runlore.storage.sql.rows import (

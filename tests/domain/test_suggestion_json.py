@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Corrupt
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.suggesting.plain import suggestion_from_plain, suggestion_to_plain
 from runlore.domain.suggestion import (
     Parameter,
     Score,
@@ -74,13 +74,13 @@ SUGGESTIONS = st.builds(
 
 @given(suggestion=SUGGESTIONS)
 def test_every_suggestion_comes_back_as_it_was(suggestion: Suggestion) -> None:
-    plain = json.loads(json.dumps(suggestion_to_plain(suggestion)))
+    plain = json.loads(json.dumps(serialize(suggestion)))
 
-    assert suggestion_from_plain(plain) == suggestion
+    assert deserialize(Suggestion, plain) == suggestion
 
 
 def test_the_document_has_the_fields_that_other_programs_read() -> None:
-    plain = suggestion_to_plain(SUGGESTION)
+    plain = serialize(SUGGESTION)
 
     assert plain["score"] == 66
     assert plain["score_parts"] == [{"reason": "the steps worked in a row", "points": 66}]
@@ -136,21 +136,21 @@ WRONG: list[tuple[str, Any]] = [
 )
 def test_what_is_not_as_it_was_written_is_damage_that_names_the_field(field: str, value: Any) -> None:
     with pytest.raises(Corrupt) as caught:
-        suggestion_from_plain({**suggestion_to_plain(SUGGESTION), field: value})
+        deserialize(Suggestion, {**serialize(SUGGESTION), field: value})
 
     assert caught.value.code == "suggestion.damaged"
     inner = {"score_parts": "points", "parameters": "examples", "provenance": "untrusted"}
-    named = {field, inner.get(field, field), "actions", "event_numbers"}
+    named = {field, inner.get(field, field), "actions", "session_id"}
     assert any(name in caught.value.sentence for name in named)
 
 
 @pytest.mark.parametrize("at", ["2026-03-01", "2026-03-01T09:00:00Z", "yesterday", ""])
 def test_a_time_is_written_in_one_way_only(at: str) -> None:
-    plain: dict[str, Any] = json.loads(json.dumps(suggestion_to_plain(SUGGESTION)))
+    plain: dict[str, Any] = json.loads(json.dumps(serialize(SUGGESTION)))
     plain["evidence"][0]["at"] = at
 
     with pytest.raises(Corrupt):
-        suggestion_from_plain(plain)
+        deserialize(Suggestion, plain)
 
 
 @given(
@@ -162,11 +162,11 @@ def test_a_time_is_written_in_one_way_only(at: str) -> None:
 )
 def test_anything_else_is_damage_and_nothing_worse(value: object) -> None:
     with pytest.raises(Corrupt):
-        suggestion_from_plain(value)
+        deserialize(Suggestion, value)
 
 
 def test_a_field_that_is_missing_is_damage() -> None:
-    plain = suggestion_to_plain(replace(SUGGESTION, enhanced_by="test:model enhancement-1"))
+    plain = serialize(replace(SUGGESTION, enhanced_by="test:model enhancement-1"))
     for field in plain:
         with pytest.raises(Corrupt):
-            suggestion_from_plain({name: value for name, value in plain.items() if name != field})
+            deserialize(Suggestion, {name: value for name, value in plain.items() if name != field})

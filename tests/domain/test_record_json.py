@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import (
     EvidenceRef,
@@ -18,12 +19,6 @@ from runlore.domain.record import (
     Record,
     RecordId,
     Source,
-)
-from runlore.domain.representation import (
-    evidence_from_plain,
-    record_from_plain,
-    record_to_plain,
-    source_from_plain,
 )
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import Provenance
@@ -124,20 +119,20 @@ def is_plain(value: JsonValue) -> bool:
 @pytest.mark.req("REC-7")
 @given(records())
 def test_any_record_is_read_as_it_was_written(record: Record) -> None:
-    plain = record_to_plain(record)
+    plain = serialize(record)
 
     assert is_plain(plain)
-    assert record_from_plain(through_json(plain)) == record
+    assert deserialize(Record, through_json(plain)) == record
 
 
 @pytest.mark.req("REC-7")
 def test_a_record_shows_every_field_in_the_order_of_the_specification() -> None:
-    assert list(record_to_plain(fact())) == list(FIELDS)
+    assert list(serialize(fact())) == list(FIELDS)
 
 
 @pytest.mark.req("REC-7")
 def test_what_nobody_has_said_takes_its_default() -> None:
-    plain = record_to_plain(fact())
+    plain = serialize(fact())
 
     assert (plain["confidence"], plain["sensitivity"]) == (80, "normal")
     assert plain["provenance"] == {"untrusted": False, "needs_review": False, "sources": []}
@@ -151,47 +146,47 @@ def test_what_nobody_has_said_takes_its_default() -> None:
 @pytest.mark.parametrize("name", FIELDS)
 @pytest.mark.parametrize("of_type", VALUES)
 def test_a_field_of_the_wrong_type_is_damage(name: str, of_type: str) -> None:
-    plain = through_json(record_to_plain(example())) | {name: VALUES[of_type]}
+    plain = through_json(serialize(example())) | {name: VALUES[of_type]}
 
     if of_type in FIELDS[name]:
-        assert record_to_plain(record_from_plain(plain))[name] == VALUES[of_type] or name == "source"
+        assert serialize(deserialize(Record, plain))[name] == VALUES[of_type] or name == "source"
         return
     with pytest.raises(Corrupt):
-        record_from_plain(plain)
+        deserialize(Record, plain)
 
 
 @pytest.mark.req("REC-7")
 @pytest.mark.parametrize(("outer", "name"), list(INNER))
 @pytest.mark.parametrize("of_type", VALUES)
 def test_a_field_inside_a_field_of_the_wrong_type_is_damage(outer: str, name: str, of_type: str) -> None:
-    plain = through_json(record_to_plain(example()))
+    plain = through_json(serialize(example()))
     holder = plain[outer][0] if isinstance(plain[outer], list) else plain[outer]  # type: ignore[index]
     holder[name] = VALUES[of_type]  # type: ignore[index]
 
     if of_type in INNER[(outer, name)]:
-        assert record_to_plain(record_from_plain(plain)) == plain
+        assert serialize(deserialize(Record, plain)) == plain
         return
     with pytest.raises(Corrupt):
-        record_from_plain(plain)
+        deserialize(Record, plain)
 
 
 @pytest.mark.req("REC-7", "LRN-14")
 def test_a_record_of_an_earlier_release_holds_beside_nothing() -> None:
     record = example()
-    plain = record_to_plain(record)
+    plain = serialize(record)
     del plain["both_hold"]
 
-    assert record_from_plain(plain) == record
+    assert deserialize(Record, plain) == record
 
 
 @pytest.mark.req("REC-7")
 @pytest.mark.parametrize("name", [name for name in FIELDS if name != "both_hold"])
 def test_a_record_that_lacks_a_field_is_damaged(name: str) -> None:
-    plain = record_to_plain(example())
+    plain = serialize(example())
     del plain[name]
 
     with pytest.raises(Corrupt) as corrupt:
-        record_from_plain(plain)
+        deserialize(Record, plain)
     assert name in corrupt.value.sentence
     assert corrupt.value.hint
 
@@ -221,14 +216,14 @@ def test_a_record_that_lacks_a_field_is_damaged(name: str) -> None:
 )
 def test_a_value_that_nothing_here_writes_is_damage(damage: JsonObject) -> None:
     with pytest.raises(Corrupt):
-        record_from_plain({**record_to_plain(example()), **damage})
+        deserialize(Record, {**serialize(example()), **damage})
 
 
 @pytest.mark.req("REC-7")
 @given(json_objects)
 def test_any_other_object_is_damage(plain: JsonObject) -> None:
     with pytest.raises(Corrupt):
-        record_from_plain(plain)
+        deserialize(Record, plain)
 
 
 def readable(read: Callable[[], Record]) -> bool:
@@ -244,37 +239,37 @@ def readable(read: Callable[[], Record]) -> bool:
 def test_whatever_is_put_in_place_of_a_field_the_answer_is_a_record_or_corrupt(
     record: Record, data: st.DataObject
 ) -> None:
-    plain = through_json(record_to_plain(record))
+    plain = through_json(serialize(record))
     name = data.draw(st.sampled_from(list(plain)))
     plain[name] = data.draw(json_values)
 
-    if readable(lambda: record_from_plain(plain)):
-        again = record_to_plain(record_from_plain(plain))
-        assert record_from_plain(through_json(again)) == record_from_plain(plain)
+    if readable(lambda: deserialize(Record, plain)):
+        again = serialize(deserialize(Record, plain))
+        assert deserialize(Record, through_json(again)) == deserialize(Record, plain)
 
 
 @pytest.mark.req("REC-7", "LRN-8")
 def test_the_error_about_a_damaged_record_does_not_show_what_it_held() -> None:
     plain = {
-        **record_to_plain(example()),
+        **serialize(example()),
         "summary": ["the cat's name"],
         "created_by": {"a": "the cat's name"},
     }
 
     with pytest.raises(Corrupt) as corrupt:
-        record_from_plain(plain)
+        deserialize(Record, plain)
     assert "cat" not in corrupt.value.sentence
 
 
 @pytest.mark.req("REC-7")
 def test_sources_and_evidence_may_leave_out_what_is_unknown() -> None:
-    assert source_from_plain({"run_id": "run_1"}) == Source(run_id="run_1")
-    assert evidence_from_plain({"note": "seen"}) == EvidenceRef(note="seen")
+    assert deserialize(Source, {"run_id": "run_1"}) == Source(run_id="run_1")
+    assert deserialize(EvidenceRef, {"note": "seen"}) == EvidenceRef(note="seen")
 
 
 @pytest.mark.req("REC-7")
 def test_the_words_of_enumerations_are_written_as_plain_texts() -> None:
-    plain = record_to_plain(
+    plain = serialize(
         fact(
             scope=WORKSPACE,
             publish_tier=PublishTier.PROVISIONAL,
