@@ -85,7 +85,8 @@ RECORD_FIELDS = [
     *("record_id", "layer", "kind", "state", "state_reason", "scope", "summary", "metadata", "confidence"),
     *("sensitivity", "origin", "created_by", "source", "evidence_refs", "provenance", "publish_tier"),
     *("verification_status", "policy_decision", "policy_actor", "automation_review", "semantic_key"),
-    *("proposal", "supersedes", "superseded_by", "duplicate_of", "feedback", "created_at", "published_at"),
+    *("proposal", "supersedes", "superseded_by", "duplicate_of", "both_hold", "feedback"),
+    *("created_at", "published_at"),
     *("expires_at", "revalidate_at", "revision"),
 ]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
