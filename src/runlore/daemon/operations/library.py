@@ -65,7 +65,7 @@ class LibraryActs(Bound):
                 accept_untrusted=request.accept_untrusted,
                 expected_revision=request.expected_revision,
             )
-            remember_saved(tx, self.parts.ids, skill, stored, act=act, is_reviewed=True)
+            remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
         skill = self._done(Call(operation="save_skill", request=request, key=request.idempotency_key), do)
@@ -126,7 +126,7 @@ class LibraryActs(Bound):
             )
             if skill is not before:
                 stored = library.suggestion_of(tx, skill)
-                remember_saved(tx, self.parts.ids, skill, stored, act=act, is_reviewed=True)
+                remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
         return self._done(

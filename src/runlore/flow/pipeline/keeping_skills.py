@@ -63,7 +63,7 @@ class SavingByItself:
         of_skill = {each.suggestion_id: each for each in shown}
         for skill in saved:
             stored = of_skill.get(skill.suggestion_id) if skill.suggestion_id else None
-            remember_saved(tx, self.ids, skill, stored, act=saving.act, is_reviewed=False)
+            remember_saved(tx, skill, stored, saving, is_reviewed=False)
         if saved and current_skills(tx).curation.auto_curate:
             queue(tx, self.ids, JobKind.CURATE, [run.session_id], at=at)
         return saved

@@ -28,6 +28,7 @@ from runlore.domain.skill import Skill
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.flow.reactions import DAEMON, confirm_learning
 from runlore.flow.record.intake import Intake, propose
+from runlore.flow.skills.saving import Saving
 from runlore.ports.ids import Ids
 from runlore.ports.store import RecordFilter, Transaction
 
@@ -66,7 +67,7 @@ def propose_repeated(
 
 
 def remember_saved(
-    tx: Transaction, ids: Ids, skill: Skill, stored: StoredSuggestion | None, *, act: Act, is_reviewed: bool
+    tx: Transaction, skill: Skill, stored: StoredSuggestion | None, saving: Saving, *, is_reviewed: bool
 ) -> None:
     """Write the procedure of a skill that was saved. Who `is_reviewed` by has read it, so that it stands at
     once; else it waits. What people have decided about it before stays decided."""
@@ -76,8 +77,9 @@ def remember_saved(
     else:
         draft = workflow_of(stored.suggestion, skill.name)
         digests = digests_of(stored.suggestion, Kind.PROCEDURE)
+    act = saving.act
     reason = SAVED_AS.format(name=skill.name)
-    intake = Intake(ids=ids, act=Act(actor=DAEMON, at=act.at, reason=reason), origin=Origin.DAEMON)
+    intake = Intake(ids=saving.ids, act=Act(actor=DAEMON, at=act.at, reason=reason), origin=Origin.DAEMON)
     earlier = _proposals(tx, digests) or _proposed(tx, intake, draft)
     waiting = [each for each in earlier if each.state is State.CONSTRAINED and not each.is_expired(act.at)]
     if is_reviewed and waiting:
