@@ -34,17 +34,21 @@ MARKER = "released: yes"
 def obedient(received: Received) -> Reply:
     """What the model says to what was said last."""
     last = received.conversation[-1]
-    if isinstance(last, ToolAnswered):
+    asked = [each.text for each in received.conversation if isinstance(each, UserSaid)][-1]
+    word, rest = asked[:1], asked[1:]
+    if isinstance(last, ToolAnswered) and word in ("!", "?"):
         return says(f"It came to: {last.output}")
-    assert isinstance(last, UserSaid)
-    word, rest = last.text[:1], last.text[1:]
     if word == "!":
         return says("I run it. ") + calls("shell", {"command": rest})
     if word == "?":
         return calls("ask_user", {"question": rest})
-    if last.text == "hang":
+    if asked == "hang":
         return hangs()
-    return says(f"You said {last.text[:200]!r}, {MARKER}")
+    if isinstance(last, UserSaid) and received.tools and "use_skill" not in received.tools:
+        # A child: who calls no tool has tried nothing.
+        has_memory = "memory_search" in received.tools
+        return calls("memory_search", {"query": "it"}) if has_memory else calls("shell", {"command": "true"})
+    return says(f"You said {asked[:200]!r}, {MARKER}")
 
 
 def config(server: ModelServer, more: str = "") -> str:
