@@ -77,7 +77,7 @@ def test_a_skill_that_is_brought_in_reaches_nobody_until_it_is_promoted(api: Api
     [found] = api.get(SKILLS, **match)["items"]
     assert found["match"]["score"] == sum(part["points"] for part in found["match"]["parts"])
     assert {name: value for name, value in found.items() if name != "match"} == promoted
-    [line] = [each for each in api.get("/v1/skill-log")["items"] if each["kind"] == "promoted"]
+    [line] = [each for each in api.get("/v1/skill-log")["items"] if each["kind"] == "accepted"]
     assert (line["name"], line["actor"], line["reason"]) == ("tidy-up", "operator", "read it")
 
 
