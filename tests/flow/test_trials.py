@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +150,8 @@ class TestTrial:
             assert local.world.operator.get_session(run.session_id).working_folder is None
             assert "diff.patch" not in local.artifacts(run.run_id)
             assert local.is_clean()
-            told = local.recorded(RolloutKind.VERIFICATION, run.run_id).evidence[-1]
-            assert (told.run_id, told.success) == (run.run_id, True)
+            refused = outcome(partial(local.recorded, RolloutKind.VERIFICATION, run.run_id))
+            assert refused == "promoted.verification", "it called no tool"
 
     def test_its_tools_are_those_of_the_profile_that_the_skill_leaves(self, local: Scene) -> None:
         left: list[tuple[dict[str, Any], set[str]]] = [
