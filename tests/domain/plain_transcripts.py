@@ -6,12 +6,14 @@ stands what it printed.
 """
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.places import local_transcripts
 from runlore.domain.suggestion import Suggestion
+from tests.fakes import START
 
 
 def told(said: Iterable[tuple[str, Iterable[str]]]) -> str:
@@ -69,6 +71,9 @@ def learned(
     projects = [project] * len(sessions) if isinstance(project, str) else project
     for number, (said, where) in enumerate(zip(sessions, projects, strict=True)):
         text = told_in(where, said, session=f"s{number}") if where else told(said)
-        (folder / f"s{number}.jsonl").write_text(text, encoding="utf-8")
+        path = folder / f"s{number}.jsonl"
+        path.write_text(text, encoding="utf-8")
+        # Long ago: what may still be written is left alone.
+        os.utime(path, (START.timestamp(), START.timestamp()))
     sources = list(local_transcripts().find([str(folder)]))
     return {each.name: each for each in look_through(sources, workers=1).suggestions}

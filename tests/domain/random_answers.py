@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.access import AccessToken
 from runlore.domain.capability import CapabilityScope
+from runlore.domain.json_form import form_of
 from runlore.domain.record import JsonValue, Layer, Record, State
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
@@ -42,7 +43,9 @@ def of_type(kind: Any) -> st.SearchStrategy[Any]:
     assert dataclasses.is_dataclass(kind), f"there is no strategy for {kind}"
     hints = typing.get_type_hints(kind, localns={"JsonValue": JsonValue})
     made = typing.cast("type[Any]", kind)
-    return st.builds(made, **{field.name: of_type(hints[field.name]) for field in dataclasses.fields(kind)})
+    omitted = {name: st.just(value) for name, value in form_of(made).omit.items()}
+    fields = {field.name: of_type(hints[field.name]) for field in dataclasses.fields(kind)}
+    return st.builds(made, **(fields | omitted))
 
 
 def _of_several(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any]:

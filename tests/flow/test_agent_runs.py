@@ -258,6 +258,8 @@ def test_what_a_run_shows_is_detected_at_once_unless_it_was_told_not_to(
                 "name": kept.suggestion.name,
                 "heuristic": "multi-step",
                 "description": kept.suggestion.description,
+                "became": "improving",
+                "reason": "",
             }
         ]
 
@@ -379,9 +381,9 @@ def test_a_request_that_was_sent_is_no_witness_of_what_runlore_put_into_it(
     settings: Settings, folder: Path
 ) -> None:
     with at_work(settings, folder, shell("cat notes.txt"), says("Noted.")) as work:
-        (folder / "notes.txt").write_text("The staging port is 8471.\n")
+        (folder / "notes.txt").write_text("Nothing of note.\n")
         work.world.fact(CONTENT)
-        run = work.ask("Look at the notes of the project").run
+        run = work.ask("The staging port is 8471. Look at the notes of the project").run
         assert CONTENT in work.artifact(run.run_id, "request-last.json")
         kept = {each.name: each.artifact_id for each in work.operator.list_artifacts(run.run_id).items}
         sent = EvidenceRef(run_id=run.run_id, artifact_id=kept["request-last.json"])

@@ -182,7 +182,7 @@ def test_a_no_above_a_folder_is_heard_with_and_without_a_repository(
 
 
 @pytest.mark.req("CAP-7")
-@pytest.mark.parametrize("text", ["capture = false\n", "surprise = 1\n"])
+@pytest.mark.parametrize("text", ["capture = false\n", "capture = 1\n"])
 def test_a_no_that_comes_after_the_session_was_made_is_heard_by_its_next_run(
     world: World, folder: Path, text: str
 ) -> None:

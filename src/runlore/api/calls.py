@@ -37,6 +37,9 @@ _OPERATIONS = {
     "run_journal": "journal",
     "list_session_runs": "list_runs",
     "get_skill_file": "get_skill",
+    # With a query it matches skills, which every role may; the list alone checks its own role.
+    "list_skills": "match_skills",
+    "promote_skill": "accept_skill",
     "undo_latest_curation": "undo_curation",
     "metrics": "status",
 }

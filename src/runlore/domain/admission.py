@@ -361,4 +361,4 @@ def _value_in(text: str, profile_key: str) -> str:
 _TOLD = frozenset({Layer.EPISODIC, Layer.WORKING})
 _KEYED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What these are made from is of their kind.
-_OF_ONE_KIND = frozenset({Proposal.COMPACTION, Proposal.DEDUP, Proposal.RADAR})
+_OF_ONE_KIND = frozenset({Proposal.COMPACTION, Proposal.DEDUP, Proposal.RADAR, Proposal.EPISODES})

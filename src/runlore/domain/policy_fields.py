@@ -151,8 +151,8 @@ SEMANTIC = Table(
             shape=Flag(),
             about="Whether facts, preferences and decisions are taken from completed runs. Labels in the"
             " request (`Fact:`, `Preference:`, `Decision:`) and what it asks to remember (`remember that"
-            " ...`) need no model. Runs that ended while it was off are left alone until `runlore capture"
-            " backfill`.",
+            " ...`) need no model. Runs that ended while it was off are left alone until"
+            " `runlore capture backfill`.",
             requirement="CAP-2",
             example="[capture.semantic_candidates]\nenabled = true",
         ),
