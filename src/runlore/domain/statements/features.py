@@ -1,0 +1,87 @@
+"""What can be seen of one sentence, as named features; and why a sentence states nothing lasting at all."""
+
+import re
+
+from runlore.domain.statements.languages.choosing import language_of
+from runlore.domain.statements.languages.language import Cue, Opening
+from runlore.domain.statements.sentences import Sentence
+
+_QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")
+_PRONOUN = re.compile(r"(?<![\w'-])(?:this|that|it|them|dies|das|es|ça|cela|eso|esto|lo)(?![\w-])")
+_CODE = re.compile(r"`|\w[./_]\w|[a-z][A-Z]|(?<!\w)--\w|\b[0-9a-f]{7,40}\b")
+_DIGIT = re.compile(r"\d")
+_ADDRESS = re.compile(r"https?://")
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+_CLAUSE = re.compile(r",|;|->|→|\bthen\b|\band\b|\bdann\b|\bpuis\b|\bluego\b|，|、")
+_STEPS_MIN = 4
+_SHORT_WORDS, _LONG_WORDS, _VERY_LONG_WORDS = 4, 25, 40
+_LONG_MESSAGE, _VERY_LONG_MESSAGE, _MANY_LINES, _LATE_PLACE = 400, 1_500, 8, 5
+# Two characters of a script without spaces are about as much as a word.
+_CHARS_OF_WORD = 2
+
+_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS}
+
+
+class Seen:
+    """What was seen of a sentence: its features, and whether it asks for something."""
+
+    __slots__ = ("features", "is_request", "language", "passed_over")
+
+    def __init__(self, sentence: Sentence) -> None:
+        language = language_of(sentence.plain)
+        cues = language.cues_in(sentence.plain)
+        openings = language.openings_of(sentence.plain)
+        is_asked = _QUESTION_MARK.search(sentence.text) is not None
+        is_polite = Cue.REQUEST in cues
+        is_question = Opening.QUESTION in openings or (is_asked and not is_polite)
+        self.language = language
+        self.is_request = not is_question and bool(
+            is_polite or Opening.COMMAND in openings or cues & {Cue.OBLIGATION, Cue.CARE}
+        )
+        self.passed_over = _passed_over(cues, is_question=is_question)
+        self.features = frozenset(
+            {
+                *(cue.value for cue in cues & _COUNTED),
+                *_shape(sentence),
+                *(("command",) if Opening.COMMAND in openings else ()),
+                *(("question",) if is_asked else ()),
+                *(("steps",) if self.is_request and _is_steps(sentence.plain) else ()),
+            }
+        )
+
+
+def _passed_over(cues: frozenset[Cue], *, is_question: bool) -> str:
+    """Why a sentence states nothing lasting, whatever else it says; empty where it may."""
+    if is_question:
+        return "a question"
+    if Cue.MOMENTARY in cues:
+        return "for the moment"
+    if Cue.HYPOTHESIS in cues:
+        return "a hypothesis"
+    return ""
+
+
+def _shape(sentence: Sentence) -> list[str]:
+    words = len(_WORD.findall(sentence.plain))
+    if unspaced := len(_UNSPACED.findall(sentence.plain)):
+        words = max(words, unspaced // _CHARS_OF_WORD)
+    checks = {
+        "pronoun": _PRONOUN.search(sentence.plain) is not None,
+        "code": _CODE.search(sentence.text) is not None,
+        "digits": _DIGIT.search(sentence.text) is not None,
+        "address": _ADDRESS.search(sentence.text) is not None,
+        "short": words < _SHORT_WORDS,
+        "long": words > _LONG_WORDS,
+        "very long": words > _VERY_LONG_WORDS,
+        "long message": sentence.message_chars > _LONG_MESSAGE,
+        "very long message": sentence.message_chars > _VERY_LONG_MESSAGE,
+        "many lines": sentence.message_lines > _MANY_LINES,
+        "late": sentence.place >= _LATE_PLACE,
+        "alone": sentence.of == 1,
+    }
+    return [name for name, holds in checks.items() if holds]
+
+
+def _is_steps(plain: str) -> bool:
+    return len([part for part in _CLAUSE.split(plain) if part.strip()]) >= _STEPS_MIN

@@ -1,0 +1,150 @@
+"""Finds what users have said that lasts, puts the same wishes together, and ranks them (CAP-8).
+
+Points are the sum of the features that a sentence has; each is a part of the confidence with its reason. What
+has too few is not proposed. What has many is shown first, the rest waits folded under it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runlore.domain.record import Kind
+from runlore.domain.scope import ScopeKind
+from runlore.domain.statements.features import Seen
+from runlore.domain.statements.recurrence import Key, Recurrence, terms_of_wish
+from runlore.domain.statements.said import Said
+from runlore.domain.statements.sentences import Sentence, sentences_of
+from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS
+from runlore.domain.suggestion import Score, ScorePart
+
+STATEMENTS_MAX = 500
+EVIDENCE_MAX = 20
+_SAID_MAX = 20_000
+_POINTS_MAX = 100
+# A wish that was said in so many sessions is one statement, however it was put.
+_UNITED_SESSIONS_MIN = 3
+# Pasted reviews and plans say the same words over and over: they make nothing a wish.
+_COUNTED_CHARS_MAX = 800
+_RECURRENCES = (8, 5, 3, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One sentence that a user said and that may hold beyond its task. `said` is where it was said, the
+    sentence itself first; `sessions` in how many sessions. `foreign_tools` are the tools from outside that may
+    have put it there, where no message of the user's says it too."""
+
+    text: str
+    kind: Kind
+    scope: ScopeKind
+    confidence: Score
+    said: tuple[Said, ...]
+    sessions: int
+    language: str
+    foreign_tools: tuple[str, ...] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is shown at once; what is not waits folded under the others."""
+        return self.confidence.points >= FIRST_POINTS_MIN
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """A sentence with what was seen of it. `wish` is what it repeats, said in `sessions` sessions."""
+
+    said: Said
+    sentence: Sentence
+    seen: Seen
+    terms: tuple[str, ...]
+    sessions: int = 0
+    wish: Key = ()
+
+    @property
+    def features(self) -> frozenset[str]:
+        """All that its points are made of."""
+        recurs = next((f"recurs-{count}" for count in _RECURRENCES if self.sessions >= count), "")
+        refusal = "refusal" if self.said.is_refusal else ""
+        return self.seen.features | {name for name in (recurs, refusal) if name}
+
+    @property
+    def points(self) -> int:
+        """How much speaks for it."""
+        return sum(WEIGHTS[name][0] for name in self.features if name in WEIGHTS)
+
+
+def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
+    """What these messages state that lasts, the best first. They are one person's: the same wish is looked
+    for in all of them. Always the same for the same messages in the same order."""
+    best: dict[object, list[Judged]] = {}
+    for judged in judged_sentences(said):
+        if judged.seen.passed_over or judged.points < PROPOSED_POINTS_MIN:
+            continue
+        is_united = judged.sessions >= _UNITED_SESSIONS_MIN
+        best.setdefault(judged.wish if is_united else judged.terms or judged.sentence.plain, []).append(judged)
+    found = [_statement(judged) for judged in best.values()]
+    found.sort(key=lambda statement: (-statement.confidence.points, -statement.sessions))
+    return tuple(found[:STATEMENTS_MAX])
+
+
+def judged_sentences(said: Iterable[Said]) -> list[Judged]:
+    """Every sentence of these messages, once for each session, with what was seen of it."""
+    read: dict[tuple[str, str], tuple[Said, Sentence, Seen, tuple[str, ...]]] = {}
+    for number, each in enumerate(said):
+        if number >= _SAID_MAX:
+            break
+        for sentence in sentences_of(each):
+            seen = Seen(sentence)
+            terms = terms_of_wish(sentence.plain, seen.language)
+            read.setdefault((each.session_id, sentence.plain), (each, sentence, seen, terms))
+    recurrence = Recurrence()
+    for each, sentence, seen, terms in read.values():
+        if sentence.message_chars <= _COUNTED_CHARS_MAX:
+            recurrence.add(each.session_id, terms, is_request=_is_wish(each, seen))
+    return [_judge(*one, recurrence) for one in read.values()]
+
+
+def _judge(
+    said: Said, sentence: Sentence, seen: Seen, terms: tuple[str, ...], recurrence: Recurrence
+) -> Judged:
+    sessions, wish = recurrence.of(terms) if _is_wish(said, seen) else (0, ())
+    return Judged(said=said, sentence=sentence, seen=seen, terms=terms, sessions=sessions, wish=wish)
+
+
+def _is_wish(said: Said, seen: Seen) -> bool:
+    return seen.is_request or said.is_refusal
+
+
+def _statement(judged: Sequence[Judged]) -> Statement:
+    """One statement of all the sentences that say the same: in the words of the one with the most points."""
+    first = max(judged, key=lambda one: one.points)
+    said = tuple(dict.fromkeys([first.said, *(one.said for one in judged)]))
+    own = any(not one.foreign_tool for one in said)
+    kind = _kind(first)
+    return Statement(
+        text=first.sentence.text,
+        kind=kind,
+        scope=ScopeKind.PERSONA if kind is Kind.PREFERENCE else ScopeKind.PROJECT,
+        confidence=_confidence(first),
+        said=said[:EVIDENCE_MAX],
+        sessions=max(first.sessions, len({one.session_id for one in said})),
+        language=first.seen.language.code,
+        foreign_tools=() if own else tuple(dict.fromkeys(one.foreign_tool for one in said)),
+    )
+
+
+def _confidence(judged: Judged) -> Score:
+    names = [name for name in WEIGHTS if name in judged.features]
+    parts = tuple(ScorePart(reason=WEIGHTS[name][1], points=WEIGHTS[name][0]) for name in names)
+    return Score(points=max(0, min(_POINTS_MAX, judged.points)), parts=parts)
+
+
+def _kind(judged: Judged) -> Kind:
+    """A wish is a preference, how things are done here a decision, how things are a fact (CAP-8)."""
+    features = judged.features
+    if judged.seen.is_request and not features & {"practice", "obligation"}:
+        return Kind.PREFERENCE
+    if "fact" in features and not features & {"obligation", "preference", "wish", "command"}:
+        return Kind.FACT
+    if features & {"practice", "obligation"} and not features & {"preference", "command"}:
+        return Kind.DECISION
+    return Kind.PREFERENCE

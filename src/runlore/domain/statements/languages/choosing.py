@@ -1,0 +1,29 @@
+"""Which language a sentence is in: by its script, else by the small words that stand in it."""
+
+import re
+
+from runlore.domain.statements.languages.chinese import CHINESE
+from runlore.domain.statements.languages.english import ENGLISH
+from runlore.domain.statements.languages.french import FRENCH
+from runlore.domain.statements.languages.german import GERMAN
+from runlore.domain.statements.languages.japanese import JAPANESE
+from runlore.domain.statements.languages.language import Language
+from runlore.domain.statements.languages.spanish import SPANISH
+
+LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE)
+
+_SPACED = tuple(language for language in LANGUAGES if language.is_spaced)
+_KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_WORDS = re.compile(r"[^\W\d_][\w'-]*")
+
+
+def language_of(sentence: str) -> Language:
+    """The language of a sentence in lower case; English where nothing tells."""
+    if not sentence.isascii():
+        if _KANA.search(sentence):
+            return JAPANESE
+        if _HAN.search(sentence):
+            return CHINESE
+    words = frozenset(_WORDS.findall(sentence))
+    return max(_SPACED, key=lambda language: len(words & language.marks))

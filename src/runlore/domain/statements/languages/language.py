@@ -1,0 +1,118 @@
+"""How a language's words are written down, and how a sentence is looked through for them.
+
+A phrase is a few words in lower case. `a/b` is one or the other, `word*` any ending, `_` any one word, `~`
+a few words or none. In languages without spaces a phrase is looked for anywhere, and `~` is a few characters.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+_GAP_WORDS_MAX = 4
+_GAP_CHARS_MAX = 24
+_WORD = r"[^\W_][\w'-]*"
+# What a phrase may not stand in the middle of.
+_BEGINS, _ENDS = r"(?<![\w'-])", r"(?![\w-])"
+
+
+class Cue(StrEnum):
+    """What words in a sentence can say about it."""
+
+    RULE = "rule"
+    REMINDER = "reminder"
+    PREFERENCE = "preference"
+    WISH = "wish"
+    EVERY = "every"
+    CARE = "care"
+    PROHIBITION = "prohibition"
+    REPLACEMENT = "replacement"
+    LIMIT = "limit"
+    PRACTICE = "practice"
+    FACT = "fact"
+    OBLIGATION = "obligation"
+    CORRECTION = "correction"
+    REASON = "reason"
+    ORDER = "order"
+    WORKFLOW = "workflow"
+    REQUEST = "request"
+    PASSING = "passing"
+    MOMENTARY = "momentary"
+    POINTING = "pointing"
+    HEDGE = "hedge"
+    STORY = "story"
+    CONDITION = "condition"
+    HYPOTHESIS = "hypothesis"
+
+
+class Opening(StrEnum):
+    """What a sentence can begin with, behind words such as "ok" and "and then"."""
+
+    COMMAND = "command"
+    QUESTION = "question"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """A language's words. `marks` are small words that tell it from the others; `weak` are words that every
+    request is full of, which make no wish the same as another."""
+
+    code: str
+    cues: Mapping[Cue, str]
+    openings: Mapping[Opening, str]
+    lead_ins: str = ""
+    marks: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
+    is_spaced: bool = True
+
+    def cues_in(self, sentence: str) -> frozenset[Cue]:
+        """The cues that stand anywhere in a sentence, which is in lower case."""
+        return frozenset(cue for cue, pattern in self._cue_patterns if pattern.search(sentence))
+
+    def openings_of(self, sentence: str) -> frozenset[Opening]:
+        """What a sentence begins with."""
+        return frozenset(opening for opening, pattern in self._opening_patterns if pattern.match(sentence))
+
+    @cached_property
+    def _cue_patterns(self) -> tuple[tuple[Cue, re.Pattern[str]], ...]:
+        begins, ends = (_BEGINS, _ENDS) if self.is_spaced else ("", "")
+        return tuple(
+            (cue, re.compile(f"{begins}(?:{_alternatives(phrases, self.is_spaced)}){ends}"))
+            for cue, phrases in self.cues.items()
+        )
+
+    @cached_property
+    def _opening_patterns(self) -> tuple[tuple[Opening, re.Pattern[str]], ...]:
+        end = _ENDS if self.is_spaced else ""
+        lead_ins = _alternatives(self.lead_ins, self.is_spaced)
+        lead = rf"(?:(?:{lead_ins}){end}[\s,.!:;、，-]{{0,4}}){{0,4}}" if lead_ins else ""
+        return tuple(
+            (opening, re.compile(rf"\W{{0,4}}{lead}(?:{_alternatives(phrases, self.is_spaced)}){end}"))
+            for opening, phrases in self.openings.items()
+        )
+
+
+def _alternatives(phrases: str, is_spaced: bool) -> str:
+    """The phrases of a table, which stand apart by commas or lines; the longest is tried first."""
+    told = {" ".join(phrase.split()) for line in phrases.splitlines() for phrase in line.split(",")}
+    return "|".join(_phrase(phrase, is_spaced) for phrase in sorted(told - {""}, key=lambda p: (-len(p), p)))
+
+
+def _phrase(phrase: str, is_spaced: bool) -> str:
+    if not is_spaced:
+        return rf".{{0,{_GAP_CHARS_MAX}}}?".join(re.escape(part) for part in phrase.split("~"))
+    parts: list[str] = []
+    for word in phrase.split(" "):
+        if word == "~":
+            parts.append(rf"(?:{_WORD},?\s+){{0,{_GAP_WORDS_MAX}}}?")
+        else:
+            parts.append(_one_of(word) + r"\s+")
+    return "".join(parts).removesuffix(r"\s+")
+
+
+def _one_of(word: str) -> str:
+    if word == "_":
+        return _WORD
+    forms = [re.escape(form).replace(r"\*", r"[\w'-]*") for form in word.split("/")]
+    return forms[0] if len(forms) == 1 else f"(?:{'|'.join(forms)})"

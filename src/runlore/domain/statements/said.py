@@ -1,0 +1,45 @@
+"""What a user has said: the input of a run, or the reason given with a call that was refused.
+
+The harness of Claude Code puts such a reason into the result of the call. A tool that is not the harness's own
+can put the same words there, so a reason that stands in the answer of one is marked with its name.
+"""
+
+import re
+from dataclasses import dataclass
+
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+
+_REFUSED = re.compile(
+    r"The user doesn't want to (?:proceed with this tool use|take this action right now)\."
+    r"[^\n]{0,400}?the user said:\s*"
+)
+# What the harness adds behind the user's words.
+_ADDED = "\n\nNote: The user's next message"
+_FOREIGN_TOOL = "mcp__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One message of the user, as it was sent, and where it stands. `is_refusal` marks the reason for a
+    refused call; `foreign_tool` names the tool from outside in whose answer it stands, if it is one."""
+
+    session_id: SessionId
+    run_id: RunId
+    event_number: int
+    text: str
+    is_refusal: bool = False
+    foreign_tool: str = ""
+
+
+def refusal_words(output: str, *, is_error: bool) -> str:
+    """What the user said in refusing a call, of the call's result; empty where nothing was said."""
+    found = _REFUSED.match(output) if is_error else None
+    if found is None:
+        return ""
+    return output[found.end() :].partition(_ADDED)[0].strip()
+
+
+def foreign_tool(name: str) -> str:
+    """The name of a tool that answers with texts of its own; empty for those of the harness."""
+    return name if name.startswith(_FOREIGN_TOOL) else ""

@@ -1,0 +1,69 @@
+"""The sentences of a message that may be the user's own words, and how the message looks around them.
+
+What was pasted or quoted is left out, and so is a message that a program wrote in the user's place: a role for
+an agent, a plan that is handed over, the text of a hook.
+"""
+
+import re
+from dataclasses import dataclass
+
+from runlore.domain.inline_spans import code_spans, masked, quotations
+from runlore.domain.own_words import unpasted
+from runlore.domain.statements.said import Said
+
+SENTENCES_MAX = 200
+SENTENCE_CHARS_MAX = 600
+_READ_CHARS_MAX = 32_000
+
+_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|(?<=\w)\.{2,}\s*|(?<=[a-z0-9)])\.(?=[A-Z][a-z])")
+_EDGES = " \t\r-*•#>"
+_SLASH_COMMAND = re.compile(r"\s*/[A-Za-z][\w:.-]{0,80}(?:\s+|$)")
+_LETTER = re.compile(r"[^\W\d_]")
+_WRITTEN_BY_PROGRAM = re.compile(
+    r"\s*(?:you are an? |you're an? |act as an? |implement the following plan|your task is|# |## |---"
+    r"|base directory for this skill|operation stopped by hook|please analy[sz]e this codebase|<\w"
+    r"|review the (?:current )?(?:code )?changes)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sentence:
+    """One sentence: its words as they were written, and in lower case with code and quotations blanked out.
+    `place` is its number in the message, which has `message_chars` characters and `message_lines` lines."""
+
+    text: str
+    plain: str
+    place: int
+    of: int
+    message_chars: int
+    message_lines: int
+
+
+def sentences_of(said: Said) -> tuple[Sentence, ...]:
+    """The sentences of a message, in order. Of a very long message only the beginning is read."""
+    if _WRITTEN_BY_PROGRAM.match(said.text):
+        return ()
+    begun = said.text[:_READ_CHARS_MAX]
+    own = _SLASH_COMMAND.sub("", unpasted(begun), count=1) if begun.lstrip()[:1] == "/" else unpasted(begun)
+    parts = [part.strip(_EDGES) for part in _ENDS.split(own)]
+    kept = [part for part in parts if len(part) <= SENTENCE_CHARS_MAX and _LETTER.search(part)]
+    return tuple(
+        Sentence(
+            text=" ".join(part.split()),
+            plain=_plain(part),
+            place=place,
+            of=len(kept),
+            message_chars=len(said.text),
+            message_lines=said.text.count("\n") + 1,
+        )
+        for place, part in enumerate(kept[:SENTENCES_MAX])
+    )
+
+
+def _plain(part: str) -> str:
+    """In lower case, with one letter in place of every character that is code or quoted."""
+    straight = part.replace("’", "'").replace("‘", "'")
+    code = code_spans(straight)
+    outside = masked(straight, code)
+    return " ".join(masked(outside, quotations(outside)[0]).lower().split())

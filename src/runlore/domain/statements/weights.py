@@ -1,0 +1,59 @@
+"""What each feature of a sentence adds to its points, with the reason that is shown for it.
+
+The points were set by judgement and moved a little by a fit over people whose sessions are public
+(`bench/learning.py`; `docs/learning-quality.md` has the figures for people who were set aside).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
+    {
+        "rule": (36, "says when it holds: always, never, from now on"),
+        "reminder": (38, "asks to remember it"),
+        "preference": (25, "says what is preferred"),
+        "wish": (8, "says what is wanted"),
+        "every": (20, "is about each or all of something"),
+        "care": (12, "asks to take care of it"),
+        "prohibition": (10, "says what not to do"),
+        "replacement": (10, "names one thing instead of another"),
+        "limit": (6, "sets a limit"),
+        "practice": (16, "tells how things are done here"),
+        "fact": (10, "tells how things are"),
+        "obligation": (12, "says what should or must be"),
+        "correction": (20, "corrects something"),
+        "reason": (6, "gives a reason"),
+        "order": (8, "says what comes before what"),
+        "workflow": (11, "is about how work is done"),
+        "command": (6, "is a command"),
+        "steps": (6, "names several steps"),
+        "refusal": (18, "was said in refusing a call"),
+        "recurs-2": (9, "was asked for in two sessions"),
+        "recurs-3": (21, "was asked for in three sessions or more"),
+        "recurs-5": (31, "was asked for in five sessions or more"),
+        "recurs-8": (40, "was asked for in eight sessions or more"),
+        "question": (-10, "is put as a question"),
+        "passing": (-5, "speaks of now or next"),
+        "pointing": (-12, "points at one thing of the moment"),
+        "pronoun": (-4, "does not name what it is about"),
+        "hedge": (-12, "is said with doubt"),
+        "story": (-14, "tells what happened"),
+        "condition": (-6, "holds under a condition"),
+        "code": (-3, "names a file or a piece of code"),
+        "digits": (-8, "has a number in it"),
+        "address": (-12, "has an address in it"),
+        "long message": (-9, "stands in a long message"),
+        "very long message": (-24, "stands in a very long message"),
+        "many lines": (-19, "stands in a message of many lines"),
+        "late": (-5, "stands far down in its message"),
+        "short": (-13, "has fewer than four words"),
+        "long": (-5, "is a long sentence"),
+        "very long": (-12, "is a very long sentence"),
+        "alone": (3, "is all that was said"),
+    }
+)
+
+PROPOSED_POINTS_MIN = 22
+"""Below this nothing is proposed."""
+FIRST_POINTS_MIN = 36
+"""From here on a statement is shown first; what has less waits folded under the others."""
