@@ -1,9 +1,9 @@
 """Whose sessions the learning bench fits on, and whose it sets aside.
 
-Chosen on 16 November 2026 from counts alone (sessions, lines of gold), before any text of theirs was read: two
-of the thirteen people of the development sessions with enough statements, and two of the four whose sessions
-are all there. A person is set aside with every session of theirs, in all folders. People are known by the
-beginning of the SHA-256 of the name of their home folder: no name of anybody stands in this repository.
+Chosen on 16 November 2026 from counts alone (sessions, lines of gold), before any text of theirs was read:
+two of the thirteen people of the development sessions with enough statements, and two of the four whose
+sessions are all there. A person is set aside with every session of theirs, in all folders. People are known
+by the beginning of the SHA-256 of the name of their home folder: nobody's name stands in this repository.
 """
 
 import hashlib

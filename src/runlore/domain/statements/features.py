@@ -7,8 +7,6 @@ from runlore.domain.statements.languages.language import Cue, Opening
 from runlore.domain.statements.sentences import Sentence
 
 _QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")
-_PRONOUN = re.compile(r"(?<![\w'-])(?:this|that|it|them|dies|das|es|ça|cela|eso|esto|lo)(?![\w-])")
-_CODE = re.compile(r"`|\w[./_]\w|[a-z][A-Z]|(?<!\w)--\w|\b[0-9a-f]{7,40}\b")
 _DIGIT = re.compile(r"\d")
 _ADDRESS = re.compile(r"https?://")
 _WORD = re.compile(r"\w+")
@@ -20,7 +18,7 @@ _LONG_MESSAGE, _VERY_LONG_MESSAGE, _MANY_LINES, _LATE_PLACE = 400, 1_500, 8, 5
 # Two characters of a script without spaces are about as much as a word.
 _CHARS_OF_WORD = 2
 
-_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS}
+_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON}
 
 
 class Seen:
@@ -34,7 +32,9 @@ class Seen:
         openings = language.openings_of(sentence.plain)
         is_asked = _QUESTION_MARK.search(sentence.text) is not None
         is_polite = Cue.REQUEST in cues
-        is_question = Opening.QUESTION in openings or (is_asked and not is_polite)
+        is_question = Opening.QUESTION in openings or (
+            is_asked and (not is_polite or language.is_question(sentence.plain))
+        )
         self.language = language
         self.is_request = not is_question and bool(
             is_polite or Opening.COMMAND in openings or cues & {Cue.OBLIGATION, Cue.CARE}
@@ -44,11 +44,17 @@ class Seen:
             {
                 *(cue.value for cue in cues & _COUNTED),
                 *_shape(sentence),
+                *(("told",) if Cue.RULE in cues and not self._orders(cues) else ()),
+                *(("impersonal",) if not self.is_request and Cue.PERSON not in cues else ()),
                 *(("command",) if Opening.COMMAND in openings else ()),
                 *(("question",) if is_asked else ()),
                 *(("steps",) if self.is_request and _is_steps(sentence.plain) else ()),
             }
         )
+
+    def _orders(self, cues: frozenset[Cue]) -> bool:
+        """Whether "always" and "never" are said of what is to be done, and not of what happens."""
+        return Cue.STORY not in cues and (self.is_request or bool(cues & {Cue.PRACTICE, Cue.WISH}))
 
 
 def _passed_over(cues: frozenset[Cue], *, is_question: bool) -> str:
@@ -67,8 +73,6 @@ def _shape(sentence: Sentence) -> list[str]:
     if unspaced := len(_UNSPACED.findall(sentence.plain)):
         words = max(words, unspaced // _CHARS_OF_WORD)
     checks = {
-        "pronoun": _PRONOUN.search(sentence.plain) is not None,
-        "code": _CODE.search(sentence.text) is not None,
         "digits": _DIGIT.search(sentence.text) is not None,
         "address": _ADDRESS.search(sentence.text) is not None,
         "short": words < _SHORT_WORDS,
@@ -78,7 +82,6 @@ def _shape(sentence: Sentence) -> list[str]:
         "very long message": sentence.message_chars > _VERY_LONG_MESSAGE,
         "many lines": sentence.message_lines > _MANY_LINES,
         "late": sentence.place >= _LATE_PLACE,
-        "alone": sentence.of == 1,
     }
     return [name for name, holds in checks.items() if holds]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from runlore.domain.record import Kind
 from runlore.domain.scope import ScopeKind
 from runlore.domain.statements.features import Seen
-from runlore.domain.statements.recurrence import Key, Recurrence, terms_of_wish
+from runlore.domain.statements.recurrence import Key, Recurrence
 from runlore.domain.statements.said import Said
 from runlore.domain.statements.sentences import Sentence, sentences_of
 from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS
@@ -30,8 +30,8 @@ _RECURRENCES = (8, 5, 3, 2)
 @dataclass(frozen=True, kw_only=True)
 class Statement:
     """One sentence that a user said and that may hold beyond its task. `said` is where it was said, the
-    sentence itself first; `sessions` in how many sessions. `foreign_tools` are the tools from outside that may
-    have put it there, where no message of the user's says it too."""
+    sentence itself first; `sessions` in how many sessions. `foreign_tools` are the tools from outside that
+    may have put it there, where no message of the user's says it too."""
 
     text: str
     kind: Kind
@@ -80,7 +80,9 @@ def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
         if judged.seen.passed_over or judged.points < PROPOSED_POINTS_MIN:
             continue
         is_united = judged.sessions >= _UNITED_SESSIONS_MIN
-        best.setdefault(judged.wish if is_united else judged.terms or judged.sentence.plain, []).append(judged)
+        best.setdefault(judged.wish if is_united else judged.terms or judged.sentence.plain, []).append(
+            judged
+        )
     found = [_statement(judged) for judged in best.values()]
     found.sort(key=lambda statement: (-statement.confidence.points, -statement.sessions))
     return tuple(found[:STATEMENTS_MAX])
@@ -88,15 +90,15 @@ def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
 
 def judged_sentences(said: Iterable[Said]) -> list[Judged]:
     """Every sentence of these messages, once for each session, with what was seen of it."""
+    recurrence = Recurrence()
     read: dict[tuple[str, str], tuple[Said, Sentence, Seen, tuple[str, ...]]] = {}
     for number, each in enumerate(said):
         if number >= _SAID_MAX:
             break
         for sentence in sentences_of(each):
             seen = Seen(sentence)
-            terms = terms_of_wish(sentence.plain, seen.language)
+            terms = recurrence.terms_of(sentence.plain, seen.language)
             read.setdefault((each.session_id, sentence.plain), (each, sentence, seen, terms))
-    recurrence = Recurrence()
     for each, sentence, seen, terms in read.values():
         if sentence.message_chars <= _COUNTED_CHARS_MAX:
             recurrence.add(each.session_id, terms, is_request=_is_wish(each, seen))

@@ -21,11 +21,12 @@ Key = tuple[str, ...]
 _TERMS_MAX = 30
 _DISTANCE_MAX = 2
 _SESSIONS_MIN = 2
-# Of the times that the two stand together, how many are requests; and how often the rarer one is with the other.
+# Of the times that the two stand together, how many are requests; how often the rarer one has the other.
 _REQUESTS_MIN = 0.6
 _TOGETHER_MIN = 0.4
 _GRAM_CHARS = 4
-_CHUNK = re.compile(r"[A-Za-z\u00c0-\u024f][\w'-]*")
+# A word of its own: no part of a path, an address, a file's or a branch's name, and nothing with a digit.
+_WORD = re.compile(r"(?<![\w./@:#-])[a-z\u00df-\u024f]+(?:['-][a-z\u00df-\u024f]+)*(?![\w/@-]|[.:]\w)")
 _UNSPACED_RUN = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]+")
 
 
@@ -37,6 +38,22 @@ class Recurrence:
         self._times: Counter[Key] = Counter()
         self._requests: Counter[Key] = Counter()
         self._terms: Counter[str] = Counter()
+        self._stems: dict[str, str] = {}
+
+    def terms_of(self, plain: str, language: Language) -> tuple[str, ...]:
+        """The stems by which a wish is known again, in order, each once. Weak ones begin with a dash."""
+        found: dict[str, None] = {}
+        if not language.is_spaced:
+            for run in _UNSPACED_RUN.findall(plain):
+                grams = (run[at : at + _GRAM_CHARS] for at in range(len(run) - _GRAM_CHARS + 1))
+                found.update(dict.fromkeys(grams))
+            return tuple(found)[:_TERMS_MAX]
+        weak, empty = _stems(language.weak), language.empty_words
+        for word in _WORD.findall(plain):
+            if word not in empty and not is_stop_word(word) and len(word) > 1:
+                stemmed = self._stem(word)
+                found[f"-{stemmed}" if stemmed in weak else stemmed] = None
+        return tuple(found)[:_TERMS_MAX]
 
     def add(self, session_id: SessionId, terms: Sequence[str], *, is_request: bool) -> None:
         """Count one sentence, by its terms."""
@@ -48,9 +65,14 @@ class Recurrence:
                 self._sessions[key].add(session_id)
 
     def of(self, terms: Sequence[str]) -> tuple[int, Key]:
-        """In how many sessions the wish was said that a request repeats most often, and what it is known by."""
+        """The wish that a request repeats and that most sessions have: in how many, and its key."""
         found = [(len(self._sessions[key]), key) for key in _keys(terms) if self._is_wish(key)]
         return max(found, default=(0, ()))
+
+    def _stem(self, word: str) -> str:
+        if word not in self._stems:
+            self._stems[word] = stem(word)
+        return self._stems[word]
 
     def _is_wish(self, key: Key) -> bool:
         if len(self._sessions.get(key, ())) < _SESSIONS_MIN:
@@ -61,25 +83,8 @@ class Recurrence:
         return self._times[key] >= _TOGETHER_MIN * rarer
 
 
-def terms_of_wish(plain: str, language: Language) -> tuple[str, ...]:
-    """The stems by which a wish is known again, in order, each once."""
-    found: dict[str, None] = {}
-    if language.is_spaced:
-        weak = _stems(language.weak)
-        for word in _CHUNK.findall(plain):
-            if not is_stop_word(word) and len(word) > 1:
-                stemmed = stem(word)
-                found[f"-{stemmed}" if stemmed in weak else stemmed] = None
-    else:
-        for run in _UNSPACED_RUN.findall(plain):
-            found.update(
-                dict.fromkeys(run[at : at + _GRAM_CHARS] for at in range(len(run) - _GRAM_CHARS + 1))
-            )
-    return tuple(found)[:_TERMS_MAX]
-
-
 def _keys(terms: Sequence[str]) -> set[Key]:
-    """What a sentence may share with others. A weak term, which begins with a dash, makes none with another."""
+    """What a sentence may share with others. Two weak terms, which begin with a dash, are none."""
     if terms and all(len(term) == _GRAM_CHARS and _UNSPACED_RUN.fullmatch(term) for term in terms):
         return {(term,) for term in terms}
     return {
@@ -92,5 +97,5 @@ def _keys(terms: Sequence[str]) -> set[Key]:
 
 
 @cache
-def _stems(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(stem, words))
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(map(stem, words.split()))

@@ -1,7 +1,7 @@
 """What a user has said: the input of a run, or the reason given with a call that was refused.
 
-The harness of Claude Code puts such a reason into the result of the call. A tool that is not the harness's own
-can put the same words there, so a reason that stands in the answer of one is marked with its name.
+The harness of Claude Code puts such a reason into the result of the call. A tool that is not the harness's
+own can put the same words there, so a reason that stands in the answer of one is marked with its name.
 """
 
 import re

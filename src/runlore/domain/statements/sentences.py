@@ -1,7 +1,7 @@
 """The sentences of a message that may be the user's own words, and how the message looks around them.
 
-What was pasted or quoted is left out, and so is a message that a program wrote in the user's place: a role for
-an agent, a plan that is handed over, the text of a hook.
+What was pasted or quoted is left out, and so is a message that a program wrote in the user's place: a role
+for an agent, a plan that is handed over, the text of a hook.
 """
 
 import re
@@ -16,8 +16,11 @@ SENTENCE_CHARS_MAX = 600
 _READ_CHARS_MAX = 32_000
 
 _ENDS = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|(?<=\w)\.{2,}\s*|(?<=[a-z0-9)])\.(?=[A-Z][a-z])")
-_EDGES = " \t\r-*•#>"
+_EDGES = " \t\r-*•#"
 _SLASH_COMMAND = re.compile(r"\s*/[A-Za-z][\w:.-]{0,80}(?:\s+|$)")
+# A line of a terminal or of a log.
+_PRINTED = re.compile(r"\s*(?:[❯$%›»]\s|>>> |=== |--- |\[[\w:./-]{1,40}\]\s|[✓✔✗✘×⏺⎿●└├│])")
+_MASKED = re.compile(r"\bx{3,}\b")
 _LETTER = re.compile(r"[^\W\d_]")
 _WRITTEN_BY_PROGRAM = re.compile(
     r"\s*(?:you are an? |you're an? |act as an? |implement the following plan|your task is|# |## |---"
@@ -35,7 +38,6 @@ class Sentence:
     text: str
     plain: str
     place: int
-    of: int
     message_chars: int
     message_lines: int
 
@@ -47,13 +49,12 @@ def sentences_of(said: Said) -> tuple[Sentence, ...]:
     begun = said.text[:_READ_CHARS_MAX]
     own = _SLASH_COMMAND.sub("", unpasted(begun), count=1) if begun.lstrip()[:1] == "/" else unpasted(begun)
     parts = [part.strip(_EDGES) for part in _ENDS.split(own)]
-    kept = [part for part in parts if len(part) <= SENTENCE_CHARS_MAX and _LETTER.search(part)]
+    kept = [part for part in parts if _is_said(part)]
     return tuple(
         Sentence(
             text=" ".join(part.split()),
             plain=_plain(part),
             place=place,
-            of=len(kept),
             message_chars=len(said.text),
             message_lines=said.text.count("\n") + 1,
         )
@@ -61,9 +62,14 @@ def sentences_of(said: Said) -> tuple[Sentence, ...]:
     )
 
 
+def _is_said(part: str) -> bool:
+    return len(part) <= SENTENCE_CHARS_MAX and not _PRINTED.match(part) and _LETTER.search(part) is not None
+
+
 def _plain(part: str) -> str:
-    """In lower case, with one letter in place of every character that is code or quoted."""
+    """In lower case, with a sign in place of what is code or quoted."""
     straight = part.replace("’", "'").replace("‘", "'")
     code = code_spans(straight)
     outside = masked(straight, code)
-    return " ".join(masked(outside, quotations(outside)[0]).lower().split())
+    unquoted = masked(outside, quotations(outside)[0]).lower()
+    return " ".join(_MASKED.sub("#", unquoted).split())

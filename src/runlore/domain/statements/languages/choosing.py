@@ -26,4 +26,9 @@ def language_of(sentence: str) -> Language:
         if _HAN.search(sentence):
             return CHINESE
     words = frozenset(_WORDS.findall(sentence))
-    return max(_SPACED, key=lambda language: len(words & language.marks))
+    marks = [len(words & language.mark_words) for language in _SPACED]
+    best = [language for language, count in zip(_SPACED, marks, strict=True) if count == max(marks)]
+    if len(best) == 1:
+        return best[0]
+    # The small words do not tell: the one whose cues it has.
+    return max(best, key=lambda language: len(language.cues_in(sentence)))

@@ -13,6 +13,7 @@ from functools import cached_property
 _GAP_WORDS_MAX = 4
 _GAP_CHARS_MAX = 24
 _WORD = r"[^\W_][\w'-]*"
+_WORDS = re.compile(_WORD)
 # What a phrase may not stand in the middle of.
 _BEGINS, _ENDS = r"(?<![\w'-])", r"(?![\w-])"
 
@@ -37,12 +38,12 @@ class Cue(StrEnum):
     ORDER = "order"
     WORKFLOW = "workflow"
     REQUEST = "request"
-    PASSING = "passing"
     MOMENTARY = "momentary"
     POINTING = "pointing"
     HEDGE = "hedge"
     STORY = "story"
     CONDITION = "condition"
+    PERSON = "person"
     HYPOTHESIS = "hypothesis"
 
 
@@ -55,30 +56,64 @@ class Opening(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """A language's words. `marks` are small words that tell it from the others; `weak` are words that every
-    request is full of, which make no wish the same as another."""
+    """A language's words. `lead_ins` stand before what a sentence begins with, `tags` make a question of it
+    at its end ("..., right?"). `marks` are small words that tell the language from the others; `weak` are
+    words that every request is full of, which make no wish the same as another."""
 
     code: str
     cues: Mapping[Cue, str]
     openings: Mapping[Opening, str]
     lead_ins: str = ""
-    marks: frozenset[str] = frozenset()
-    weak: frozenset[str] = frozenset()
+    tags: str = ""
+    marks: str = ""
+    weak: str = ""
     is_spaced: bool = True
 
     def cues_in(self, sentence: str) -> frozenset[Cue]:
         """The cues that stand anywhere in a sentence, which is in lower case."""
-        return frozenset(cue for cue, pattern in self._cue_patterns if pattern.search(sentence))
+        words = frozenset(_WORDS.findall(sentence))
+        return frozenset(
+            cue
+            for cue, heads, pattern in self._cue_patterns
+            if (heads is None or not heads.isdisjoint(words)) and pattern.search(sentence)
+        )
 
     def openings_of(self, sentence: str) -> frozenset[Opening]:
         """What a sentence begins with."""
         return frozenset(opening for opening, pattern in self._opening_patterns if pattern.match(sentence))
 
+    def is_question(self, sentence: str) -> bool:
+        """Whether its last clause asks, of a sentence that ends in a question mark."""
+        last = sentence.rstrip(" ?？!.)").replace("，", ",").rpartition(",")[2].strip()
+        return self._tag_pattern.search(sentence) is not None or Opening.QUESTION in self.openings_of(last)
+
     @cached_property
-    def _cue_patterns(self) -> tuple[tuple[Cue, re.Pattern[str]], ...]:
+    def mark_words(self) -> frozenset[str]:
+        """The small words that tell it from the others."""
+        return frozenset(self.marks.split())
+
+    @cached_property
+    def empty_words(self) -> frozenset[str]:
+        """Words that only lead to what is said: "ok", "please", "let's"."""
+        told = f"{self.lead_ins}, {self.cues[Cue.REQUEST]}, {self.cues.get(Cue.PERSON, '')}"
+        return frozenset(re.split(r"[\s,/]+", told))
+
+    @cached_property
+    def _tag_pattern(self) -> re.Pattern[str]:
+        before = r"[,，\s]" if self.is_spaced else ""
+        return re.compile(rf"{before}(?:{_alternatives(self.tags, self.is_spaced)})\s*[?？][\s?？)!.]*$")
+
+    @cached_property
+    def _cue_patterns(self) -> tuple[tuple[Cue, frozenset[str] | None, re.Pattern[str]], ...]:
+        """Each with the words of which a sentence has to have one, where there are such: most have none, and
+        to look for words is much faster than to look for patterns."""
         begins, ends = (_BEGINS, _ENDS) if self.is_spaced else ("", "")
         return tuple(
-            (cue, re.compile(f"{begins}(?:{_alternatives(phrases, self.is_spaced)}){ends}"))
+            (
+                cue,
+                _heads(phrases) if self.is_spaced else None,
+                re.compile(f"{begins}(?:{_alternatives(phrases, self.is_spaced)}){ends}"),
+            )
             for cue, phrases in self.cues.items()
         )
 
@@ -93,10 +128,22 @@ class Language:
         )
 
 
-def _alternatives(phrases: str, is_spaced: bool) -> str:
-    """The phrases of a table, which stand apart by commas or lines; the longest is tried first."""
-    told = {" ".join(phrase.split()) for line in phrases.splitlines() for phrase in line.split(",")}
-    return "|".join(_phrase(phrase, is_spaced) for phrase in sorted(told - {""}, key=lambda p: (-len(p), p)))
+def _phrases(table: str) -> list[str]:
+    """The phrases of a table, which stand apart by commas or lines; the longest first, to be tried first."""
+    told = {" ".join(phrase.split()) for line in table.splitlines() for phrase in line.split(",")}
+    return sorted(told - {""}, key=lambda phrase: (-len(phrase), phrase))
+
+
+def _alternatives(table: str, is_spaced: bool) -> str:
+    return "|".join(_phrase(phrase, is_spaced) for phrase in _phrases(table))
+
+
+def _heads(table: str) -> frozenset[str] | None:
+    """The words that the phrases begin with; None where one may begin with any."""
+    forms = [form for phrase in _phrases(table) for form in phrase.partition(" ")[0].split("/")]
+    if any("*" in form or form == "_" for form in forms):
+        return None
+    return frozenset(word for form in forms for word in _WORDS.findall(form)[:1])
 
 
 def _phrase(phrase: str, is_spaced: bool) -> str:

@@ -4,13 +4,15 @@ from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 SPANISH = Language(
     code="es",
-    marks=frozenset(
-        """
+    marks="""
         el la los las una y es son no yo tú nosotros con para en que se del al por favor lo siempre nunca de
         qué cómo está hay ese esta cada
-        """.split()
-    ),
-    lead_ins="ok, vale, sí, no, y, luego, pues, entonces, pero, también, ahora, bien, gracias, aquí",
+    """,
+    lead_ins="""
+        a partir de ahora, en el futuro, de ahora en adelante, ok, vale, sí, no, y, luego, pues, entonces
+        pero, también, ahora, bien, gracias, aquí
+    """,
+    tags="no, verdad, vale, cierto",
     openings={
         Opening.COMMAND: """
             actualiza, añade, asegúrate, borra, cambia, corrige, crea, deja, ejecuta, escribe, evita, guarda
@@ -18,14 +20,14 @@ SPANISH = Language(
             revisa, siempre, ten, usa, utiliza, verifica
         """,
         Opening.QUESTION: """
-            por qué, cómo, cuándo, dónde, quién, cuál, qué, es verdad, puedes, podrías, deberíamos, pasan, hay
-            recuerdas, y si
+            por qué, cómo, cuándo, dónde, quién, cuál, qué, es verdad, puedes, podrías, deberíamos, pasan
+            hay, recuerdas, y si
         """,
     },
     cues={
         Cue.RULE: """
-            siempre, nunca, jamás, a partir de ahora, de ahora en adelante, en el futuro, en adelante, cada vez
-            por defecto, por norma, en general, normalmente, la próxima vez
+            siempre, nunca, jamás, a partir de ahora, de ahora en adelante, en el futuro, en adelante
+            cada vez, por defecto, por norma, en general, normalmente, la próxima vez
         """,
         Cue.REMINDER: "recuerda que, recuerda, ten en cuenta, no olvides, no te olvides, acuérdate",
         Cue.PREFERENCE: "prefiero, me gusta*, preferiblemente, no me gusta*",
@@ -39,32 +41,34 @@ SPANISH = Language(
             usamos, utilizamos, aquí usamos, nuestra convención, tenemos un, tenemos una, llamamos
             en este proyecto
         """,
-        Cue.FACT: "se llama, ahora se llama, renombramos, renombrado, ya está, solo lectura, está en, cambiamos a",
+        Cue.FACT: """
+            se llama, ahora se llama, renombramos, renombrado, ya está, solo lectura, está en, cambiamos a
+        """,
         Cue.OBLIGATION: "debe, deben, hay que, tenemos que, debemos, debería, deberían",
         Cue.CORRECTION: "no es correcto, está mal, no es verdad, no dije, no es cierto",
         Cue.REASON: "porque, para que, si no, ya que",
         Cue.ORDER: "primero, antes de, después de cada",
         Cue.WORKFLOW: """
-            commit, commits, rama, pr, prueba, pruebas, test, tests, doc*, revisión, formateador, comentario*
-            cambio, cambios, funciones, variables, imports, esquema, diagrama, ci, logger, clases, ruta, español
-            archivos, espacios, release, correcciones, utc
+            commit, commits, rama, pr, prueba, pruebas, test, tests, doc*, revisión, formateador
+            comentario*, cambio, cambios, funciones, variables, imports, esquema, diagrama, ci, logger
+            clases, ruta, español, archivos, espacios, release, correcciones, utc
         """,
         Cue.REQUEST: "por favor, puedes, podrías, podemos",
-        Cue.PASSING: "ahora, hoy, luego, otra vez, ya, siguiente, después, todavía",
         Cue.MOMENTARY: """
             por ahora, esta vez, de momento, por el momento, todavía no, no ~ todavía, aún no, no ~ aún
             provisionalmente, para esta pr
         """,
-        Cue.POINTING: "ese archivo, este archivo, esta pr, esta rama, este commit, línea _, tercero, segunda",
+        Cue.POINTING: """
+            ese archivo, este archivo, esta pr, esta rama, este commit, línea _, tercero, segunda
+        """,
         Cue.HEDGE: "quizás, quizá, creo, tal vez, puede ser, probablemente, a lo mejor",
         Cue.STORY: "estaba, estábamos, tuve, intenté, ayer, terminó, falló, se cayó, perdona, fue",
         Cue.CONDITION: "si",
+        Cue.PERSON: "yo, nosotros, tú, me, nos, te, mi, nuestro, nuestra, tu, respóndeme, *mos",
         Cue.HYPOTHESIS: "y si, supongamos, imagina",
     },
-    weak=frozenset(
-        """
-        haz hacer pon poner archivo código commit push prueba pruebas rama continúa bien sí no de la el los las
-        un una y es tú yo que en con para por favor se lo al del
-        """.split()
-    ),
+    weak="""
+        haz hacer pon poner archivo código commit push prueba pruebas rama continúa bien sí no de la el los
+        las un una y es tú yo que en con para por favor se lo al del
+    """,
 )
