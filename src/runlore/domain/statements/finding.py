@@ -4,7 +4,7 @@ Points are the sum of the features that a sentence has; each is a part of the co
 has too few is not proposed. What has many is shown first, the rest waits folded under it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runlore.domain.record import Kind
@@ -13,7 +13,7 @@ from runlore.domain.statements.features import Seen
 from runlore.domain.statements.recurrence import Key, Recurrence
 from runlore.domain.statements.said import Said
 from runlore.domain.statements.sentences import Sentence, sentences_of
-from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS
+from runlore.domain.statements.weights import FIRST_POINTS_MIN, POINTS, PROPOSED_POINTS_MIN, WEIGHTS
 from runlore.domain.suggestion import Score, ScorePart
 
 STATEMENTS_MAX = 500
@@ -66,24 +66,30 @@ class Judged:
         refusal = "refusal" if self.said.is_refusal else ""
         return self.seen.features | {name for name in (recurs, refusal) if name}
 
-    @property
-    def points(self) -> int:
+    def points_by(self, weights: Mapping[str, int]) -> int:
         """How much speaks for it."""
-        return sum(WEIGHTS[name][0] for name in self.features if name in WEIGHTS)
+        return sum(weights[name] for name in self.features)
 
 
 def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
     """What these messages state that lasts, the best first. They are one person's: the same wish is looked
     for in all of them. Always the same for the same messages in the same order."""
+    return statements_from(judged_sentences(said))
+
+
+def statements_from(
+    judged_ones: Iterable[Judged], weights: Mapping[str, int] = POINTS
+) -> tuple[Statement, ...]:
+    """The same of sentences that were judged before, by weights that may be others than those in use."""
     best: dict[object, list[Judged]] = {}
-    for judged in judged_sentences(said):
-        if judged.seen.passed_over or judged.points < PROPOSED_POINTS_MIN:
+    for judged in judged_ones:
+        if judged.seen.passed_over or judged.points_by(weights) < PROPOSED_POINTS_MIN:
             continue
         is_united = judged.sessions >= _UNITED_SESSIONS_MIN
         best.setdefault(judged.wish if is_united else judged.terms or judged.sentence.plain, []).append(
             judged
         )
-    found = [_statement(judged) for judged in best.values()]
+    found = [_statement(judged, weights) for judged in best.values()]
     found.sort(key=lambda statement: (-statement.confidence.points, -statement.sessions))
     return tuple(found[:STATEMENTS_MAX])
 
@@ -116,9 +122,9 @@ def _is_wish(said: Said, seen: Seen) -> bool:
     return seen.is_request or said.is_refusal
 
 
-def _statement(judged: Sequence[Judged]) -> Statement:
+def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statement:
     """One statement of all the sentences that say the same: in the words of the one with the most points."""
-    first = max(judged, key=lambda one: one.points)
+    first = max(judged, key=lambda one: one.points_by(weights))
     said = tuple(dict.fromkeys([first.said, *(one.said for one in judged)]))
     own = any(not one.foreign_tool for one in said)
     kind = _kind(first)
@@ -126,7 +132,7 @@ def _statement(judged: Sequence[Judged]) -> Statement:
         text=first.sentence.text,
         kind=kind,
         scope=ScopeKind.PERSONA if kind is Kind.PREFERENCE else ScopeKind.PROJECT,
-        confidence=_confidence(first),
+        confidence=_confidence(first, weights),
         said=said[:EVIDENCE_MAX],
         sessions=max(first.sessions, len({one.session_id for one in said})),
         language=first.seen.language.code,
@@ -134,10 +140,10 @@ def _statement(judged: Sequence[Judged]) -> Statement:
     )
 
 
-def _confidence(judged: Judged) -> Score:
-    names = [name for name in WEIGHTS if name in judged.features]
-    parts = tuple(ScorePart(reason=WEIGHTS[name][1], points=WEIGHTS[name][0]) for name in names)
-    return Score(points=max(0, min(_POINTS_MAX, judged.points)), parts=parts)
+def _confidence(judged: Judged, weights: Mapping[str, int]) -> Score:
+    names = [name for name in WEIGHTS if name in judged.features and weights[name]]
+    parts = tuple(ScorePart(reason=WEIGHTS[name][1], points=weights[name]) for name in names)
+    return Score(points=max(0, min(_POINTS_MAX, sum(part.points for part in parts))), parts=parts)
 
 
 def _kind(judged: Judged) -> Kind:

@@ -5,10 +5,13 @@ own can put the same words there, so a reason that stands in the answer of one i
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from runlore.domain.journal import Entry, EventType, text_of
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.whose_words import words_of
 
 _REFUSED = re.compile(
     r"The user doesn't want to (?:proceed with this tool use|take this action right now)\."
@@ -30,6 +33,33 @@ class Said:
     text: str
     is_refusal: bool = False
     foreign_tool: str = ""
+
+
+def said_in(
+    entries: Sequence[Entry], *, session_id: SessionId, run_id: RunId, first_number: int = 1
+) -> Iterator[Said]:
+    """What the user said in a run, of its entries in order; `first_number` is that of the first. An input
+    that is another agent's or a task's is nobody's wish."""
+    tools: dict[str, str] = {}
+    for number, entry in enumerate(entries, first_number):
+        body = entry.body
+        words, tool, is_refusal = "", "", False
+        if entry.type is EventType.INPUT and not words_of(body):
+            words = text_of(body)
+        elif entry.type is EventType.TOOL_CALL:
+            tools[str(body.get("call_id"))] = str(body.get("name"))
+        elif entry.type is EventType.TOOL_RESULT:
+            words = refusal_words(str(body.get("output")), is_error=body.get("is_error") is True)
+            tool, is_refusal = foreign_tool(tools.get(str(body.get("call_id")), "")), True
+        if words:
+            yield Said(
+                session_id=session_id,
+                run_id=run_id,
+                event_number=number,
+                text=words,
+                is_refusal=is_refusal,
+                foreign_tool=tool,
+            )
 
 
 def refusal_words(output: str, *, is_error: bool) -> str:

@@ -51,6 +51,8 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
     }
 )
 
+POINTS: Mapping[str, int] = MappingProxyType({name: points for name, (points, _) in WEIGHTS.items()})
+
 PROPOSED_POINTS_MIN = 22
 """Below this nothing is proposed."""
 FIRST_POINTS_MIN = 36

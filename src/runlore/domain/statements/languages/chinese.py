@@ -7,6 +7,7 @@ CHINESE = Language(
     is_spaced=False,
     lead_ins="好的, 好, 嗯, 那, 然后, 对, 是的, 另外, 还有",
     tags="吗, 吧, 对吧, 对不对",
+    contrasts="不用, 不是, 而不是, 不要",
     openings={
         Opening.COMMAND: "请, 用, 使用, 不要, 别, 记住, 确保, 保持, 每, 所有, 总是, 永远, 以后, 避免, 先",
         Opening.QUESTION: "为什么, 怎么, 如何, 什么, 哪, 是不是, 是否, 你能, 能不能, 可不可以, 有没有",

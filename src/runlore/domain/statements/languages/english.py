@@ -11,6 +11,7 @@ ENGLISH = Language(
         hmm, well, oh, q, first, next, ah
     """,
     tags="right, or, yeah, no, ok, okay, correct, isn't it, aren't we, don't we, yes, huh",
+    contrasts="not, never",
     openings={
         Opening.COMMAND: """
             add, always, answer, ask, avoid, call, change, check, commit, create, do, document, don't, dont
@@ -66,7 +67,8 @@ ENGLISH = Language(
             we are the, we are *ers of, we renamed, we've renamed, has been renamed, we moved, we've moved
             we switched, we've switched, we migrated, we did a migration, is called, is now called
             are called, i switched to, i moved to, i also moved to, is already, there is already
-            there's already, is read-only, lives in, is not true, is not correct, is deprecated, means, is a
+            there's already, is read-only, lives in, live in, is located, is not true, is not correct
+            is deprecated, means, is a
         """,
         Cue.OBLIGATION: """
             we should, should be, should have, should not, should always, should never, should only

@@ -13,6 +13,7 @@ FRENCH = Language(
         bien, merci, maintenant, ici
     """,
     tags="non, hein, n'est-ce pas, d'accord",
+    contrasts="pas, non, jamais",
     openings={
         Opening.COMMAND: """
             ajoute, appelle, arrête, assure-toi, change, corrige, crée, demande, donne, écris, évite, garde

@@ -13,6 +13,7 @@ GERMAN = Language(
         aber, jetzt, nun, gut, danke, genau, ach, hm, noch
     """,
     tags="oder, richtig, ja, nicht wahr, stimmt's",
+    contrasts="nicht, kein*, nie",
     openings={
         Opening.COMMAND: """
             achte, antworte, benenn*, benutze, denk, erstelle, formatiere, frag*, füge, gib, halte, hör

@@ -7,6 +7,7 @@ JAPANESE = Language(
     is_spaced=False,
     lead_ins="はい, では, じゃあ, それと, あと, また, 次に, えっと",
     tags="ね, よね, でしょう, か",
+    contrasts="ではなく, でなく",
     openings={
         Opening.COMMAND: "必ず, 絶対に, 常に, いつも, 今後, これから, 以後",
         Opening.QUESTION: "なぜ, どうして, 何, どの, どう, いつから, 誰, どこ",

@@ -57,7 +57,8 @@ class Opening(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Language:
     """A language's words. `lead_ins` stand before what a sentence begins with, `tags` make a question of it
-    at its end ("..., right?"). `marks` are small words that tell the language from the others; `weak` are
+    at its end ("..., right?"), `contrasts` set one thing against another behind a comma ("tabs, not spaces").
+    `marks` are small words that tell the language from the others; `weak` are
     words that every request is full of, which make no wish the same as another."""
 
     code: str
@@ -65,6 +66,7 @@ class Language:
     openings: Mapping[Opening, str]
     lead_ins: str = ""
     tags: str = ""
+    contrasts: str = ""
     marks: str = ""
     weak: str = ""
     is_spaced: bool = True
@@ -72,11 +74,12 @@ class Language:
     def cues_in(self, sentence: str) -> frozenset[Cue]:
         """The cues that stand anywhere in a sentence, which is in lower case."""
         words = frozenset(_WORDS.findall(sentence))
-        return frozenset(
+        found = frozenset(
             cue
             for cue, heads, pattern in self._cue_patterns
             if (heads is None or not heads.isdisjoint(words)) and pattern.search(sentence)
         )
+        return found | {Cue.REPLACEMENT} if self._contrast_pattern.search(sentence) else found
 
     def openings_of(self, sentence: str) -> frozenset[Opening]:
         """What a sentence begins with."""
@@ -102,6 +105,12 @@ class Language:
     def _tag_pattern(self) -> re.Pattern[str]:
         before = r"[,，\s]" if self.is_spaced else ""
         return re.compile(rf"{before}(?:{_alternatives(self.tags, self.is_spaced)})\s*[?？][\s?？)!.]*$")
+
+    @cached_property
+    def _contrast_pattern(self) -> re.Pattern[str]:
+        words = _alternatives(self.contrasts, self.is_spaced)
+        gap = r"\s+" if self.is_spaced else ""
+        return re.compile(rf"\w{{2}}[,，、]\s*(?:{words}){gap}\w{{2}}")
 
     @cached_property
     def _cue_patterns(self) -> tuple[tuple[Cue, frozenset[str] | None, re.Pattern[str]], ...]:

@@ -13,6 +13,7 @@ SPANISH = Language(
         pero, también, ahora, bien, gracias, aquí
     """,
     tags="no, verdad, vale, cierto",
+    contrasts="no, nunca",
     openings={
         Opening.COMMAND: """
             actualiza, añade, asegúrate, borra, cambia, corrige, crea, deja, ejecuta, escribe, evita, guarda
