@@ -4,6 +4,7 @@ Points are the sum of the features that a sentence has; each is a part of the co
 has too few is not proposed. What has many is shown first, the rest waits folded under it.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from runlore.domain.suggestion import Score, ScorePart
 
 STATEMENTS_MAX = 500
 EVIDENCE_MAX = 20
+# The latest so many messages are read.
 _SAID_MAX = 20_000
 _POINTS_MAX = 100
 # A wish that was said in so many sessions is one statement, however it was put.
@@ -98,9 +100,7 @@ def judged_sentences(said: Iterable[Said]) -> list[Judged]:
     """Every sentence of these messages, once for each session, with what was seen of it."""
     recurrence = Recurrence()
     read: dict[tuple[str, str], tuple[Said, Sentence, Seen, tuple[str, ...]]] = {}
-    for number, each in enumerate(said):
-        if number >= _SAID_MAX:
-            break
+    for each in deque(said, maxlen=_SAID_MAX):
         for sentence in sentences_of(each):
             seen = Seen(sentence)
             terms = recurrence.terms_of(sentence.plain, seen.language)

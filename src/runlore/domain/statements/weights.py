@@ -19,7 +19,7 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "replacement": (10, "names one thing instead of another"),
         "limit": (5, "sets a limit"),
         "practice": (22, "tells how things are done here"),
-        "fact": (10, "tells how things are"),
+        "fact": (22, "tells how things are"),
         "obligation": (12, "says what should or must be"),
         "correction": (20, "corrects something"),
         "reason": (6, "gives a reason"),

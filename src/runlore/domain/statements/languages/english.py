@@ -65,10 +65,9 @@ ENGLISH = Language(
         """,
         Cue.FACT: """
             we are the, we are *ers of, we renamed, we've renamed, has been renamed, we moved, we've moved
-            we switched, we've switched, we migrated, we did a migration, is called, is now called
-            are called, i switched to, i moved to, i also moved to, is already, there is already
-            there's already, is read-only, lives in, live in, is located, is not true, is not correct
-            is deprecated, means, is a
+            we switched, we've switched, we migrated, we did a migration, is called, is now called, are called
+            i switched to, i moved to, i also moved to, there is already, there's already, is read-only
+            lives in, live in, is located in, is deprecated
         """,
         Cue.OBLIGATION: """
             we should, should be, should have, should not, should always, should never, should only
