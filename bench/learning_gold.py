@@ -124,12 +124,13 @@ def _owner(runs: Sequence[ToldRun]) -> str:
 def _add_gold(of_stem: Mapping[str, Person]) -> None:
     for name in ("statements.jsonl", "people-statements.jsonl"):
         for number, line in enumerate(_rows(data_folder("gold", name))):
-            of_stem[line["session"]].gold.append(_statement(line, f"{name}:{number}"))
+            of_stem[str(line["session"])].gold.append(_statement(line, f"{name}:{number}"))
     for name in ("procedures.jsonl", "people-procedures.jsonl"):
         for line in _rows(data_folder("gold", name)):
-            owners = {of_stem[stem].id: of_stem[stem] for stem in line["sessions"] if stem in of_stem}
+            procedure = _procedure(line)
+            owners = {of_stem[stem].id: of_stem[stem] for stem in procedure.sessions if stem in of_stem}
             for owner in owners.values():
-                owner.procedures.append(_procedure(line))
+                owner.procedures.append(procedure)
 
 
 def _statement(line: Mapping[str, object], otherwise: str) -> GoldLine:
