@@ -53,7 +53,7 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
 
 POINTS: Mapping[str, int] = MappingProxyType({name: points for name, (points, _) in WEIGHTS.items()})
 
-PROPOSED_POINTS_MIN = 22
+PROPOSED_POINTS_MIN = 16
 """Below this nothing is proposed."""
 FIRST_POINTS_MIN = 36
 """From here on a statement is shown first; what has less waits folded under the others."""
