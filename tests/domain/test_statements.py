@@ -56,7 +56,7 @@ def share_found(sentences: Sequence[str]) -> int:
 @pytest.mark.req("CAP-8")
 @pytest.mark.parametrize("code", list(LASTING))
 def test_the_sentences_that_the_tables_were_made_by_are_told_apart(code: str) -> None:
-    assert share_found(LASTING[code][::2]) >= 9
+    assert share_found(LASTING[code][::2]) == 10
     assert share_found(LOOK_ALIKES[code][::2]) == 0
 
 
@@ -66,8 +66,8 @@ def test_most_of_the_sentences_set_aside_are_told_apart() -> None:
     look_alikes = {code: share_found(sentences[1::2]) for code, sentences in LOOK_ALIKES.items()}
 
     # The figures of docs/learning-quality.md; whoever changes a table may only make them better.
-    assert sum(lasting.values()) >= 51, lasting
-    assert min(lasting.values()) >= 7, lasting
+    assert sum(lasting.values()) >= 57, lasting
+    assert min(lasting.values()) >= 8, lasting
     assert sum(look_alikes.values()) <= 1, look_alikes
 
 
@@ -134,16 +134,22 @@ def test_the_argument_of_a_slash_command_is_the_users_its_name_is_not() -> None:
     [
         ("Never commit generated files.", Kind.PREFERENCE, ScopeKind.PERSONA),
         ("I prefer short answers without headings.", Kind.PREFERENCE, ScopeKind.PERSONA),
+        ("Always use tabs in this repository.", Kind.PREFERENCE, ScopeKind.PROJECT),
+        ("Always read `settings.toml` through the loader.", Kind.PREFERENCE, ScopeKind.PROJECT),
         ("We use pnpm here, not npm.", Kind.DECISION, ScopeKind.PROJECT),
         ("All dates should be stored in UTC.", Kind.DECISION, ScopeKind.PROJECT),
-        ("We renamed the service, it is called billing-core and lives in services/billing.", Kind.FACT, None),
+        (
+            "We renamed the service, it is called billing-core.",
+            Kind.FACT,
+            ScopeKind.PROJECT,
+        ),
     ],
 )
-def test_what_is_said_decides_kind_and_scope(text: str, kind: Kind, scope: ScopeKind | None) -> None:
+def test_what_is_said_decides_kind_and_scope(text: str, kind: Kind, scope: ScopeKind) -> None:
     (statement,) = found(text)
 
     assert statement.kind is kind
-    assert statement.scope is (scope or ScopeKind.PROJECT)
+    assert statement.scope is scope
 
 
 @pytest.mark.req("CAP-8")
@@ -177,7 +183,7 @@ def test_everyday_requests_and_what_everything_is_about_are_no_wish_however_ofte
 
 @pytest.mark.req("CAP-8")
 def test_the_reason_given_with_a_refused_call_counts_for_more_than_the_same_words_alone() -> None:
-    words = "put the fixtures beside the tests first"
+    words = "put the fixtures into a folder of their own"
 
     assert not found(words)
     (statement,) = statements_of([said(words, is_refusal=True)])
@@ -300,7 +306,7 @@ def test_any_messages_give_bounded_statements_of_words_that_were_said(
 
 @pytest.mark.req("CAP-8")
 def test_every_cue_has_a_weight_or_decides_by_itself() -> None:
-    deciding = {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON}
+    deciding = {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE}
 
     assert {cue.value for cue in Cue} - set(WEIGHTS) == {cue.value for cue in deciding}
     assert all(set(language.cues) <= set(Cue) for language in LANGUAGES)

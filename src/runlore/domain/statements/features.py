@@ -7,6 +7,7 @@ from runlore.domain.statements.languages.language import Cue, Opening
 from runlore.domain.statements.sentences import Sentence
 
 _QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")
+_CODE = re.compile(r"`|\w[/_]\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
 _DIGIT = re.compile(r"\d")
 _ADDRESS = re.compile(r"https?://")
 _WORD = re.compile(r"\w+")
@@ -18,13 +19,14 @@ _LONG_MESSAGE, _VERY_LONG_MESSAGE, _MANY_LINES, _LATE_PLACE = 400, 1_500, 8, 5
 # Two characters of a script without spaces are about as much as a word.
 _CHARS_OF_WORD = 2
 
-_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON}
+_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE}
 
 
 class Seen:
-    """What was seen of a sentence: its features, and whether it asks for something."""
+    """What was seen of a sentence: its features, whether it asks for something, and whether it names the
+    place that it holds for, or code of it."""
 
-    __slots__ = ("features", "is_request", "language", "passed_over")
+    __slots__ = ("features", "is_of_place", "is_request", "language", "passed_over")
 
     def __init__(self, sentence: Sentence) -> None:
         language = language_of(sentence.plain)
@@ -38,6 +40,9 @@ class Seen:
         self.language = language
         self.is_request = not is_question and bool(
             is_polite or Opening.COMMAND in openings or cues & {Cue.OBLIGATION, Cue.CARE}
+        )
+        self.is_of_place = Cue.PLACE in cues or (
+            Cue.WORKFLOW not in cues and _CODE.search(sentence.text) is not None
         )
         self.passed_over = _passed_over(cues, is_question=is_question)
         self.features = frozenset(

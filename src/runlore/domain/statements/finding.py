@@ -131,7 +131,7 @@ def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statemen
     return Statement(
         text=first.sentence.text,
         kind=kind,
-        scope=ScopeKind.PERSONA if kind is Kind.PREFERENCE else ScopeKind.PROJECT,
+        scope=_scope(kind, first),
         confidence=_confidence(first, weights),
         said=said[:EVIDENCE_MAX],
         sessions=max(first.sessions, len({one.session_id for one in said})),
@@ -149,10 +149,16 @@ def _confidence(judged: Judged, weights: Mapping[str, int]) -> Score:
 def _kind(judged: Judged) -> Kind:
     """A wish is a preference, how things are done here a decision, how things are a fact (CAP-8)."""
     features = judged.features
+    if "fact" in features and not features & {"rule", "preference", "wish", "command"}:
+        return Kind.FACT
     if judged.seen.is_request and not features & {"practice", "obligation"}:
         return Kind.PREFERENCE
-    if "fact" in features and not features & {"obligation", "preference", "wish", "command"}:
-        return Kind.FACT
     if features & {"practice", "obligation"} and not features & {"preference", "command"}:
         return Kind.DECISION
     return Kind.PREFERENCE
+
+
+def _scope(kind: Kind, judged: Judged) -> ScopeKind:
+    """A wish is the user's, wherever they work, unless its words name the project or code of it."""
+    is_users = kind is Kind.PREFERENCE and not judged.seen.is_of_place
+    return ScopeKind.PERSONA if is_users else ScopeKind.PROJECT

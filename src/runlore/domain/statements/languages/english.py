@@ -113,6 +113,10 @@ ENGLISH = Language(
             just merged, just ran, sorry, noticed, it never
         """,
         Cue.CONDITION: "if",
+        Cue.PLACE: """
+            in this repo/repository/project/codebase/package/service, in the codebase
+            in our code/repo/project, here
+        """,
         Cue.PERSON: "i, i'm, i'd, i've, i'll, we, we're, we've, we'll, you, you're, me, my, our, us, your",
         Cue.HYPOTHESIS: "what if, assuming, suppose, imagine, let's say, for example we could, if we would",
     },

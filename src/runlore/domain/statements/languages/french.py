@@ -67,6 +67,7 @@ FRENCH = Language(
         Cue.HEDGE: "peut-être, je pense, je crois, sans doute, probablement, il me semble",
         Cue.STORY: "était, étions, avait, j'ai, hier, a planté, n'a jamais, ont, désolé, j'étais",
         Cue.CONDITION: "si",
+        Cue.PLACE: "dans ce projet/dépôt, dans cette base, ici, chez nous",
         Cue.PERSON: """
             je, j'*, nous, on, tu, moi, toi, me, te, mon, ma, mes, notre, nos, ton, ta, tes, réponds-moi
         """,

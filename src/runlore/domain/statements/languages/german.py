@@ -80,6 +80,7 @@ GERMAN = Language(
             entschuldige, probiert, lief
         """,
         Cue.CONDITION: "falls",
+        Cue.PLACE: "in diesem projekt/repository/repo, in dieser codebasis, hier, bei uns",
         Cue.PERSON: "ich, wir, du, mir, mich, uns, dir, dich, mein*, unser*, dein*",
         Cue.HYPOTHESIS: "was wäre wenn, was wäre, angenommen, nehmen wir an",
     },

@@ -44,6 +44,7 @@ class Cue(StrEnum):
     STORY = "story"
     CONDITION = "condition"
     PERSON = "person"
+    PLACE = "place"
     HYPOTHESIS = "hypothesis"
 
 

@@ -65,6 +65,7 @@ SPANISH = Language(
         Cue.HEDGE: "quizás, quizá, creo, tal vez, puede ser, probablemente, a lo mejor",
         Cue.STORY: "estaba, estábamos, tuve, intenté, ayer, terminó, falló, se cayó, perdona, fue",
         Cue.CONDITION: "si",
+        Cue.PLACE: "en este proyecto/repositorio, en esta base, aquí",
         Cue.PERSON: "yo, nosotros, tú, me, nos, te, mi, nuestro, nuestra, tu, respóndeme, *mos",
         Cue.HYPOTHESIS: "y si, supongamos, imagina",
     },
