@@ -205,6 +205,9 @@ def test_a_runs_entries_tell_what_its_user_said() -> None:
             type=EventType.TOOL_RESULT, body={"call_id": "2", "output": f"{REFUSED}push it", "is_error": True}
         ),
         Entry(type=EventType.TOOL_RESULT, body={"call_id": "2", "output": f"{REFUSED}push it"}),
+        Entry(
+            type=EventType.TOOL_RESULT, body={"call_id": "3", "output": f"{REFUSED}stop", "is_error": True}
+        ),
         Entry(type=EventType.INPUT, body={"text": "never ask", "metadata": {"words_of": "another agent"}}),
     ]
 
@@ -214,6 +217,7 @@ def test_a_runs_entries_tell_what_its_user_said() -> None:
         (7, "fix the build", False, ""),
         (9, "no mocks", True, ""),
         (11, "push it", True, "mcp__wiki__read"),
+        (13, "stop", True, "an unknown tool"),
     ]
 
 

@@ -19,7 +19,29 @@ _REFUSED = re.compile(
 )
 # What the harness adds behind the user's words.
 _ADDED = "\n\nNote: The user's next message"
-_FOREIGN_TOOL = "mcp__"
+# The tools whose errors are the harness's own words. What any other answers may be anybody's.
+_HARNESS_TOOLS = frozenset(
+    {
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "KillShell",
+        "LS",
+        "MultiEdit",
+        "NotebookEdit",
+        "Read",
+        "Skill",
+        "Task",
+        "TodoWrite",
+        "Write",
+    }
+)
+_UNKNOWN_TOOL = "an unknown tool"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +94,4 @@ def refusal_words(output: str, *, is_error: bool) -> str:
 
 def foreign_tool(name: str) -> str:
     """The name of a tool that answers with texts of its own; empty for those of the harness."""
-    return name if name.startswith(_FOREIGN_TOOL) else ""
+    return "" if name in _HARNESS_TOOLS else name or _UNKNOWN_TOOL
