@@ -112,6 +112,12 @@ def test_what_a_program_wrote_in_the_users_place_states_nothing(text: str) -> No
 
 
 @pytest.mark.req("CAP-8")
+def test_a_polite_question_tells_of_no_practice() -> None:
+    assert found("We use the typed id inside the cursor.")
+    assert not found("Could we use the typed id inside the cursor?")
+
+
+@pytest.mark.req("CAP-8")
 def test_one_sentence_is_one_statement_in_the_words_that_were_said() -> None:
     text = "Thanks, that works. Always squash before you merge. What is next?"
 

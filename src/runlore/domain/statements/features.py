@@ -33,6 +33,9 @@ class Seen:
         cues = language.cues_in(sentence.plain)
         openings = language.openings_of(sentence.plain)
         is_asked = _QUESTION_MARK.search(sentence.text) is not None
+        if is_asked:
+            # "Could we use X?" tells of no practice.
+            cues -= {Cue.PRACTICE}
         is_polite = Cue.REQUEST in cues
         is_question = Opening.QUESTION in openings or (
             is_asked and (not is_polite or language.is_question(sentence.plain))
