@@ -69,6 +69,7 @@ def _table(title: str, results: Sequence[Result]) -> None:
             each.said,
             each.proposed,
             each.right,
+            f"{each.shown_right} of {each.shown}",
             each.first,
             each.first_right,
             f"{each.sure_right} of {each.sure_first}",
@@ -78,7 +79,7 @@ def _table(title: str, results: Sequence[Result]) -> None:
         )
         for each in told
     ]
-    columns = ("person", "said", "proposed", "right", "first 20", "right", "sure only")
+    columns = ("person", "said", "proposed", "right", "not folded", "first 20", "right", "sure only")
     print_table((*columns, "wishes", "found", "kind, scope right"), [*rows, _total(told)])
     print(f"\n{_shares(told)}\n")
 
@@ -94,6 +95,7 @@ def _total(results: Sequence[Result]) -> tuple[object, ...]:
         total["said"],
         total["proposed"],
         total["right"],
+        f"{total['shown_right']} of {total['shown']}",
         total["first"],
         total["first_right"],
         f"{total['sure_right']} of {total['sure_first']}",

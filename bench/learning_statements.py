@@ -46,13 +46,15 @@ FAMILIES: Mapping[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came of one person's sessions. `first` and `first_right` are of the twenty at the top, `sure_*` of
-    those of them that no careful reader would doubt."""
+    """What came of one person's sessions. `shown` are the statements that are not folded under the others,
+    `first` the twenty at the top, `sure` those of these twenty that no careful reader would doubt."""
 
     person: str
     said: int
     proposed: int
     right: int
+    shown: int
+    shown_right: int
     first: int
     first_right: int
     sure_first: int
@@ -80,6 +82,8 @@ def result_of(person: Person, judged: Sequence[Judged], weights: Weights) -> tup
         said=len(person.said),
         proposed=len(found),
         right=sum(right),
+        shown=sum(each.is_first for each in found),
+        shown_right=sum(each.is_first and is_right for each, is_right in zip(found, right, strict=True)),
         first=len(found[:FIRST]),
         first_right=sum(right[:FIRST]),
         sure_first=sum(sure[:FIRST]),
