@@ -73,10 +73,10 @@ def test_most_of_the_sentences_set_aside_are_told_apart() -> None:
 
 @pytest.mark.req("CAP-8")
 def test_each_language_has_its_sentences_and_is_told_by_them() -> None:
-    assert {language.code for language in LANGUAGES} == set(LASTING) == set(LOOK_ALIKES)
+    assert {language.name for language in LANGUAGES} == set(LASTING) == set(LOOK_ALIKES)
     for code, sentences in LASTING.items():
         assert len(sentences) == len(set(sentences)) == len(set(LOOK_ALIKES[code])) == 20
-        assert sum(language_of(sentence.lower()).code == code for sentence in sentences) >= 18, code
+        assert sum(language_of(sentence.lower()).name == code for sentence in sentences) >= 18, code
 
 
 @pytest.mark.req("CAP-8")

@@ -6,10 +6,11 @@ has too few is not proposed. What has many is shown first, the rest waits folded
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runlore.domain.record import Kind
 from runlore.domain.scope import ScopeKind
+from runlore.domain.session import SessionId
 from runlore.domain.statements.features import Seen
 from runlore.domain.statements.recurrence import Key, Recurrence
 from runlore.domain.statements.said import Said
@@ -99,27 +100,26 @@ def statements_from(
 def judged_sentences(said: Iterable[Said]) -> list[Judged]:
     """Every sentence of these messages, once for each session, with what was seen of it."""
     recurrence = Recurrence()
-    read: dict[tuple[str, str], tuple[Said, Sentence, Seen, tuple[str, ...]]] = {}
+    read: dict[tuple[SessionId, str], Judged] = {}
     for each in deque(said, maxlen=_SAID_MAX):
         for sentence in sentences_of(each):
             seen = Seen(sentence)
             terms = recurrence.terms_of(sentence.plain, seen.language)
-            read.setdefault((each.session_id, sentence.plain), (each, sentence, seen, terms))
-    for each, sentence, seen, terms in read.values():
-        if sentence.message_chars <= _COUNTED_CHARS_MAX:
-            recurrence.add(each.session_id, terms, is_request=_is_wish(each, seen))
-    return [_judge(*one, recurrence) for one in read.values()]
+            judged = Judged(said=each, sentence=sentence, seen=seen, terms=terms)
+            read.setdefault((each.session_id, sentence.plain), judged)
+    for judged in read.values():
+        if judged.sentence.message_chars <= _COUNTED_CHARS_MAX:
+            recurrence.add(judged.said.session_id, judged.terms, is_request=_is_wish(judged))
+    return [_with_recurrence(judged, recurrence) for judged in read.values()]
 
 
-def _judge(
-    said: Said, sentence: Sentence, seen: Seen, terms: tuple[str, ...], recurrence: Recurrence
-) -> Judged:
-    sessions, wish = recurrence.of(terms) if _is_wish(said, seen) else (0, ())
-    return Judged(said=said, sentence=sentence, seen=seen, terms=terms, sessions=sessions, wish=wish)
+def _with_recurrence(judged: Judged, recurrence: Recurrence) -> Judged:
+    sessions, wish = recurrence.of(judged.terms) if _is_wish(judged) else (0, ())
+    return replace(judged, sessions=sessions, wish=wish)
 
 
-def _is_wish(said: Said, seen: Seen) -> bool:
-    return seen.is_request or said.is_refusal
+def _is_wish(judged: Judged) -> bool:
+    return judged.seen.is_request or judged.said.is_refusal
 
 
 def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statement:
@@ -135,7 +135,7 @@ def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statemen
         confidence=_confidence(first, weights),
         said=said[:EVIDENCE_MAX],
         sessions=max(first.sessions, len({one.session_id for one in said})),
-        language=first.seen.language.code,
+        language=first.seen.language.name,
         foreign_tools=() if own else tuple(dict.fromkeys(one.foreign_tool for one in said)),
     )
 

@@ -25,7 +25,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WRITTEN_BY_PROGRAM = re.compile(
     r"\s*(?:you are an? |you're an? |act as an? |implement the following plan|your task is|# |## |---"
     r"|base directory for this skill|operation stopped by hook|please analy[sz]e this codebase|<\w"
-    r"|review the (?:current )?(?:code )?changes)",
+    r"|review the (?:current )?(?:code )?changes (?:against|\(staged))",
     re.IGNORECASE,
 )
 

@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 CHINESE = Language(
-    code="zh",
+    name="zh",
     is_spaced=False,
     lead_ins="好的, 好, 嗯, 那, 然后, 对, 是的, 另外, 还有",
     tags="吗, 吧, 对吧, 对不对",

@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 ENGLISH = Language(
-    code="en",
+    name="en",
     marks="the a an is are to of and in for it this that we you i on with not do can be as should",
     lead_ins="""
         ok, okay, yes, yeah, yep, no, nah, and, then, also, please, so, but, now, just, actually, sure, cool

@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 FRENCH = Language(
-    code="fr",
+    name="fr",
     marks="""
         le la les des une et est sont pas je tu nous vous on avec pour dans que qui ne du au sur ça c'est de
         en il elle toujours jamais n'oublie plaît j'ai qu'on

@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 GERMAN = Language(
-    code="de",
+    name="de",
     marks="""
         der die das den dem ein eine und ist sind nicht ich du wir bitte mit auf für zu im in dass es wenn
         keine kein immer nie niemals mir mich auch warum kannst noch vorerst alle

@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 JAPANESE = Language(
-    code="ja",
+    name="ja",
     is_spaced=False,
     lead_ins="はい, では, じゃあ, それと, あと, また, 次に, えっと",
     tags="ね, よね, でしょう, か",

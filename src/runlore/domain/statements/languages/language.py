@@ -62,7 +62,7 @@ class Language:
     `marks` are small words that tell the language from the others; `weak` are
     words that every request is full of, which make no wish the same as another."""
 
-    code: str
+    name: str
     cues: Mapping[Cue, str]
     openings: Mapping[Opening, str]
     lead_ins: str = ""

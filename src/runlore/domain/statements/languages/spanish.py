@@ -3,7 +3,7 @@
 from runlore.domain.statements.languages.language import Cue, Language, Opening
 
 SPANISH = Language(
-    code="es",
+    name="es",
     marks="""
         el la los las una y es son no yo tú nosotros con para en que se del al por favor lo siempre nunca de
         qué cómo está hay ese esta cada
