@@ -65,9 +65,9 @@ ENGLISH = Language(
         """,
         Cue.FACT: """
             we are the, we are *ers of, we renamed, we've renamed, has been renamed, we moved, we've moved
-            we switched, we've switched, we migrated, we did a migration, is called, is now called
-            are called, i switched to, i moved to, i also moved to, there is already, there's already
-            is read-only, lives in, live in, is located in, is deprecated
+            we switched, we've switched, we migrated, is called, is now called, are called, i switched to
+            i moved to, there is already, there's already, is read-only, lives in, live in, is located in
+            is deprecated
         """,
         Cue.OBLIGATION: """
             we should, should be, should have, should not, should always, should never, should only
@@ -76,7 +76,7 @@ ENGLISH = Language(
         Cue.CORRECTION: """
             not correct, not true, not right, isn't correct, isn't right, isn't true, not fully true
             is/that's/it's/you're wrong, i didn't say, i did not say, i didn't ask, i did not ask
-            i didn't want, i said, not as a, not what i
+            i didn't want, not what i
         """,
         Cue.REASON: """
             because, so that, otherwise, so i can, so we can, so we don't, so it's, to save, that way
