@@ -36,6 +36,7 @@ def at_terminal(
     asked: str = "]: ",
     then: str = "",
     term: str = "dumb",
+    program: tuple[str, ...] = (PROGRAM,),
 ) -> Seen:
     """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
 
@@ -44,7 +45,7 @@ def at_terminal(
     ours, theirs = pty.openpty()
     environment = {**os.environ, **runlore.environment, "TERM": term, "COLUMNS": "200", "NO_COLOR": "1"}
     process = subprocess.Popen(
-        [PROGRAM, *words],
+        [*program, *words],
         env=environment,
         stdin=theirs,
         stdout=theirs,

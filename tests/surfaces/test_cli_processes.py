@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.surfaces.at_terminal import CTRL_C, CTRL_D, at_terminal
 from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
 
 # What a command may load only when it needs it, and which commands need none of it.
@@ -259,3 +260,14 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
         assert f"$ runlore memory {command}" in done.stdout
     assert list(tmp_path.iterdir()) == []
     assert not embedded.home.exists()
+
+
+@pytest.mark.req("SUR-7")
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["interrupted", "ended"])
+def test_the_guided_tour_can_be_left_where_it_waits(embedded: Runlore, key: str) -> None:
+    program = (sys.executable, "-m", "runlore.cli.tour")
+    seen = at_terminal(embedded, program=program, answers=(key,), asked="Enter to go on ")
+
+    assert seen.code == 0
+    assert "The tour ends here" in seen.text
+    assert "Traceback" not in seen.text

@@ -184,7 +184,8 @@ def _show_due(item: ops.ReviewItem) -> None:
         say(f"  published, and {line}", "yellow")
     for obstacle in item.outcome.obstacles:
         say(f"  {obstacle.sentence}; {obstacle.hint}", "red")
-    say(f"  `runlore learning verify {record_id} --on-my-word` keeps it", "dim")
+    if not item.outcome.obstacles:
+        say(f"  `runlore learning verify {record_id} --on-my-word` keeps it", "dim")
     say(f"  `runlore learning revoke {record_id}` takes it back", "dim")
 
 

@@ -92,7 +92,11 @@ def main() -> None:
             if code:
                 sys.exit(code)
             if waits and number < len(STEPS):
-                input("   Enter to go on ")
+                try:
+                    input("   Enter to go on ")
+                except (KeyboardInterrupt, EOFError):
+                    print("\nThe tour ends here; its state root is gone again.")
+                    return
     print("\nThe tour's state root is gone again. Your own starts with your first command:")
     print('  .venv/bin/runlore memory profile propose --key editor --value vim --reason "I said so"')
 
