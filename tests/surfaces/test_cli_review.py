@@ -1,11 +1,17 @@
 """Review through the command line: proposals, conflicts, merges, and the way back from each."""
 
 import json
+from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from runlore.cli.tables import show_review
+from runlore.domain.publication import Consequences, Obstacle
+from runlore.ports import operations as ops
+from tests.builders import fact
 from tests.surfaces.command_line import Json, Runlore
 from tests.waiting import until
 
@@ -389,3 +395,19 @@ def test_text_from_outside_needs_to_be_accepted(runlore: Runlore, other: Runlore
     assert "comes from outside" in runlore.text("memory", "review", "list")
     accepted = runlore.confirm(record_id, "--accept-untrusted")
     assert (accepted["state"], accepted["provenance"]["untrusted"]) == ("active", False)
+
+
+@pytest.mark.req("LRN-14")
+@pytest.mark.parametrize("is_blocked", [False, True])
+def test_a_learning_to_look_at_is_offered_only_the_answers_that_are_taken(is_blocked: bool) -> None:
+    blocked = Obstacle(code="review.conflict", sentence="it contradicts rec_2", hint="say that both hold")
+    item = ops.ReviewItem(
+        record=fact("The codename is Atlas"),
+        outcome=Consequences(obstacles=(blocked,) if is_blocked else ()),
+        attention=("it was called wrong",),
+    )
+    with redirect_stdout(StringIO()) as shown:
+        show_review(ops.ReviewPage(items=(item,), next_cursor=None))
+
+    assert ("--on-my-word" in shown.getvalue()) is not is_blocked
+    assert ("say that both hold" in shown.getvalue()) is is_blocked
