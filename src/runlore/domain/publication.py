@@ -124,7 +124,7 @@ def consequences(
     agreed = tuple(r for r in beside if r.record_id in terms.both_hold and contradicts(candidate, r))
     clashing = (r for r in visible if r not in agreed and contradicts(candidate, r))
     outcome = Consequences(supersedes=replaced, both_hold=agreed)
-    obstacles += tuple(_clash(candidate, r) for r in clashing)
+    obstacles += tuple(_clash(candidate, r, replaced) for r in clashing)
     obstacles += _misnamed(candidate, outcome, terms)
     return replace(outcome, obstacles=obstacles + _emptied(candidate, outcome, terms, now))
 
@@ -369,13 +369,21 @@ def _repeats(candidate: Record, other: Record, now: datetime) -> bool:
     return other.semantic_key == candidate.semantic_key and hidden_because(other, now) is None
 
 
-def _clash(candidate: Record, other: Record) -> Obstacle:
+def _clash(candidate: Record, other: Record, replaced: tuple[Record, ...]) -> Obstacle:
+    hint = (
+        f"confirm it in the active tier with --supersedes {other.record_id} where it replaces that one,"
+        f" with --both-hold {other.record_id} where both hold, or reject it"
+    )
+    if replaced:  # one record is named as replaced already, and there is no naming a second
+        hint = (
+            f"revoke {other.record_id} first where this replaces that one too,"
+            f" or do it again with --both-hold {other.record_id} where both hold"
+        )
     return Obstacle(
         code=CONFLICT,
         sentence=f"{candidate.record_id} contradicts {other.record_id}, active in {other.scope}:"
         f" {other.summary!r}",
-        hint=f"confirm it in the active tier with --supersedes {other.record_id} where it replaces that one,"
-        f" with --both-hold {other.record_id} where both hold, or reject it",
+        hint=hint,
     )
 
 
