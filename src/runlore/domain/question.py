@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from runlore.domain import question_words as table
 
-WHAT, WHEN, WHERE, HOW, WITH = "what", "when", "where", "how", "with"
+WHAT, WHEN, WHERE, HOW, WITH, NAME, FORMAT = "what", "when", "where", "how", "with", "name", "format"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,26 +36,44 @@ class Claim:
 
 def claim_of(subject: str, value: str) -> Claim:
     """What a value answers. A subject that names a slot ("log level") asks the open question itself."""
-    words = _without_degree(value.split())
-    first = words[0] if words else ""
+    said = value.split()
+    words = _without_degree(said)
     claim = _claim_of_words(words)
-    if _is_slot(subject) and first not in table.PREPOSITIONS and not _relates(words):
+    if not claim.sides and _is_addition(said):
+        return _asked(f"also {value}")  # it leaves room for every other answer
+    if words and words[0] in table.UNMEASURED:
+        claim = Claim(questions=claim.questions | table.MEASURES, sides=claim.sides)
+    if _is_slot(subject) and not _is_phrase(words) and not _relates(words):
         return Claim(questions=claim.questions | {WHAT}, sides=claim.sides)
     return claim
 
 
 def _claim_of_words(words: Sequence[str]) -> Claim:
     if not words or _is_amount(words):
-        return _asked(WHAT)
+        return _asked(*(_amount(words) if words else {WHAT}))
     first, rest = words[0], words[1:]
-    if first in table.PREPOSITIONS or first in table.FREQUENCIES:
+    if _is_phrase(words) or first in table.FREQUENCIES:
         return _asked(*_relation(words))
     if _is_participle(first, rest):
         return _state(first) if not rest or rest[0] in table.JOINING else _act(first, rest)
     if _is_adjective(first):
         return _quality(first, rest)
-    also = WHEN if _is_time(first) else WHERE if not rest and _is_place(first) else WHAT
-    return _asked(WHAT, also)
+    if rest or _is_time(first):
+        return _asked(WHAT, WHEN if _is_time(first) else WHAT)
+    return _asked(WHAT, WHERE if _is_place(first) else NAME)
+
+
+def _is_phrase(words: Sequence[str]) -> bool:
+    """Whether a preposition opens it. The "on" of "on" and "on by default" is a state, as "off" is."""
+    if not words or words[0] not in table.PREPOSITIONS:
+        return False
+    is_bare = len(words) == 1 or words[1] in table.JOINING
+    is_state = is_bare or (words[1] in table.PREPOSITIONS and words[1] not in ("each", "every"))
+    return not (is_state and words[0] in table.SCALES_OF)
+
+
+def _is_addition(words: Sequence[str]) -> bool:
+    return len(words) > 1 and (words[0] == "also" or words[-1] == "too" or (*words[-2:],) == ("as", "well"))
 
 
 def _is_slot(subject: str) -> bool:
@@ -83,7 +101,25 @@ def _is_amount(words: Sequence[str]) -> bool:
     """A number with or without its unit, "at least 12 characters", "up to 3"."""
     if tuple(words[:2]) in table.BOUNDS:
         return True
-    return not _is_time(words[0]) and (words[0][0].isdigit() or words[0] in table.NUMBERS)
+    return not _is_time(words[0]) and _is_number(words[0])
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or word in table.NUMBERS
+
+
+def _amount(words: Sequence[str]) -> frozenset[str]:
+    """What an amount measures: 4 GB and 27 inches both hold, a number without a unit meets both."""
+    at = next((index for index, word in enumerate(words) if _is_number(word)), len(words) - 1)
+    glued = _GLUED_UNIT.fullmatch(words[at])
+    behind = [*([glued[1]] if glued else []), *words[at + 1 :], "", ""]
+    unit, follower = behind[:2]
+    ends = {"", *table.JOINING, *table.PREPOSITIONS}
+    if unit in ends:
+        return table.MEASURES | {WHAT}
+    # "27 inch display" names a thing, "3 nodes" is counted in no unit, and the letter of "3D" may be none.
+    measured = table.UNITS.get(unit, frozenset()) if follower in ends else frozenset()
+    return measured | {WHAT} if not measured or (len(unit) == 1 and unit.isalpha()) else measured
 
 
 def _is_time(word: str) -> bool:
@@ -115,9 +151,13 @@ def _relates(words: Sequence[str]) -> bool:
 
 def _act(participle: str, rest: Sequence[str]) -> Claim:
     """What is asked about something that was done: "documented where", "run by", "kept for"."""
+    if participle in table.NAMING and rest[0] not in table.PREPOSITIONS:
+        return _asked(NAME)
     if len(rest) > 1 and rest[0] in table.PARTICLES:
         participle, rest = f"{participle} {rest[0]}", rest[1:]
     asked = _relation(rest)
+    if participle in table.MANIFOLD.get(rest[0], ()) and asked.isdisjoint({WHEN, HOW}):
+        asked = {" ".join(rest)}
     acts = (participle, *(f"scale {scale}" for scale in table.SCALES_OF.get(participle, ())))
     found = {f"{act} {question}" for act in acts for question in asked}
     # "Located in Berlin" says what "in Berlin" says, and a "managed service" is a thing.
@@ -139,13 +179,24 @@ def _relation(words: Sequence[str]) -> set[str]:
     with_what = f"{WITH} {' '.join(rest)}"
     if first == "without":
         return {with_what}
+    if first == "in":
+        return _within(rest)
     group = table.PREPOSITIONS.get(first, WHAT)
     return {group, with_what} if group == WITH else {group}
 
 
+def _within(words: Sequence[str]) -> set[str]:
+    """ "In WebP" is a format and "in S3" a place; what is known as neither may be either."""
+    if not table.PLACES.isdisjoint(words) or any(map(_is_place, words)):
+        return {WHERE}
+    return {WHERE, FORMAT} if table.FORMATS.isdisjoint(words) else {FORMAT}
+
+
 def _quality(adjective: str, rest: Sequence[str]) -> Claim:
     if not rest or rest[0] in table.JOINING:
-        return _state(adjective)
+        stated = _state(adjective)
+        kind = {WHAT} if adjective in table.KINDS else set()
+        return Claim(questions=stated.questions | kind, sides=stated.sides)
     if rest[0] not in table.PREPOSITIONS:
         return _asked(WHAT)  # it stands before a noun: "single-page app"
     stated = _state(adjective)
@@ -174,4 +225,5 @@ def _plain_forms(word: str) -> set[str]:
     return found
 
 
+_GLUED_UNIT = re.compile(r"\d[\d.,]*([^\W\d]+|[%°].?)")
 _CLOCK = re.compile(r"\d{1,2}(:\d{2}){1,2}(am|pm)?|\d{1,2}(am|pm)|\d{4}-\d{2}(-\d{2})?|q[1-4]")

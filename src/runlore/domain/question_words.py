@@ -42,10 +42,49 @@ BOUNDS = {
     *(("at", "least"), ("at", "most"), ("up", "to"), ("less", "than"), ("more", "than"), ("no", "more")),
     *(("under", each) for each in NUMBERS),
 }
+MEASURED = {
+    "time": "ms s sec secs second seconds millisecond milliseconds m min mins minute minutes h hr hrs"
+    " hour hours d day days week weeks month months year years",
+    "data": "b kb mb gb tb pb kib mib gib tib byte bytes kilobytes megabytes gigabytes terabytes m g",
+    "length": "mm cm m km inch inches foot feet metre metres meter meters mile miles px pixel pixels",
+    "temperature": "degree degrees c f °c °f ° celsius fahrenheit",
+    "weight": "g kg gram grams kilo kilos ton tons tonnes lb lbs pound pounds",
+    "money": "euro euros eur dollar dollars usd cent cents pound pounds gbp chf",
+    "share": "% percent",
+    "power": "w kw watt watts v volt volts",
+}
+"""Units by what they measure; one letter may be several."""
+
+MEASURES = frozenset(f"amount of {measure}" for measure in MEASURED)
+UNITS: Mapping[str, frozenset[str]] = {
+    unit: frozenset(f"amount of {measure}" for measure, units in MEASURED.items() if unit in units.split())
+    for unit in _set(" ".join(MEASURED.values()))
+}
+UNMEASURED = _set("unlimited infinite unbounded forever none")
+"""Amounts without a number: they meet every one that has a unit."""
+
 DEGREES = _set("only also still now very too quite rather so just already often always usually most")
 NOT_ADVERBS = _set("only family friendly early likely ugly reply supply apply assembly italy july")
 JOINING = _set("and or but , nor")
 PARTICLES = _set("up down out off over away back")
+
+NAMING = _set("called named titled nicknamed dubbed")
+_ANYWHERE = _set("used validated tested verified checked mentioned")
+MANIFOLD: Mapping[str, frozenset[str]] = {
+    "by": _set("triggered called invoked imported used consumed mentioned"),
+    "on": _ANYWHERE,
+    "in": _ANYWHERE,
+}
+"""What many do, and in many places: "triggered by tags" leaves room for "triggered by pull requests"."""
+
+FORMATS = _set(
+    "webp png jpeg jpg gif svg json jsonl yaml toml xml csv tsv parquet avro orc protobuf markdown html pdf"
+    " latex docx xlsx utf-8 mp3 mp4 flac wav zip gzip"
+)
+PLACES = _set(
+    "s3 r2 gcs minio bucket folder directory database redis vault cloud repo repository home office"
+)
+"""What is "in" one of these is there; what is "in" a format is written so."""
 
 MANNERS = {"hand": "manual", "manually": "manual", "automatically": "automatic"}
 """How something is done, as the quality that it comes to."""
@@ -54,7 +93,7 @@ PARTICIPLES = _set(
     "written rewritten handwritten built rebuilt run rerun cut kept made sent set reset held done taken given"
     " known shown driven chosen hidden read bound broken frozen split put led fed paid sold bought brought"
     " caught left lost spent understood drawn grown thrown begun hit shut spread bundled meant found"
-    " overridden forbidden stolen forgotten woken dealt"
+    " used overridden forbidden stolen forgotten woken dealt"
 )
 NOT_PARTICIPLES = _set(
     "speed embed memcached ahmed mohamed mohammed exceed indeed hundred sacred kindred breed bleed during"
@@ -133,12 +172,15 @@ ADJECTIVES = _set(
     " quiet popular unique proprietary experimental ready common rare secure compatible monolithic"
     " deterministic redundant efficient consistent accurate correct wrong obvious similar normal abnormal"
     " special specific central global unusual useful beta alpha valid trusted present absent mature"
-    " slim heavy busy idle"
+    " slim heavy busy idle afraid allergic fond proud prone immune keen loyal"
     " fresh stale sensitive resilient opaque transparent explicit implicit verbose aware responsive"
     " recursive incremental exhaustive interactive reactive declarative imperative functional additive"
     " destructive intermittent persistent ephemeral transient independent dependent urgent frequent"
 )
 """Qualities without an opposite here. They meet themselves, and nothing else."""
+
+KINDS = _set("native monolithic proprietary")
+"""Those of them that also say what a thing is: a native client is no web view."""
 
 NEGATING = ("un", "in", "im", "ir", "non", "dis", "de")
 COUNTING = _set("single multi double triple dual")
@@ -146,6 +188,6 @@ COUNTING = _set("single multi double triple dual")
 SLOTS = _set(
     "mode level type status state colour color theme size name version strategy format style policy kind"
     " priority value default setting visibility tier role stage phase environment region zone language"
-    " length limit severity speed"
+    " length limit severity speed timeout retention ttl interval delay deadline duration price cost budget"
 )
 """The last word of a subject that names a place for one value: "log level" has one, whatever it says."""

@@ -126,7 +126,9 @@ _GLUED_ASSIGNMENT = re.compile(r"^\s*([\w.-]*\w)(:=|!=|={1,3})(?=[^\s=<>~])")
 _LATIN = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "þ": "th", "ı": "i"})
 _MARKS_ON_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 # A subject that was split at a verb says what its value is asked for.
-_NAMES_QUESTION = re.compile(r"\[.*\]|\bprefer\b|\b(defaults? to|lives? in)$")
+_NAMES_QUESTION = re.compile(
+    rf"\[.*\]|\bprefer\b|\b({'|'.join(map(' '.join, sorted(table.FUNCTIONAL_VERBS)))})$"
+)
 _FRENCH_NOT_REACH = 3
 _ALWAYS_OR_BREAK = table.BREAKS | table.NEGATIONS | {"always"}
 
@@ -276,11 +278,11 @@ def _key_of_sentence(condition: Words, words: Words) -> SemanticKey:
 def _verb_parts(words: Words, index: int) -> tuple[str, str] | None:
     if words[index].core in table.CHOICES:
         return _choice_parts(words, index)
-    behind = 0
-    if tuple(word.core for word in words[index : index + 2]) in table.FUNCTIONAL_VERBS:
-        behind, subject = index + 2, words[: index + 2]
-    elif words[index].core == "equals":
-        behind, subject = index + 1, words[:index]
+    cores = tuple(word.core for word in words[index : index + 3])
+    length = next((size for size in (3, 2) if cores[:size] in table.FUNCTIONAL_VERBS), 0)
+    behind, subject = (index + length, words[: index + length]) if length else (0, words[:index])
+    if words[index].core == "equals":
+        behind = index + 1
     if index == 0 or behind == 0 or behind >= len(words):
         return None
     return _joined(subject), _joined(words[behind:])

@@ -86,9 +86,16 @@ CONTRACTED = {
     "doesnt": ("does", "not"),
     "isnt": ("is", "not"),
     "arent": ("are", "not"),
+    "i'm": ("i", "am"),
 }
 
-FUNCTIONAL_VERBS = {("defaults", "to"), ("default", "to"), ("lives", "in"), ("live", "in")}
+FUNCTIONAL_VERBS: frozenset[tuple[str, ...]] = frozenset(
+    {
+        *(("defaults", "to"), ("default", "to"), ("am", "in")),
+        *((verb, place) for verb in ("lives", "live") for place in ("in", "at")),
+        *((verb, "on", "port") for verb in ("runs", "run", "listens", "listen")),
+    }
+)
 """Verbs with one object at a time. They stay in the subject: where a thing lives is not what it is.
 
 `likes`, `has`, `needs`, `supports` and `wants` take many objects at once and are not here.
