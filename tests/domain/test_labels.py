@@ -128,6 +128,8 @@ def test_what_only_looks_like_a_label_is_none(request_text: str) -> None:
         ),
         ("Decision: use Postgres. It scales.\nGo", [(DECISION, "use Postgres. It scales")]),
         ("Fact: X is allowed. But only on Sundays. Go.", [(FACT, "X is allowed. But only on Sundays")]),
+        ("Fact: X is allowed. And fix the build.", [(FACT, "X is allowed")]),
+        ("Fact: X is allowed, and fix the build", [(FACT, "X is allowed")]),
         ("Fact: use X, Y etc. in tests. Go.", [(FACT, "use X, Y etc. in tests")]),
         ("Fact: the version is 1.2. Go.", [(FACT, "the version is 1.2")]),
         ("Fact: X is allowed\nonly on Sundays", [(FACT, "X is allowed only on Sundays")]),

@@ -62,6 +62,13 @@ def is_order(words: Sequence[str]) -> bool:
     return not words[0].endswith("s") or words[0].endswith(("ss", "us"))
 
 
+def is_command(words: Sequence[str]) -> bool:
+    """Whether words are an order beyond doubt: "fix the build" is one, "traffic from Graz" only looks so."""
+    if len(words) < 2 or not table.LINKS.isdisjoint(words[1:3]):
+        return False
+    return words[0] in table.COMMANDS or (is_order(words) and words[1] in table.OBJECTS)
+
+
 def depicts(words: Sequence[str]) -> bool:
     """Whether a sentence asks for something made up: what follows may tell of that and not of the world."""
     if words and words[0] in table.DEPICTING:

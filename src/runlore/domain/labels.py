@@ -13,9 +13,12 @@ from functools import cache
 
 import regex
 
+from runlore.domain.clauses import is_command
 from runlore.domain.inline_spans import Span, code_spans, masked, quotations
 from runlore.domain.pasted import pasted_in, without
 from runlore.domain.record import Kind
+from runlore.domain.support_words import ANAPHORS, LINKS, SPEAKERS, SUBJECT_PRONOUNS
+from runlore.domain.wording import folded, read_words
 
 LABELS_MAX = 64
 LABEL_CONFIDENCE = 98
@@ -58,6 +61,9 @@ REFERRING = _words(
     " this that these those they their he she there which both neither nor mais toutefois sauf il elle ils"
     " elles cela ceci aber jedoch nur außer sonst es er sie dies diese pero salvo solo excepto esto eso"
 )
+JOINING = _words("and also so then plus und et y")
+"""Those of them that may also stand before a new statement or an order."""
+
 REFERRING_SIGNS = tuple("但它这那其而除")
 """What a sentence begins with that belongs to the one before: a condition, an exception, a reason."""
 
@@ -142,6 +148,10 @@ _ANSWER = (
     r"(?:exactly|with[ \t]++exactly|only[ \t]++with|with[ \t]++only)\b"
 )
 _ANSWER_LEAD = r"(?:^|[\s,;.]++)(?:(?:and|then|please|und|et)[ \t]++)*+\Z"
+# Where a second statement or an order may begin inside of a sentence.
+_JOINT = r";\s+|,?[ \t]+(?=(?:and|then|so)[ \t])"
+_GOVERNING = _words("to must should shall can could may might will would let help")
+_LEADING = r"(?i)\A(?:(?:and|also|plus)\b,?[ \t]+)+(?=\S)"
 _GOES_ON = r"[\p{Ll}\d(\[\"'“«`$€]"
 _ITEM = r"(?:[-*+•·–—]|\d{1,3}[.)]|\#{1,6})\s"
 _WRAPPED_CHARS_MIN = 60
@@ -205,7 +215,48 @@ def _statement(behind: str) -> str:
 
 def clean_statement(sentence: str) -> str:
     """A sentence as it is kept: without how an answer is to look, its last stop, and emphasis around it."""
-    return _unmarked(_without_answer(sentence).strip(" \t.;,")).strip(" \t.;,")
+    said = _pattern(_LEADING).sub("", _without_order(_without_answer(sentence)))
+    return _unmarked(said.strip(" \t.;,")).strip(" \t.;,")
+
+
+def statements_of(sentence: str) -> Iterator[str]:
+    """What semicolons divide a sentence into, where each part states something by itself."""
+    begun = 0
+    for joint in _pattern(_JOINT).finditer(sentence):
+        rest = unjoined_words(sentence[joint.end() : joint.end() + _LEAD_CHARS])
+        if joint[0].startswith(";") and (_stands_alone(rest) or is_command(rest)):
+            yield sentence[begun : joint.start()]
+            begun = joint.end()
+    yield sentence[begun:]
+
+
+def _without_order(sentence: str) -> str:
+    """A statement without the order that is joined to it: "the port is 80, and fix the build". What somebody
+    does, or is to do, may go on in the same form: "I build and run the tests"."""
+    for joint in _pattern(_JOINT).finditer(sentence):
+        said, rest = sentence[: joint.start()], sentence[joint.end() : joint.end() + _LEAD_CHARS]
+        if is_command(unjoined_words(rest)):
+            words = unjoined_words(said)
+            is_open = (
+                ":" in said or not SUBJECT_PRONOUNS.isdisjoint(words[:1]) or not _GOVERNING.isdisjoint(words)
+            )
+            return sentence if is_open or not _stands_alone(words) else said
+    return sentence
+
+
+def unjoined_words(text: str) -> list[str]:
+    """The words of a text without those that join it to what stands before."""
+    words = [word.core for word in read_words(folded(text))]
+    while words and words[0] in JOINING | {"please"}:
+        del words[0]
+    return words
+
+
+def _stands_alone(words: Sequence[str]) -> bool:
+    """Whether words state something that needs nothing before it: a subject of their own, and its link."""
+    if not words or words[0] in ANAPHORS or is_command(words):
+        return False
+    return words[0] in SPEAKERS or any(word in LINKS for word in words[1:])
 
 
 def grouped_lines(behind: str) -> Iterator[str]:
@@ -264,8 +315,11 @@ def _is_abbreviation(word: str) -> bool:
 
 
 def _refers_back(text: str) -> bool:
-    first = text.casefold().split(maxsplit=1)[:1]
-    return bool(first) and (first[0].strip(",.:;!") in REFERRING or text.startswith(REFERRING_SIGNS))
+    first = next(iter(text.casefold().split(maxsplit=1)), "").strip(",.:;!")
+    if first in JOINING:
+        rest = unjoined_words(text)
+        return first in REFERRING and not (is_command(rest) or _stands_alone(rest))
+    return first in REFERRING or text.startswith(REFERRING_SIGNS)
 
 
 def is_task(line: str) -> bool:

@@ -143,6 +143,13 @@ OBJECT_OPENERS = (
 )
 """What stands behind the verb of an order, and seldom behind a subject."""
 
+OBJECTS = DETERMINERS - {"that"} | _set("me us them him it")
+COMMANDS = _set(
+    "fix run write add create remove delete refactor explain summarize implement install rename send tell"
+    " make show"
+)
+"""What an order has behind its verb without doubt, and the verbs that need none there: "run pytest"."""
+
 NO_ORDERS = OBJECT_OPENERS | SUBJECT_PRONOUNS | COORDINATORS | LINKS | subject_words.AUXILIARIES
 """What no order begins with."""
 

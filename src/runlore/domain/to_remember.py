@@ -7,10 +7,12 @@ pasted. "Remember to ..." asks for an act and states nothing. The task that foll
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from runlore.domain import limits
-from runlore.domain.clauses import is_order
+from runlore.domain.clauses import is_command, is_order
 from runlore.domain.labels import (
+    TASK_WORDS,
     Labelled,
     clean_statement,
     grouped_lines,
@@ -18,6 +20,8 @@ from runlore.domain.labels import (
     is_labelled,
     is_task,
     sentences_in,
+    statements_of,
+    unjoined_words,
 )
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import Kind
@@ -30,8 +34,9 @@ HINTS = ("remember", "memori", "in mind", "forget", "merk", "retiens", "souviens
 """One of these stands in every request that asks to remember something; most have none."""
 
 _ASKED = re.compile(
-    r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？]))[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
-    r"(?:(?:please|pls|also|and|so|ok|okay|hey|hi|btw|kindly|now|just|bitte)\b,?[ \t]{1,4}){0,4}"
+    r"(?:^|(?<=[.!?;])[ \t]|(?<=[。！？])|(?P<joint>,?[ \t](?=(?:and|then)[ \t])))"
+    r"[ \t]{0,8}(?:[-*+•][ \t]{1,4})?"
+    r"(?:(?:please|pls|also|and|then|so|ok|okay|hey|hi|btw|kindly|now|just|bitte)\b,?[ \t]{1,4}){0,4}"
     r"(?P<polite>(?:can|could|will|would)[ \t]you[ \t]{1,4}(?:please[ \t]{1,4})?)?"
     r"(?:i(?:[ \t]want|[ \t]need|['’]d[ \t]like|[ \t]would[ \t]like)[ \t]you[ \t]to[ \t]{1,4})?"
     r"(?:always[ \t]{1,4})?"
@@ -41,10 +46,11 @@ _ASKED = re.compile(
     r"|(?:[ \t]{1,4}(?:this|these|the[ \t]following)(?:[ \t](?:fact|facts|rule|rules|things?|points?)){0,2})?"
     r"(?:[ \t]for[ \t](?:later|me|next[ \t]time|the[ \t]future))?[ \t]{0,4}(?P<list>[:：]\s{0,8})"
     r"|[ \t]{1,4}this(?P<behind>[ \t]{0,4}(?:[.,!]|[ \t][–—-])[ \t]{0,4})(?=\S)"
-    r"|[ \t]{1,4}(?P<bare>(?=(?:i|we|my|our|the|all|every)[ \t])))",
+    r"|(?P<bare>,[ \t]{1,4}(?=\S)|[ \t]{1,4}(?=(?:i|we|my|our|the|all|every)[ \t])))",
     re.I | re.M,
 )
 _AND_THAT = re.compile(r",?[ \t]and[ \t]that[ \t]", re.I)
+_LEAD_CHARS = 200
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _ITEM = re.compile(r"\A(?:[-*+•·–—]|\d{1,3}[.)])[ \t]+")
 # What tells of a moment, or asks; and what opens a rule.
@@ -77,11 +83,12 @@ def told_to_remember(request: str) -> tuple[Labelled, ...]:
     done = 0
     for asked in _ASKED.finditer(own):
         place = asked.end()
-        if asked.start() >= done and not any(start <= place - 1 < end for start, end in inert):
+        is_inert = any(start <= place - 1 < end for start, end in inert)
+        if asked.start() >= done and not is_inert and _is_asked(asked):
             end = _PARAGRAPH_END.search(own, place)
             text = own[place : end.start() if end else len(own)]
             taken = _one(asked, text) if asked["list"] is None and asked["behind"] is None else _all(text)
-            found += taken
+            found += islice(taken, limits.REMEMBERED_PER_RUN_MAX)
             done = place + 1
             if asked["list"] is not None:
                 done = place + len(text)
@@ -99,22 +106,51 @@ def statements_in(text: str) -> tuple[str, ...]:
 def kind_of(statement: str) -> Kind:
     """What kind of statement it is: of the speaker or a rule a preference, of what was agreed a decision."""
     words = folded(statement).split()
-    if words[0] in _SPEAKER | _RULE or is_order(words) or any(word.startswith("prefer") for word in words):
+    is_rule = words[0] in _SPEAKER | _RULE or (is_order(words) and LINKS.isdisjoint(words))
+    if is_rule or any(word.startswith("prefer") for word in words):
         return Kind.PREFERENCE
     return Kind.DECISION if words[0] == "we" and _DECIDED.intersection(words[1:4]) else Kind.FACT
+
+
+def _is_asked(asked: "re.Match[str]") -> bool:
+    """Whether "and remember ..." is joined to an order: in "I sat there, and remember ..." somebody tells."""
+    if asked["joint"] is None:
+        return True
+    before = asked.string[max(0, asked.start() - _LEAD_CHARS) : asked.start()]
+    sentence = re.split(r"[.!?;\n]", before)[-1]
+    words = [word.core for word in read_words(folded(sentence))]
+    while words and words[0] in TASK_WORDS:
+        del words[0]
+    return is_command(words) or is_order(words)
 
 
 def _labelled(statement: str) -> Labelled:
     return Labelled(kind=kind_of(statement), text=statement)
 
 
-def _one(asked: "re.Match[str]", text: str) -> list[str]:
-    """The sentence behind "that": it may be asked for politely, and otherwise is no question."""
-    sentence = next(sentences_in(" ".join(_first_line(text).split())), "")
-    if sentence.rstrip().endswith(("?", "？")) and not asked["polite"]:
-        return []
-    parts = [clean_statement(part.rstrip("?？ ")) for part in _AND_THAT.split(sentence)]
-    return [part for part in parts if _is_statement(part, is_bare=asked["bare"] is not None)]
+def _one(asked: "re.Match[str]", text: str) -> Iterator[str]:
+    """The sentence behind "that", which may be asked for politely and otherwise is no question, with the
+    statements that follow it in its line."""
+    sentences = sentences_in(" ".join(_first_line(text).split()))
+    sentence = next(sentences, "")
+    is_question = sentence.rstrip().endswith(("?", "？"))
+    if is_question and not asked["polite"]:
+        return
+    is_bare = asked["bare"] is not None
+    parts = [part for each in statements_of(sentence.rstrip("?？ ")) for part in _AND_THAT.split(each)]
+    for part in parts:
+        words = unjoined_words(part)
+        if words[:1] and words[0] not in _RULE and is_command(words):
+            return
+        if _is_statement(said := clean_statement(part), is_bare=is_bare):
+            yield said
+    for sentence in () if is_question else sentences:
+        if not _states(sentence) or is_labelled(sentence) or _ASKED.match(sentence):
+            return
+        for part in statements_of(sentence):
+            if not _states(part) or not _is_statement(said := clean_statement(part), is_bare=True):
+                return
+            yield said
 
 
 def _first_line(text: str) -> str:
@@ -133,17 +169,18 @@ def _all(text: str) -> Iterator[str]:
                 return
             if not _states(sentence, may_order=is_first or is_item):
                 return
-            statement = clean_statement(sentence)
-            if _is_statement(statement, is_bare=False):
-                yield statement
-            is_first = False
+            for part in statements_of(sentence):
+                statement = clean_statement(part)
+                if _is_statement(statement, is_bare=False) and (is_first or is_item or _states(part)):
+                    yield statement
+                is_first = False
 
 
 def _states(sentence: str, *, may_order: bool = False) -> bool:
-    words = [word.core for word in read_words(folded(sentence))]
+    words = unjoined_words(sentence)
     if not words or is_task(sentence) or sentence.rstrip().endswith(("?", "？")):
         return False
-    return may_order or words[0] in _RULE or not is_order(words)
+    return may_order or words[0] in _RULE or not (is_order(words) or is_command(words))
 
 
 def _is_statement(text: str, *, is_bare: bool) -> bool:
