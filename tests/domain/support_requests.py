@@ -2,8 +2,8 @@
 
 Both come in two halves. The rules of `domain/support` were fitted to the first half of each family alone; the
 second was written before any rule was changed and measured once, when the rules were done: of its 40 requests
-one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What that showed
-is mended since.
+one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What that showed,
+and what trials found since, is mended, with cases of its own in the first half.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -72,6 +72,39 @@ UNASSERTED: Cases = {
         ("Set the page title to Dashboard", "The page title is Dashboard"),
         ("Use Redis for the project", "The project uses Redis"),
         ("Remove the sentence that says the plugin is free", "The plugin is free"),
+    ),
+    "hedges": (
+        ("The release is hopefully stable", "The release is stable"),
+        ("Reportedly our rival is broke", "Our rival is broke"),
+        ("Intuitively the cache is cold", "The cache is cold"),
+        ("My forecast: the rate is 4 percent", "The rate is 4 percent"),
+        ("My take: the rate is 4 percent", "The rate is 4 percent"),
+    ),
+    "fiction": (
+        ("In this film the mayor is a robot. The city is empty.", "The mayor is a robot"),
+        ("In this film the mayor is a robot. The city is empty.", "The city is empty"),
+        ("In the wireframe, the menu is on the left", "The menu is on the left"),
+        ("Let's roleplay. The guest is late.", "The guest is late"),
+        ("The report is monthly. The chart is a pie. Build this scenario.", "The chart is a pie"),
+    ),
+    "steps, choices, dialogue": (
+        ("When I log in\nThen the menu is visible", "The menu is visible"),
+        ("Given a full cart\nAnd the voucher is valid\nThen the total is zero", "The voucher is valid"),
+        ("Which is right?\n1. The lock is fair\n2. The lock is unfair", "The lock is fair"),
+        ("Choose. A) The lock is fair\nB) The lock is unfair", "The lock is unfair"),
+        ("me: is it up?\nAssistant: The mirror is up.", "The mirror is up"),
+    ),
+    "wanted": (
+        ("The footer is dark. Make it so.", "The footer is dark"),
+        ("The footer is dark, make that happen", "The footer is dark"),
+        ("the footer is dark <- change this", "The footer is dark"),
+    ),
+    "limits": (
+        ("Bob's manager is Carol", "Bob is Carol"),
+        ("The winner is Carol's team", "The winner is Carol"),
+        ("The password for the guest account is tulip", "The password is tulip"),
+        ("The port is 8080 on Bob's laptop", "The port is 8080"),
+        ("The shop is closed from next May on", "The shop is closed"),
     ),
 }
 
@@ -186,6 +219,16 @@ ASSERTED: Cases = {
         ("project codename: atlas", "Project codename is Atlas"),
         ("Our conventions:\n- commits are signed\n- branches are short-lived", "Branches are short-lived"),
         ("Decision: we ship on Tuesdays\n\nNow write the release notes.", "We ship on Tuesdays"),
+    ),
+    "beside what is none": (
+        ("Quick heads-up — the queue is Kafka these days", "The queue is Kafka"),
+        ("Just FYI: the queue is Kafka", "The queue is Kafka"),
+        ("I'm allergic to nuts, so suggest a cake", "I'm allergic to nuts"),
+        ("For tests we use pytest", "We use pytest"),
+        ("Request: Which is right?\n- green\n- amber\nResult: The mirror is up.", "The mirror is up"),
+        ("Fact: the port is 5433.\nFix this bug.", "The port is 5433"),
+        ("The port is 8080 on Bob's laptop", "The port is 8080 on Bob's laptop"),
+        ("Hopefully the deploy is done", "Hopefully the deploy is done"),
     ),
 }
 

@@ -28,6 +28,8 @@ class Clause(NamedTuple):
 def clauses_in(words: Sequence[str], pauses: Collection[int]) -> tuple[Clause, ...]:
     """Where statements may begin in a sentence; `pauses` are the words with a comma behind them."""
     found = [_clause_at(words, pauses, 0)]
+    if depicts(words[: found[0].start]):
+        return ()
     for place in _joints(words, pauses):
         if len(found) == _CLAUSES_MAX or not _may_go_on(words, found[0].start, place):
             break
@@ -38,7 +40,7 @@ def clauses_in(words: Sequence[str], pauses: Collection[int]) -> tuple[Clause, .
 def is_reached(words: Sequence[str], start: int, place: int) -> bool:
     """Whether a subject that begins at `start` can be what stands at `place`: nothing is between but what
     belongs to a noun, or a pronoun with what belongs to its verb."""
-    return all(word in table.BEFORE_SUBJECTS or _is_adverb(word) for word in words[start:place])
+    return all(word in table.BEFORE_SUBJECTS or word in table.ADVERBS for word in words[start:place])
 
 
 def is_joined(words: Sequence[str], pauses: Collection[int], places: Sequence[int]) -> bool:
@@ -71,9 +73,25 @@ def is_command(words: Sequence[str]) -> bool:
 
 def depicts(words: Sequence[str]) -> bool:
     """Whether a sentence asks for something made up: what follows may tell of that and not of the world."""
-    if words and words[0] in table.DEPICTING:
+    opening = words[1:2] if words and words[0] == "let's" else words[:1]
+    is_placed = not table.PLACING.isdisjoint(opening) and not table.FICTION.isdisjoint(
+        words[:_PLACE_WORDS_MAX]
+    )
+    if is_placed or not table.DEPICTING.isdisjoint(opening):
         return True
     return is_order(words) and any(word in table.DEPICTED for word in words)
+
+
+def depicts_above(words: Sequence[str]) -> bool:
+    """Whether a sentence calls what stands before it made up: "Implement this user story."."""
+    is_pointing = not table.POINTING.isdisjoint(words) and not table.DEPICTED.isdisjoint(words)
+    return is_pointing and is_order(words)
+
+
+def is_limited(words: Sequence[str], pauses: Collection[int], last: int) -> bool:
+    """Whether a place or a time behind a statement, whose last word is given, is a part of what it says."""
+    limit, within = (*words[last + 1 : last + 3], "", "")[:2]
+    return last not in pauses and limit in table.LIMITING and within not in table.UNLIMITED
 
 
 def is_of_speaker(words: Sequence[str], clause: Clause) -> bool:
@@ -86,13 +104,13 @@ def introduces(words: Sequence[str]) -> bool:
     said = set(words)
     if is_order(words) or said & (table.DEPICTED | table.DEPICTING):
         return False
-    return bool(said & (table.STATING_HEADS | table.FIRST_PERSON))
+    return bool(said & (table.STATING_HEADS | table.SPEAKERS))
 
 
 def _clause_at(words: Sequence[str], pauses: Collection[int], place: int) -> Clause:
     start = place
     while start < len(words):
-        if _is_adverb(words[start]) and start + 1 < len(words):
+        if words[start] in table.ADVERBS and start + 1 < len(words):
             start += 1
         elif words[start] in table.PLACING and (end := _placed_until(words, pauses, start)):
             start = end
@@ -133,10 +151,6 @@ def _may_go_on(words: Sequence[str], start: int, place: int) -> bool:
         return False
     has_subject = said[0] in table.DETERMINERS | table.SUBJECT_PRONOUNS
     return has_subject or (not is_order(said) and any(word in table.LINKS for word in said))
-
-
-def _is_adverb(word: str) -> bool:
-    return word in table.ADVERBS or (word.endswith("ly") and word not in table.NO_ADVERBS)
 
 
 _PLACE_WORDS_MAX = 8

@@ -19,6 +19,7 @@ from runlore.domain.clauses import (
     Clause,
     clauses_in,
     depicts,
+    depicts_above,
     introduces,
     is_of_speaker,
     is_order,
@@ -85,9 +86,11 @@ class Sentence:
 def sentences_of(text: str) -> Iterator[Sentence]:
     """The sentences of a text, each with the heading that it stands under, up to where a text is given."""
     read: list[Sentence] = []
-    is_made_up = False
+    labelled: set[int] = set()
+    is_made_up, told_until = False, 0
     for heading, line in _lines(text[: given_from(text)]):
         is_cut = line.rstrip().endswith(ELLIPSIS)
+        is_offered = _compiled(_OFFERED).search(line) is not None
         spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line)))
         parts = list(_parts(read_words(folded(spaced))))
         above = _heading(heading) if heading else None
@@ -96,14 +99,19 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             if read and (_takes_back(part) or _asks_back(part)):
                 read[-1] = replace(read[-1], is_doubtful=True)
             meant = _meant(part)
-            sentence = _read(meant, is_cut=is_cut and index == len(parts) - 1)
+            sentence = _read(meant, is_cut=is_offered or (is_cut and index == len(parts) - 1))
             is_labelled = len(meant) < len(part) and part[0].is_label
+            if depicts_above(sentence.words):
+                told_until = len(read)
+            if is_labelled:
+                labelled.add(len(read))
             if not is_labelled and (is_mentioned or is_made_up):
                 sentence = _of_speaker(sentence) if not is_mentioned else replace(sentence, clauses=())
             is_made_up = is_made_up or depicts(sentence.words)
             is_mentioned = is_mentioned or (COLON in sentence.words and is_order(sentence.words))
             read.append(sentence if above is None else _under(above, sentence))
-    yield from read
+    for at, each in enumerate(read):
+        yield _of_speaker(each) if at < told_until and at not in labelled else each
 
 
 def _of_speaker(sentence: Sentence) -> Sentence:
@@ -145,9 +153,17 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
         elif not line:
             opening = "" if is_governing else opening
         else:
+            if opening.endswith("?") and line.casefold().startswith(("answer:", "result:")):
+                opening = ""
             yield f"{heading} {opening}".strip(), line
-            is_governing = not line.endswith(":")
+            is_governing = not line.endswith(":") and not _offers(line)
             opening = opening if is_governing else line
+
+
+def _offers(line: str) -> bool:
+    """Whether a line offers those below it to choose from: "Which one is right?"."""
+    last = _compiled(r"[.!?:]\s").split(line)[-1].split(maxsplit=1)
+    return line.endswith("?") and bool(last) and last[0].casefold() in table.CHOOSING
 
 
 def _joined_lines(text: str) -> Iterator[str]:
@@ -213,7 +229,7 @@ def _lead_in(words: Sequence[Word]) -> int:
 def _takes_back(words: Sequence[Word]) -> bool:
     """Whether a sentence denies the one before: "No.", "That is not true.", "Scratch that."."""
     first, second = words[0], words[1].core if len(words) > 1 else ""
-    if first.core in table.CORRECTIONS:
+    if first.core in table.CORRECTIONS or tuple(word.core for word in words[:3]) in table.MAKE_IT_SO:
         return True
     if first.core in table.DENIALS and (first.tail or len(words) <= _DENIAL_WORDS_MAX // 2):
         return True
@@ -250,6 +266,10 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     is_long = len(words) > _SENTENCE_WORDS_MAX
     cores = [core for core, _ in tokens]
     kinds = [_kind(cores, index) for index in range(len(cores))]
+    for at in range(1, len(cores) - 1):
+        if cores[at] in table.ASKED_FOR and cores[at + 1] in table.OBJECTS:
+            is_order_here = tokens[at - 1][1] or cores[at - 1] in {"please", *table.COORDINATORS}
+            kinds[at] = _Kind.SAID if is_order_here else kinds[at]
     heard = [at for at, kind in enumerate(kinds) if kind is not _Kind.NOTHING]
     spoken = [cores[at] for at in heard]
     pauses = frozenset(place for place, at in enumerate(heard) if tokens[at][1])
@@ -267,8 +287,13 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
         clauses=() if is_long else clauses_in(spoken, pauses),
         negated=+negated,
         doubts=doubts,
-        is_doubtful=is_cut or is_long or _asks(words),
+        is_doubtful=is_cut or is_long or _asks(words) or _is_ordered(cores),
     )
+
+
+def _is_ordered(cores: Sequence[str]) -> bool:
+    """Whether a sentence asks for what it says: "the sidebar is hidden, make it so"."""
+    return any(each in table.MAKE_IT_SO for each in zip(cores, cores[1:], cores[2:], strict=False))
 
 
 class _Kind(StrEnum):
@@ -344,6 +369,8 @@ _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
 _OPEN_ENDED = table.NEGATIONS | table.DOUBTS
+# A choice, "A) ...", and what an arrow points back to, "... <- change this".
+_OFFERED = r"^\(?[A-Za-z]\)\s|^[A-Za-z]\.\s+(?:[Tt]he|[Aa]n?|[Oo]ur|[Ww]e|[Ii]t)\s|\s(?:<-+|←)\s"
 _DENIAL_WORDS_MAX = 6
 _TAG_WORDS_MAX = 3
 # Longer ones are tables, logs and encoded data.

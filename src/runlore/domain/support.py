@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from runlore.domain import support_words as table
 from runlore.domain.analysis import terms_of
-from runlore.domain.clauses import Clause, is_joined, is_reached
+from runlore.domain.clauses import Clause, is_joined, is_limited, is_reached
 from runlore.domain.sentences import UNSPACED_TARGET, Sentence, sentences_of
 from runlore.domain.wording import folded
 
@@ -111,7 +111,10 @@ def _is_stated(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
 
 def _is_stated_literally(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
     place = _run_at(claim.words, sentence.words, clause.front)
-    return place is not None and (len(claim.words) == 1 or is_reached(sentence.words, clause.start, place))
+    if place is None or len(claim.words) == 1:
+        return place is not None
+    is_whole = not is_limited(sentence.words, sentence.pauses, place + len(claim.words) - 1)
+    return is_whole and is_reached(sentence.words, clause.start, place)
 
 
 def _is_same_person(claim: Sequence[str], words: Sequence[str], clause: Clause) -> bool:
@@ -164,7 +167,18 @@ def _is_one_clause(sentence: Sentence, clause: Clause, terms: Sequence[str], lin
             # The subject stands in front: "Let us talk about the project. It is late."
             subject = min([subject, *links])
     words = sentence.words
-    return is_tied and is_reached(words, clause.start, subject) and is_joined(words, sentence.pauses, found)
+    if not is_tied or _says_more(sentence, found, links) or is_limited(words, sentence.pauses, found[-1]):
+        return False
+    return is_reached(words, clause.start, subject) and is_joined(words, sentence.pauses, found)
+
+
+def _says_more(sentence: Sentence, found: Sequence[int], links: Sequence[int]) -> bool:
+    """Whether the subject is another one than that of the terms: "The port on Bob's laptop is ..." tells of
+    that port alone, and "Atlas's successor" is not Atlas."""
+    known = {*found}
+    if any(sentence.words[at].endswith("'s") and at + 1 not in known for at in found):
+        return True
+    return bool(links) and any(found[0] < at < links[0] and at not in known for at in sentence.places)
 
 
 def _found_in(terms: Sequence[str], sentence: Sentence, start: int, end: int) -> tuple[int, ...] | None:

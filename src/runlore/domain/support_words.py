@@ -40,16 +40,20 @@ CONDITIONS = subject_words.SUBORDINATORS | _set(
 )
 RESERVATIONS = _set(
     "or without except excluding unless instead rather only merely just sometimes some few almost nearly"
-    " hardly barely seldom rarely partly partially unlikely perhaps maybe probably possibly supposedly"
-    " allegedly apparently ohne sin sans sem senza zonder bez без vielleicht peut-être quizás talvez forse"
-    " misschien oder"
+    " hardly barely seldom rarely partly partially unlikely likely perhaps maybe probably possibly supposedly"
+    " allegedly apparently hopefully reportedly presumably ideally theoretically hypothetically seemingly"
+    " arguably purportedly ostensibly conceivably potentially evidently nominally virtually temporarily"
+    " briefly occasionally eventually soon hoffentlich angeblich vermutlich wahrscheinlich apparemment"
+    " probablement supuestamente ohne sin sans sem senza zonder bez без vielleicht peut-être quizás talvez"
+    " forse misschien oder"
 )
 PAST = _set("was were had did formerly previously earlier était étaient fue era waren")
 HEARSAY = _set(
     "say says said saying tell tells told claim claims claimed think thinks thought believe believes guess"
     " assume assumes states stated reports reported reads writes wrote mentions according wish wishes hope"
     " hopes want wants need needs require requires doubt doubts imagine pretend pretends allege alleges argue"
-    " argues suggest suggests suggested propose proposes proposed"
+    " argues suggest suggests suggested propose proposes proposed predict predicts predicted prediction"
+    " forecast expect expects expected bet suspect suspects hunch theory opinion rumour rumor"
 )
 REVERSALS = _set(
     "false untrue wrong incorrect mistaken myth avoid avoids avoiding stop stops stopped forbid forbids"
@@ -61,22 +65,26 @@ DOUBTS = MODALS | CONDITIONS | RESERVATIONS | PAST | HEARSAY | REVERSALS
 
 DOUBTFUL_LABELS = _set("question q example todo idea option hypothesis draft proposal")
 LABELS = subject_words.LABELS - _set("todo example") | _set(
-    "request result answer user assistant context background error reason"
+    "request result answer context background error reason"
 )
 """What stands before a sentence and says nothing itself."""
 
 LEAD_INS = tuple(
     tuple(phrase.split())
     for phrase in (
-        *("please", "hi", "hello", "hey", "ok", "okay", "yes", "thanks", "also", "btw", "by the way", "fyi"),
+        *("please", "hi", "hello", "hey", "ok", "okay", "yes", "thanks", "also", "btw", "by the way"),
         *(
-            "heads up",
             "for the record",
             "for your information",
             "from now on",
             "of course",
             "in fact",
             "in general",
+        ),
+        *(
+            f"{short}{note}"
+            for short in ("", "just ", "quick ", "a quick ", "just a ", "just a quick ")
+            for note in ("fyi", "note", "heads up", "heads-up")
         ),
         *("as you know", "as we know", "as agreed", "just so you know", "it turns out", "it turns out that"),
         *(
@@ -117,11 +125,13 @@ SPEAKERS = _set("i we i'm i've i'd we're we've we'd ich wir je nous")
 SUBJECT_PRONOUNS = SPEAKERS | _set("you he she it they there it's they're everyone everybody yo nosotros")
 FIRST_PERSON = SPEAKERS | _set("my our us mein meine unser unsere mon ma mes notre nos")
 ADVERBS = _set(
-    "now today here always never often usually normally also still already then thus so currently generally"
-    " actually please do not first second third finally"
+    "now today here always never often usually normally also still already thus so currently generally"
+    " actually please do not first second third finally typically commonly regularly frequently daily weekly"
+    " monthly yearly recently really simply clearly certainly definitely obviously officially technically"
+    " basically personally internally locally globally fully completely entirely exactly strictly mainly"
+    " mostly primarily strongly automatically manually importantly additionally"
 )
-NO_ADVERBS = _set("apply reply supply multiply rely comply imply fly only rely family assembly early")
-"""What ends as adverbs do and is none."""
+"""What leaves a statement one. Any other adverb may hedge: "ideally", "reportedly"."""
 
 BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS
 PLACING = subject_words.PREPOSITIONS - _set("with under from")
@@ -154,12 +164,17 @@ NO_ORDERS = OBJECT_OPENERS | SUBJECT_PRONOUNS | COORDINATORS | LINKS | subject_w
 """What no order begins with."""
 
 DEPICTING = _set(
-    "write draft compose invent imagine suppose assume pretend simulate narrate picture consider"
+    "given roleplay role-play act write draft compose invent imagine suppose assume pretend simulate narrate"
+    " picture consider"
 )
-DEPICTED = _set(
-    "test tests case cases scenario scenarios fixture fixtures mock mocks story stories example examples poem"
-    " novel essay dialogue game persona character criteria requirements requirement ticket issue bug bugs"
-    " text sentence paragraph article quote title headline message error errors"
+FICTION = _set(
+    "story stories tale novel novels book poem essay film movie screenplay dream game roleplay role-play"
+    " persona character dialogue conversation scenario scenarios simulation sketch sample mockup mockups"
+    " mock-up mock-ups wireframe wireframes prototype"
+)
+DEPICTED = FICTION | _set(
+    "test tests case cases fixture fixtures mock mocks example examples criteria requirements requirement"
+    " ticket issue bug bugs text sentence paragraph article quote title headline message error errors"
 )
 """Orders for something made up, and what it may be. What is told of it is no statement about the world."""
 
@@ -168,6 +183,26 @@ STATING_HEADS = _set(
     " details decision decisions preference preferences"
 )
 """What a line that ends in a colon calls the statements below it."""
+
+LIMITING = subject_words.PREPOSITIONS - {"with"} | _set(
+    "since next tomorrow tonight later starting beginning ab seit depuis desde"
+)
+"""What limits a statement that it stands behind to a place or a time: "on Windows", "from March on"."""
+
+UNLIMITED = _set("any all every each")
+"""What leaves a statement without a limit: "on any day"."""
+
+POINTING = _set("this these that those above")
+ASKED_FOR = _set("suggest propose")
+"""Hearsay that is an order behind a comma: "I'm vegetarian, suggest a dinner"."""
+
+MAKE_IT_SO = frozenset(
+    ("make", it, so) for it in ("it", "this", "that") for so in ("so", "happen", "true", "real", "work")
+)
+"""What asks for what was just said: it is not so yet."""
+
+CHOOSING = _set("which choose pick select")
+"""What a line begins with that offers the lines below it to choose from."""
 
 ANAPHORS = _set("it its it's this that that's these those they their he his she her")
 """A sentence that begins so goes on with what the one before it was about."""
