@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from runlore.cli.main import run
 from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
@@ -36,7 +37,7 @@ def at_terminal(
     asked: str = "]: ",
     then: str = "",
     term: str = "dumb",
-    program: tuple[str, ...] = (PROGRAM,),
+    program: tuple[str | Path, ...] = (PROGRAM,),
 ) -> Seen:
     """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
 
