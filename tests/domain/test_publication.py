@@ -375,18 +375,6 @@ def test_a_contradiction_is_refused_until_the_replaced_record_is_named(first: st
     assert consequences(new, replace(around, named=old), NOW) == Consequences(supersedes=(old,))
 
 
-@pytest.mark.req("LRN-6")
-def test_who_replaces_one_record_is_not_advised_to_name_a_second() -> None:
-    old, other = published(fact("The codename is Atlas")), published(fact("The codename is Cygnus"))
-    around = Surroundings(same_subject=(old, other), named=old)
-
-    (obstacle,) = consequences(fact("The codename is Borealis"), around, NOW).obstacles
-
-    assert "--supersedes" not in obstacle.hint
-    assert f"revoke {other.record_id}" in obstacle.hint
-    assert f"--both-hold {other.record_id}" in obstacle.hint
-
-
 @pytest.mark.req("LAY-1")
 def test_a_profile_proposal_replaces_what_it_saw_and_is_refused_when_that_has_changed() -> None:
     seen, newer = published(preference("editor", "vim")), published(preference("Editor", "nano"))
