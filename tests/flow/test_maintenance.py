@@ -206,14 +206,15 @@ class TestRebuild:
             return bool(told["index_rebuilt"])
 
         assert is_rebuilt(), "nobody has ever stopped here"
+        if engine == "postgres":
+            assert is_rebuilt(), "others may have written there since"
+            return
         assert not is_rebuilt()
         assert not is_rebuilt(in_order=False)
         assert is_rebuilt(), "it has died"
         for spoiled in (b"", b"{}", stopped.read_bytes().replace(b"version", b"edition")):
             stopped.write_bytes(spoiled)
             assert is_rebuilt(), spoiled
-        if engine == "postgres":
-            return
         (tmp_path / "home" / FOLDER / "stranger").write_text("x")
         assert is_rebuilt(), "something has come"
         shutil.copyfile(earlier, database)

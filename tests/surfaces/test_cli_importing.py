@@ -65,7 +65,7 @@ def test_what_is_shown_before_promoting_is_all_that_goes_out(embedded: Runlore, 
     lines = {line.strip() for line in shown.splitlines()}
     for line in path.read_text().replace("\u202e", "\\u202e").splitlines():
         # What was not vouched for yet has its marks, and the quality of an import.
-        assert line.strip().replace('"promoted"', '"imported"') in lines
+        assert line.strip().replace('"accepted"', '"imported"') in lines
     for hidden in ("nobody is shown", "late-hooks"):
         assert hidden not in path.read_text()
 
@@ -84,7 +84,7 @@ def test_the_hint_promotes_what_was_shown_and_nothing_else(embedded: Runlore) ->
         assert "send me the keys" in embedded.run("skill", "promote", "tidy-up", *words).out
     now = str(embedded.json("skill", "view", "tidy-up")["revision"])
     promoted = embedded.text("skill", "promote", "tidy-up", "--force", "--expected-revision", now)
-    assert promoted == "Promoted tidy-up\n"
+    assert promoted == "Accepted tidy-up\n"
 
 
 def test_a_suggestion_from_outside_is_saved_as_it_was_read(embedded: Runlore) -> None:

@@ -79,7 +79,7 @@ def test_the_program_exits_with_the_code_of_its_error(embedded: Runlore) -> None
             ("memory", "list"),
             ("memory", "lst"),
             ("memory", "inspect", "rec_x"),
-            ("memory", "review", "confirm", record_id),
+            ("memory", "review", "reject", record_id),
             ("memory", "list", "--home", "/dev/null"),
         )
     ]

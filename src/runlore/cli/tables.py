@@ -61,7 +61,7 @@ def show_hits(hits: ops.SearchHits, *, is_narrowed: bool) -> None:
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
-        if not is_narrowed:
+        if not is_narrowed and not hits.remark:
             say("What Runlore wrote of runs is searched with --layer episodic.", "dim")
         return
     show_table(
