@@ -173,6 +173,9 @@ def test_a_backup_taken_while_many_write_is_one_moment_with_all_that_was_acknowl
             run = world.finished(f"Do {step}", f"Done {step}", session_id=sessions[number % 2])
             acknowledged.append(("run", run.run_id))
 
+    # However long a backup takes, nothing goes for there being too many of them.
+    keep_many = ops.PolicyChange(name=PolicyName.RUN_MEMORY, policy={"max_tracked_per_session": 1_000})
+    world.operator.put_policy(keep_many)
     sessions = [world.session(f"talk-{number}").session_id for number in range(2)]
     with ThreadPoolExecutor(WRITERS) as pool:
         writers = [pool.submit(work, number) for number in range(WRITERS)]
