@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresMissing, PostgresServer
 
+pytest_plugins = ["tests.table_rows"]
+
 # What a caller may hand to the long rings: the benchmarks' data folder, a model's file, and other models.
 KEPT_VARIABLES = {"RUNLORE_DATA", "RUNLORE_GGUF", "RUNLORE_SOAK_MODEL_OPENAI", "RUNLORE_SOAK_MODEL_ANTHROPIC"}
 # And keys of providers, which are kept for them under names that nothing of ours reads.
