@@ -2,8 +2,6 @@
 
 import gzip
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +15,7 @@ from runlore.domain.record import Kind, Move, Record, RecordId, State, StateReas
 from runlore.domain.scope import WORKSPACE
 from runlore.ports import operations as ops
 from runlore.recall.keys import digest
+from tests import forked
 from tests.builders import fact, proposed
 from tests.flow import forget_and_die
 from tests.world import World, decision, outcome, replayed
@@ -216,16 +215,10 @@ def test_a_crash_on_the_way_leaves_it_remembered_or_forgotten(world: World, poin
     world.close()
     url = world.settings.database_url
 
-    died = subprocess.run(
-        [
-            *(sys.executable, "-m", "tests.flow.forget_and_die"),
-            *(point, record.record_id, str(world.root), *([url] if url else [])),
-        ],
-        check=False,
-        timeout=60,
-    )
+    called = (point, record.record_id, str(world.root), *([url] if url else []))
+    died = forked.run("tests.flow.forget_and_die", *called)
 
-    assert died.returncode == -signal.SIGKILL
+    assert died.returncode == -signal.SIGKILL, died
     world.restart()
     if point in forget_and_die.REMEMBERED:
         assert world.record(record) == record

@@ -3,8 +3,6 @@
 import math
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -22,6 +20,7 @@ from runlore.ports import operations as ops
 from runlore.recall import load_vectors
 from runlore.recall.dense import _gridded
 from runlore.recall.dense_file import GRID
+from tests import forked
 from tests.builders import fact, preference
 from tests.flow import forget_and_die, learnings, meanings
 from tests.flow.meanings import embed, held, knows, search, texts, vector_of
@@ -190,14 +189,10 @@ def test_a_crash_while_forgetting_leaves_no_vector_of_it(
     embed(light)
     light.close()
 
-    died = subprocess.run(
-        [sys.executable, "-m", "tests.flow.forget_and_die", point, record.record_id, str(light.root)],
-        check=False,
-        timeout=60,
-        env={**os.environ, forget_and_die.EMBEDDING_VARIABLE: server.base_url()},
-    )
+    env = {**os.environ, forget_and_die.EMBEDDING_VARIABLE: server.base_url()}
+    died = forked.run("tests.flow.forget_and_die", point, record.record_id, str(light.root), env=env)
 
-    assert died.returncode == -signal.SIGKILL
+    assert died.returncode == -signal.SIGKILL, died
     light.restart()
     if light.record(record).state_reason is StateReason.FORGOTTEN:
         assert traces(light, SECRET) == []

@@ -4,18 +4,16 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import forked
 from tests.surfaces.api_client import Answer, UnixConnection, call
 from tests.waiting import PATIENCE_S
 
 SILENCE_S_MAX = PATIENCE_S
-DIES_WITH_US = Path(__file__).resolve().parent.parent / "die_with_parent.py"
 
 
 class Daemon:
@@ -23,16 +21,20 @@ class Daemon:
 
     def __init__(self, state_root: Path, environment: dict[str, str] | None = None, **settings: Any) -> None:
         wanted = {"state_root": str(state_root), "server": {"port": 0}, **settings}
-        arguments = ["-m", "tests.stories.serve_daemon", json.dumps(wanted)]
-        guard = [sys.executable, "-I", str(DIES_WITH_US), str(os.getpid()), str(int(signal.SIGKILL))]
         self.state_root = state_root
-        self.process = subprocess.Popen(
-            [*guard, str(os.getuid()), str(os.getgid()), sys.executable, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})},
-            cwd=DIES_WITH_US.parent.parent,
-        )
+        self._out, out = os.pipe()
+        self._err, err = os.pipe()
+        try:
+            self.process = forked.start(
+                "tests.stories.serve_daemon",
+                json.dumps(wanted),
+                stdout=out,
+                stderr=err,
+                env={**os.environ, **(environment or {})},
+            )
+        finally:
+            os.close(out)
+            os.close(err)
         self.said = self._line()
 
     @property
@@ -54,8 +56,9 @@ class Daemon:
 
     def end(self) -> tuple[int, str]:
         """Wait for its end: the exit code, and what it logged."""
-        _, err = self.process.communicate(timeout=SILENCE_S_MAX)
-        return self.process.returncode, err.decode()
+        with open(self._err, "rb") as err:
+            logged = err.read().decode()
+        return self.process.wait(), logged
 
     def stop(self) -> tuple[int, str]:
         """Ask it to stop."""
@@ -68,11 +71,11 @@ class Daemon:
         self.end()
 
     def _line(self) -> dict[str, Any]:
-        assert self.process.stdout
-        ready, _, _ = select.select([self.process.stdout], [], [], SILENCE_S_MAX)
+        ready, _, _ = select.select([self._out], [], [], SILENCE_S_MAX)
         assert ready, "the daemon says nothing"
-        line = self.process.stdout.readline()
-        assert line, self.process.communicate()
+        with open(self._out, "rb") as out:
+            line = out.readline()
+        assert line, self.end()
         said = json.loads(line)
         assert isinstance(said, dict)
         return said

@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import closing
@@ -24,6 +22,7 @@ from runlore.domain.record import Kind, Layer, State
 from runlore.domain.run import MemoryState
 from runlore.domain.run_memory import RunMemory
 from runlore.ports.store import RecordFilter
+from tests import forked
 from tests.waiting import PATIENCE_S
 
 JSON = {"Content-Type": "application/json"}
@@ -37,7 +36,7 @@ class Daemon:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: forked.Forked | None = None
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -45,11 +44,11 @@ class Daemon:
         root = self.settings.state_root
         Path(root).mkdir(parents=True, exist_ok=True, mode=0o700)
         with (Path(root).parent / f"{Path(root).name}.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "runlore", "up", "--port", "0", "--home", root],
+            self._process = forked.start(
+                *("runlore", "up", "--port", "0", "--home", root),
                 env=environment,
-                stdout=log,
-                stderr=log,
+                stdout=log.fileno(),
+                stderr=log.fileno(),
             )
         for _ in range(int(READY_S / 0.02)):
             told = read_daemon_file(root)

@@ -53,7 +53,7 @@ def test_what_a_command_leaves_behind_is_finished_by_the_daemon_that_starts_next
         policy = disk_path / "policy.json"
         policy.write_text(POLICY)
         runlore.json("policy", "set", "learning", str(policy))
-        done = runlore.installed("run", "Build the release", "--folder", str(disk_path))
+        done = runlore.forked("run", "Build the release", "--folder", str(disk_path))
         asked = sum(each.text.startswith("<data>") for each in server.requests)
         left = {each["kind"] for each in runlore.items("jobs", "list")}
         ((name, before),) = _suggestions(runlore)

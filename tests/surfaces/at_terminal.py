@@ -1,20 +1,19 @@
-"""The command at a terminal: what it shows, answered where it asks; the installed one, or in this process."""
+"""The command at a terminal, answered where it asks: in a process of its own, or in this one."""
 
 import os
 import pty
 import select
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from runlore.cli.main import run
-from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
+from tests import forked
+from tests.surfaces.command_line import TIMEOUT_S, Runlore
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 # What is typed once something is shown that nobody typed.
@@ -37,7 +36,7 @@ def at_terminal(
     asked: str = "]: ",
     then: str = "",
     term: str = "dumb",
-    program: tuple[str | Path, ...] = (PROGRAM,),
+    program: str = "runlore",
 ) -> Seen:
     """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
 
@@ -45,14 +44,7 @@ def at_terminal(
     """
     ours, theirs = pty.openpty()
     environment = {**os.environ, **runlore.environment, "TERM": term, "COLUMNS": "200", "NO_COLOR": "1"}
-    process = subprocess.Popen(
-        [*program, *words],
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
+    process = forked.start(program, *words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     try:
         keys = [*answers, *([f"{LATER}{then}"] if then else [])]

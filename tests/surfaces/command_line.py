@@ -1,7 +1,7 @@
 """The command line as a user has it: run on one state root and one database, and looked at from outside.
 
-Commands run in this process, through the function that the installed `runlore` calls; `installed` runs that
-program itself.
+Commands run in this process, through the function that the installed `runlore` calls; `forked` runs them in a
+process of their own, and `installed` runs that program itself.
 """
 
 import io
@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import apsw
 import psycopg
 
 from runlore.cli.main import run
+from tests import forked
 from tests.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).with_name("runlore")
@@ -82,8 +84,30 @@ class Runlore:
             os.environ.update(before)
         return Outcome(code=code, out=_read(out), err=_read(err))
 
+    def forked(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+    ) -> Outcome:
+        """One command in a process of its own that has loaded everything already."""
+        given = {**os.environ, **self.environment, **(environment or {})}
+        done = forked.run("runlore", *arguments, env=given, stdin=stdin)
+        return Outcome(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    def serve(self, *arguments: str) -> Json:
+        """Start a daemon in a process of its own: what it tells when it is ready. `down` ends it."""
+        ours, theirs = os.pipe()
+        words = ("up", "--json", *(arguments or ("--port", "0")))
+        try:
+            forked.start("runlore", *words, env={**os.environ, **self.environment}, stdout=theirs, stderr=2)
+        finally:
+            os.close(theirs)
+        with open(ours, encoding="utf-8") as told:
+            return first_document(told)
+
     def installed(self, *arguments: str, **options: Any) -> Outcome:
-        """One command in a process of its own."""
+        """One command by the installed program."""
         environment = {**os.environ, **self.environment, **options.pop("environment", {})}
         done = subprocess.run(
             [PROGRAM, *arguments],
@@ -180,6 +204,16 @@ class Runlore:
             return {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}"))) for name in names}
         finally:
             connection.close()
+
+
+def first_document(stream: Iterable[str]) -> Json:
+    """The one document at the beginning of a stream that stays open."""
+    text = ""
+    for line in stream:
+        text += line
+        if line == "}\n":
+            return _document(text)
+    raise AssertionError(f"no document: {text}")
 
 
 def _stream() -> io.TextIOWrapper:

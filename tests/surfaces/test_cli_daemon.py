@@ -1,4 +1,4 @@
-"""`up`, `down`, `logs`, `status`: a real daemon, started and ended by the installed program."""
+"""`up`, `down`, `logs`, `status`: a real daemon, and the installed program where it starts or ends one."""
 
 import fcntl
 import json
@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Json, Outcome, Runlore
+from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Json, Outcome, Runlore, first_document
 from tests.surfaces.test_cli_commands import COMMANDS
 
 pytestmark = pytest.mark.req("SUR-7")
@@ -51,12 +50,12 @@ def place(url: str | None) -> Iterator[Runlore]:
         runlore = Runlore(Path(folder) / "home", url)
         yield runlore
         if any((runlore.home / name).exists() for name in ("daemon.json", "daemon.sock")):
-            runlore.installed("down")
+            runlore.run("down")
 
 
 @pytest.mark.req("OPS-5")
 def test_up_answers_when_the_daemon_is_ready_and_tells_where_it_is(served: Runlore) -> None:
-    told = started(served)
+    told = detached(served)
 
     assert told["url"].startswith("http://127.0.0.1:")
     assert Path(told["socket"]).is_socket()
@@ -84,7 +83,7 @@ def test_commands_go_through_the_daemon_and_status_says_so(served: Runlore) -> N
 @pytest.mark.parametrize("words", [UP, ("up", "--port", "0", "--json")])
 def test_a_second_daemon_on_a_state_root_is_refused(served: Runlore, words: tuple[str, ...]) -> None:
     told = started(served)
-    second = served.installed(*words)
+    second = served.forked(*words)
 
     assert (second.code, second.out) == (3, "")
     problem = json.loads(second.err)
@@ -113,9 +112,10 @@ def test_down_ends_a_daemon_whose_settings_were_broken_since(alone: Runlore) -> 
 
 
 def test_down_leaves_nothing_that_tells_of_a_daemon(alone: Runlore) -> None:
-    told = started(alone)
-    end(alone)
+    told = detached(alone)
+    outcome = alone.installed("down")
 
+    assert (outcome.code, outcome.err) == (0, ""), outcome
     assert not Path(told["socket"]).exists()
     assert not (alone.home / "daemon.json").exists()
     assert gone(told["pid"])
@@ -147,7 +147,7 @@ def test_down_ends_nobody_while_the_lock_names_another_than_the_socket(alone: Ru
         listener.bind(str(alone.home / "daemon.sock"))
         listener.listen()
 
-        refused = alone.installed("down", "--timeout", "1", "--json")
+        refused = alone.forked("down", "--timeout", "1", "--json")
 
         assert (refused.code, json.loads(refused.err)["code"]) == (3, "daemon.busy")
         assert stranger.poll() is None
@@ -169,7 +169,7 @@ def test_a_killed_daemon_stands_in_the_way_of_nothing(served: Runlore) -> None:
 def test_down_that_may_not_wait_says_that_the_daemon_is_still_finishing(alone: Runlore) -> None:
     told = started(alone)
     os.kill(told["pid"], signal.SIGSTOP)
-    impatient = alone.installed("down", "--timeout", "0", "--json")
+    impatient = alone.forked("down", "--timeout", "0", "--json")
     os.kill(told["pid"], signal.SIGCONT)
 
     assert impatient.code == 3
@@ -179,7 +179,7 @@ def test_down_that_may_not_wait_says_that_the_daemon_is_still_finishing(alone: R
 
 def test_a_taken_port_is_told_with_what_to_do(alone: Runlore) -> None:
     with taken_port() as port:
-        refused = alone.installed("up", "--detach", "--port", str(port), "--json")
+        refused = alone.forked("up", "--detach", "--port", str(port), "--json")
 
         assert (refused.code, refused.out) == (3, "")
         problem = json.loads(refused.err)
@@ -203,7 +203,7 @@ def test_what_cannot_be_started_says_why(
     alone: Runlore, words: tuple[str, ...], code: str, exit_code: int
 ) -> None:
     detach = ("--detach",) if words == ("--port", "http") or "0.0.0.0" in words else ()
-    refused = alone.installed("up", *detach, *words, "--json", environment={"RUNLORE_TOKEN": "x"})
+    refused = alone.forked("up", *detach, *words, "--json", environment={"RUNLORE_TOKEN": "x"})
 
     assert (refused.code, refused.out) == (exit_code, "")
     assert json.loads(refused.err)["code"] == code
@@ -221,7 +221,7 @@ def test_a_state_root_that_cannot_be_written_is_told(alone: Runlore, tmp_path: P
     alone.home.write_text("not a folder")
 
     for detach in ((), ("--detach",)):
-        refused = alone.installed("up", *detach, "--port", "0", "--json")
+        refused = alone.forked("up", *detach, "--port", "0", "--json")
         assert refused.code == 3, refused
         assert json.loads(refused.err)["code"] in {"store.root", "logs.write"}
 
@@ -230,14 +230,14 @@ def test_an_empty_folder_that_others_can_read_is_made_private_and_served(alone: 
     alone.home.mkdir(mode=0o755)
     alone.home.chmod(0o755)
 
-    outcome = alone.installed("up", "--detach", "--no-tcp", "--json")
+    outcome = alone.forked("up", "--detach", "--no-tcp", "--json")
 
     assert outcome.code == 0, outcome
     assert stat.S_IMODE(alone.home.stat().st_mode) == 0o700
 
 
 def test_without_tcp_there_is_the_socket_alone(alone: Runlore) -> None:
-    outcome = alone.installed("up", "--detach", "--no-tcp", "--json")
+    outcome = alone.forked("up", "--detach", "--no-tcp", "--json")
 
     assert json.loads(outcome.out)["url"] is None
     alone.json("session", "create", "--id", "talk")
@@ -255,7 +255,7 @@ def test_in_front_it_tells_where_it_is_and_ends_with_a_signal(alone: Runlore, nu
     )
     with process:
         assert process.stdout is not None
-        told = document(process.stdout)
+        told = first_document(process.stdout)
         assert told["pid"] == process.pid
         assert fetched(told["url"] + "/readyz")["ready"] is True
         process.send_signal(number)
@@ -351,7 +351,7 @@ def test_up_takes_a_free_port_where_its_own_is_taken_and_is_found_there(alone: R
         assert f"cannot listen on 127.0.0.1:{port}" in started.err
         url = json.loads(started.out)["url"]
         assert not url.endswith(f":{port}")
-        assert url in alone.installed("status").out
+        assert url in alone.text("status")
         assert fetched(f"{url}/healthz") == {"status": "ok"}
 
 
@@ -380,7 +380,15 @@ def test_the_units_run_a_command_that_there_is() -> None:
 
 
 def started(runlore: Runlore) -> Json:
-    """What a daemon that was started tells."""
+    """What a daemon tells that was started in front, and has its log where one in the background has it."""
+    log = runlore.home / "logs" / "daemon.log"
+    for folder in (runlore.home, log.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return runlore.serve("--port", "0", "--log-file", str(log))
+
+
+def detached(runlore: Runlore) -> Json:
+    """What the installed program tells of a daemon that it started in the background."""
     outcome = runlore.installed(*UP)
     assert (outcome.code, outcome.err) == (0, ""), outcome
     return dict(json.loads(outcome.out))
@@ -388,7 +396,7 @@ def started(runlore: Runlore) -> Json:
 
 def end(runlore: Runlore) -> Outcome:
     """The daemon asked to end, and gone."""
-    outcome = runlore.installed("down")
+    outcome = runlore.run("down")
     assert (outcome.code, outcome.err) == (0, ""), outcome
     return outcome
 
@@ -432,13 +440,3 @@ def fetched(url: str, secret: str | None = None) -> Json:
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S) as answer:
         return dict(json.loads(answer.read()))
-
-
-def document(stream: Any) -> Json:
-    """The one document at the beginning of a stream that stays open."""
-    text = ""
-    for line in stream:
-        text += line
-        if line == "}\n":
-            return dict(json.loads(text))
-    raise AssertionError(f"no document: {text}")

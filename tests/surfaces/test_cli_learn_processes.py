@@ -40,9 +40,9 @@ def served() -> Iterator[Runlore]:
     """A state root with a daemon, in a place with room for a socket."""
     with tempfile.TemporaryDirectory(prefix="rl-", dir="/tmp") as folder:
         runlore = Runlore(Path(folder) / "home")
-        assert runlore.installed("up", "--detach", "--no-tcp").code == 0
+        runlore.serve("--no-tcp")
         yield runlore
-        runlore.installed("down")
+        assert runlore.run("down").code == 0
 
 
 def test_through_a_daemon_it_finds_the_same(served: Runlore, sessions: Path) -> None:
@@ -58,7 +58,7 @@ def test_through_a_daemon_it_finds_the_same(served: Runlore, sessions: Path) -> 
 def test_two_at_once_store_every_run_once(served: Runlore, sessions: Path) -> None:
     with ThreadPoolExecutor(max_workers=3) as crew:
         words = ("learn", str(sessions), "--json")
-        done = list(crew.map(lambda _: served.installed(*words), range(3)))
+        done = list(crew.map(lambda _: served.forked(*words), range(3)))
 
     assert [outcome.code for outcome in done] == [0, 0, 0]
     told = [json.loads(outcome.out) for outcome in done]
@@ -132,7 +132,7 @@ def test_a_bar_is_shown_on_a_terminal_alone(embedded: Runlore, sessions: Path, a
 
     assert (b"Reading transcripts" in _rest(ours)) is not as_json
     assert b"Reading transcripts" not in done.stdout
-    assert embedded.installed("learn", "--dry-run", str(sessions)).err == ""
+    assert embedded.forked("learn", "--dry-run", str(sessions)).err == ""
 
 
 def test_the_report_is_private_whole_and_replaces_an_older_one(embedded: Runlore, sessions: Path) -> None:

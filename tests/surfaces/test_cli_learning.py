@@ -68,7 +68,7 @@ def test_the_text_comes_from_an_argument_a_file_or_standard_input(embedded: Runl
     ]
     for words in (("-",), ("--file", "-")):
         with path.open("rb") as stdin:
-            made.append(json.loads(embedded.installed(*create, *words, "--json", stdin=stdin).out))
+            made.append(json.loads(embedded.forked(*create, *words, "--json", stdin=stdin.fileno()).out))
 
     assert {record["summary"] for record in made} == {"The codename is Atlas ✓"}
     assert {record["origin"] for record in made} == {"api"}

@@ -74,7 +74,7 @@ def test_the_program_exits_with_the_code_of_its_error(embedded: Runlore) -> None
     confirmed = embedded.installed("memory", "review", "confirm", record_id)
 
     codes = [
-        embedded.installed(*words).code
+        embedded.forked(*words).code
         for words in (
             ("memory", "list"),
             ("memory", "lst"),
@@ -191,7 +191,7 @@ def test_bytes_that_are_no_text_are_refused_and_not_a_failure(embedded: Runlore)
     }
 
     for words, expected in calls.items():
-        outcome = embedded.installed(*words, "--json")
+        outcome = embedded.forked(*words, "--json")
         assert outcome.out == ""
         assert (outcome.code, json.loads(outcome.err)["code"]) == expected, words
 
@@ -265,8 +265,7 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
 @pytest.mark.req("SUR-7")
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["interrupted", "ended"])
 def test_the_guided_tour_can_be_left_where_it_waits(embedded: Runlore, key: str) -> None:
-    program = (sys.executable, "-m", "runlore.cli.tour")
-    seen = at_terminal(embedded, program=program, answers=(key,), asked="Enter to go on ")
+    seen = at_terminal(embedded, program="runlore.cli.tour", answers=(key,), asked="Enter to go on ")
 
     assert seen.code == 0
     assert "The tour ends here" in seen.text

@@ -199,8 +199,8 @@ def test_home_is_named_by_the_option_before_the_environment(embedded: Runlore, o
 def test_without_runlore_home_the_state_root_is_in_the_home_folder(
     embedded: Runlore, clean_home: Path
 ) -> None:
-    outcome = embedded.installed("status", "--json", environment={"RUNLORE_HOME": ""})
-    homeless = embedded.installed("status", "--json", environment={"RUNLORE_HOME": "", "HOME": ""})
+    outcome = embedded.forked("status", "--json", environment={"RUNLORE_HOME": ""})
+    homeless = embedded.forked("status", "--json", environment={"RUNLORE_HOME": "", "HOME": ""})
 
     assert json.loads(outcome.out)["state_root"] == str(clean_home / ".runlore")
     assert not embedded.home.exists()

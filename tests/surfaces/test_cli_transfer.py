@@ -115,7 +115,7 @@ def test_exports_at_the_same_time_are_different_files(runlore: Runlore) -> None:
     runlore.prefer("editor", "vim")
 
     with concurrent.futures.ThreadPoolExecutor(3) as threads:
-        outcomes = list(threads.map(lambda _: runlore.installed("memory", "export", "--json"), range(3)))
+        outcomes = list(threads.map(lambda _: runlore.forked("memory", "export", "--json"), range(3)))
 
     paths = {json.loads(outcome.out)["path"] for outcome in outcomes}
     assert len(paths) == 3
@@ -260,12 +260,12 @@ def test_a_pipe_can_be_imported_and_a_bad_one_is_refused(embedded: Runlore, othe
     other.prefer("editor", "vim")
     path = export(other)
     with open(path, "rb") as whole:
-        assert embedded.installed("memory", "import", "/dev/stdin", stdin=whole).code == 0
+        assert embedded.forked("memory", "import", "/dev/stdin", stdin=whole.fileno()).code == 0
     reading, writing = os.pipe()
     os.write(writing, b'{"export_version": 1')
     os.close(writing)
 
-    bad = embedded.installed("memory", "import", "/dev/stdin", "--json", stdin=reading)
+    bad = embedded.forked("memory", "import", "/dev/stdin", "--json", stdin=reading)
 
     os.close(reading)
     assert (bad.code, json.loads(bad.err)["code"]) == (2, "import.file")

@@ -195,7 +195,7 @@ def test_a_daemon_without_its_token_is_told_of_and_not_passed_over(embedded: Run
 
 
 def test_a_command_through_the_socket_loads_neither_server_nor_database(embedded: Runlore) -> None:
-    assert embedded.installed("up", "--detach", "--port", "0").code == 0
+    embedded.serve()
     program = (
         "import sys; from runlore.cli.main import run; code = run(sys.argv[1:]);"
         " print(*sys.modules, file=sys.stderr); sys.exit(code)"
@@ -213,7 +213,7 @@ def test_a_command_through_the_socket_loads_neither_server_nor_database(embedded
             for words in (("memory", "list", "--json"), ("down",))
         ]
     finally:
-        assert embedded.installed("down").code == 0
+        assert embedded.run("down").code == 0
     assert "runlore.client.remote" in loaded[0]
     assert [[name for name in HEAVY if name in modules] for modules in loaded] == [[], []]
 

@@ -37,11 +37,11 @@ class Place(Runlore):
 def places(way: str, home: Path, database_url: str | None) -> Iterator[Place]:
     """A state root that a daemon has served, and how it is reached now."""
     place = Place(home, database_url)
-    assert place.installed("up", "--detach", "--port", "0", "--json").code == 0
+    place.serve()
     try:
         daemon = document((home / "daemon.json").read_text())
         if way == "embedded":
-            assert place.installed("down").code == 0
+            assert place.run("down").code == 0
         elif way == "url":
             token = (home / "operator.token").read_text().strip()
             place = Place(home / "nothing-here", None, RUNLORE_URL=str(daemon["url"]), RUNLORE_TOKEN=token)
@@ -49,7 +49,7 @@ def places(way: str, home: Path, database_url: str | None) -> Iterator[Place]:
         yield place
     finally:
         if way != "embedded":
-            assert Runlore(home, database_url).installed("down").code == 0
+            assert Runlore(home, database_url).run("down").code == 0
 
 
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)])
