@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+from functools import cache
 from typing import Annotated, TextIO
 
 import typer
@@ -18,6 +19,8 @@ from runlore.domain.errors import RunloreError
 # What a shell says of a command that was stopped from the keyboard.
 _STOPPED = 128 + signal.SIGINT
 app = group("Reviewed memory and earned skills for AI agents.", cls=Root)
+# Whoever calls it again in the same process gets the commands that were made before.
+_command = cache(get_command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -49,7 +52,7 @@ def run(arguments: list[str]) -> int:
     """One command; every error becomes its exit code and a message on stderr."""
     as_json = "--json" in arguments
     try:
-        outcome = get_command(app).main(args=arguments, prog_name="runlore", standalone_mode=False)
+        outcome = _command(app).main(args=arguments, prog_name="runlore", standalone_mode=False)
     except RunloreError as error:
         return report(error, as_json=as_json)
     except typer.TyperException as error:
