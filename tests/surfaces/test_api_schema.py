@@ -5,6 +5,8 @@ Nothing may fail inside, nothing is answered that the document does not tell, an
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -21,8 +23,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from runlore.api.app import create_app
+from runlore.config.settings import Settings
 from tests.examples import scaled
-from tests.surfaces.api_client import Api, Json
+from tests.postgres_pool import PostgresPool
+from tests.surfaces.api_client import Api, Json, serving
 from tests.surfaces.rollout_things import SKILL, procedure, promote
 from tests.surfaces.skill_runs import import_body, told_run
 from tests.waiting import PATIENCE_S
@@ -62,6 +66,9 @@ def things(api: Api, label: str) -> Json:
         found["record_id"] = api.post("/v1/memory/profile-proposals", body, status=201)["record_id"]
     if named & {"session_id", "run_id", "artifact_id"}:
         found |= conversation(api)
+    if label == "GET /v1/runs/{run_id}/events":
+        # The stream of a run that goes on would go on with it.
+        found["run_id"] = found["over"]
     if "/learning-skills/" in label:
         assert promote(api, procedure(api)).status in (200, 409)
         found["name"] = SKILL
@@ -85,17 +92,25 @@ def conversation(api: Api) -> Json:
     return {"session_id": session, "run_id": run, "artifact_id": artifact, "over": over}
 
 
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, postgres_pool: PostgresPool) -> Iterator[list[Api]]:
+    """One on each database, for the whole module: to find a call takes longer than to make it."""
+    with ExitStack() as ends:
+        urls = (None, ends.enter_context(postgres_pool.database()))
+        homes = [str(tmp_path_factory.mktemp("shared") / "runlore") for _ in urls]
+        yield [
+            ends.enter_context(serving(Settings(state_root=home, database_url=url)))
+            for home, url in zip(homes, urls, strict=True)
+        ]
+
+
 @pytest.mark.parametrize(("label", "mode"), CALLS)
 def test_every_answer_is_one_that_the_document_tells(
-    shared_api: Api, label: str, mode: GenerationMode
+    both: list[Api], label: str, mode: GenerationMode
 ) -> None:
     operation = OPERATIONS[label]
-    there = things(shared_api, label)
-    if label == "GET /v1/runs/{run_id}/events":
-        # The stream of a run that goes on would go on with it.
-        there["run_id"] = there["over"]
+    there = [(api, things(api, label)) for api in both]
     checks = CHECKS if label in WITHOUT_A_MODEL else [not_a_server_error, *CHECKS]
-    headers = {"Authorization": f"Bearer {shared_api.secret}"}
 
     @settings(
         max_examples=EXAMPLES,
@@ -104,14 +119,20 @@ def test_every_answer_is_one_that_the_document_tells(
     )
     @given(case=operation.as_strategy(generation_mode=mode), named=st.booleans())
     def calls(case: Case[Any], named: bool) -> None:
-        # Half of all calls name things that are there, so that more is reached than the door.
-        if named:
-            parameters: dict[str, Any] = case.path_parameters or {}
-            case.path_parameters = {name: there.get(name, value) for name, value in parameters.items()}
-        # Work that waits is done in the call, however long that takes beside other tests.
-        base_url = f"http://127.0.0.1:{shared_api.port}"
-        response = case.call(base_url=base_url, headers=headers, timeout=PATIENCE_S)
-        case.validate_response(response, checks=checks)
+        drawn: dict[str, Any] = case.path_parameters or {}
+        for api, found in there:
+            # Half of all calls name things that are there, so that more is reached than the door.
+            case.path_parameters = {
+                name: found.get(name, value) if named else value for name, value in drawn.items()
+            }
+            # Work that waits is done in the call, however long that takes beside other tests.
+            response = case.call(
+                base_url=f"http://127.0.0.1:{api.port}",
+                headers={"Authorization": f"Bearer {api.secret}"},
+                timeout=PATIENCE_S,
+            )
+            case.validate_response(response, checks=checks)
 
     calls()
-    assert shared_api.call("GET", "/readyz").status == 200
+    for api in both:
+        assert api.call("GET", "/readyz").status == 200
