@@ -1,10 +1,15 @@
 """Who may do what is one table of role and operation, and every operation goes by it."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
 
 import pytest
 
+from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Caller
@@ -30,14 +35,15 @@ from tests.flow.agent_world import waiting_run
 from tests.flow.dead_letters import dead_job
 from tests.flow.skill_shelf import brought_in, skill_text, two_alike
 from tests.flow.telling import suggested, told
-from tests.world import World, decision, found
+from tests.world import Tables, World, decision, found
 
 SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
 ADA = PersonaId("ada")
+SOMEBODY = "somebody"
 # Making skills takes longer than most of the operations.
-_LIBRARY = frozenset(name for name, _ in inspect.getmembers(LibraryOperations, inspect.isfunction))
-_AGENT = frozenset(name for name, _ in inspect.getmembers(AgentOperations, inspect.isfunction))
-_ROLLOUTS = frozenset(name for name, _ in inspect.getmembers(RolloutOperations, inspect.isfunction))
+_LIBRARY = frozenset(ROLES).intersection(dir(LibraryOperations))
+_AGENT = frozenset(ROLES).intersection(dir(AgentOperations))
+_ROLLOUTS = frozenset(ROLES).intersection(dir(RolloutOperations))
 Calls = Mapping[str, Callable[[], object]]
 
 
@@ -51,39 +57,26 @@ def test_the_table_of_roles_names_every_operation_and_no_other() -> None:
 
 
 @pytest.mark.req("OPS-5", "LAY-7")
-@pytest.mark.parametrize("role", list(Role))
 @pytest.mark.parametrize("operation", sorted(ROLES))
-def test_a_role_may_do_what_the_table_says_and_nothing_else(
-    sqlite_world: World, operation: str, role: Role
-) -> None:
-    world = sqlite_world
-    call = _calls(world, Application(world.parts, Caller(actor="somebody", role=role)), operation)[operation]
-    before = world.tables()
-
-    if role in ROLES[operation]:
-        call()
-        return
-
-    with pytest.raises(Denied) as denial:
-        call()
-    assert denial.value.code == "role.denied"
-    assert world.tables() == before
+def test_a_role_may_do_what_the_table_says_and_nothing_else(tmp_path: Path, operation: str) -> None:
+    with ExitStack() as worlds:
+        scene = worlds.enter_context(_scene(tmp_path / "first", operation))
+        for role in sorted(set(Role) - ROLES[operation]):
+            _refuse(scene, Caller(actor=SOMEBODY, role=role), "role.denied")
+        for role in sorted(ROLES[operation]):
+            if scene.world.tables() != scene.before:
+                scene = worlds.enter_context(_scene(tmp_path / role, operation))
+            scene.call_as(Caller(actor=SOMEBODY, role=role))
 
 
 @pytest.mark.req("OPS-5")
-@pytest.mark.parametrize("operation", sorted(UNLIMITED))
-def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(
-    sqlite_world: World, operation: str
-) -> None:
-    world = sqlite_world
-    limited = Caller(actor="somebody", role=Role.OPERATOR, scopes=frozenset({WORKSPACE}))
-    call = _calls(world, Application(world.parts, limited), operation)[operation]
-    before = world.tables()
-
-    with pytest.raises(Denied) as denial:
-        call()
-    assert denial.value.code == "scope.denied"
-    assert world.tables() == before
+def test_what_concerns_everything_is_refused_to_an_operator_with_a_limit(tmp_path: Path) -> None:
+    limited = Caller(actor=SOMEBODY, role=Role.OPERATOR, scopes=frozenset({WORKSPACE}))
+    others = frozenset(ROLES) - _LIBRARY - _ROLLOUTS - _AGENT
+    for number, group in enumerate((_LIBRARY, _ROLLOUTS, _AGENT, others)):
+        with _scene(tmp_path / str(number), *group) as scene:
+            for operation in sorted(UNLIMITED & group):
+                _refuse(replace(scene, operation=operation), limited, "scope.denied")
 
 
 @pytest.mark.req("LAY-7")
@@ -95,15 +88,65 @@ def test_deciding_is_the_operators_alone() -> None:
     assert {ROLES[act] for act in acts} == {frozenset({Role.OPERATOR})}
 
 
-def _calls(world: World, caller: Application, operation: str) -> Calls:
+class Somebody:
+    """All operations, for a caller who is another one from call to call."""
+
+    def __init__(self, world: World) -> None:
+        self.caller = Caller(actor=SOMEBODY, role=Role.OPERATOR)
+        self._world = world
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*request: object, **named: object) -> object:
+            return getattr(Application(self._world.parts, self.caller), name)(*request, **named)
+
+        return call
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A world with something for every operation that it was made for, and what was in it then."""
+
+    world: World
+    somebody: Somebody
+    calls: Calls
+    before: Tables
+    operation: str
+
+    def call_as(self, caller: Caller) -> None:
+        """The operation, by this caller."""
+        self.somebody.caller = caller
+        self.calls[self.operation]()
+
+
+@contextmanager
+def _scene(root: Path, *operations: str) -> Iterator[Scene]:
+    world = World(Settings(state_root=str(root)))
+    somebody = Somebody(world)
+    try:
+        calls = _calls(world, cast("Application", somebody), frozenset(operations))
+        yield Scene(
+            world=world, somebody=somebody, calls=calls, before=world.tables(), operation=operations[0]
+        )
+    finally:
+        world.close()
+
+
+def _refuse(scene: Scene, caller: Caller, code: str) -> None:
+    with pytest.raises(Denied) as denial:
+        scene.call_as(caller)
+    assert denial.value.code == code, scene.operation
+    assert scene.world.tables() == scene.before, scene.operation
+
+
+def _calls(world: World, caller: Application, operations: frozenset[str]) -> Calls:
     return {
         **_record_calls(world, caller),
         **_session_calls(world, caller),
         **_learning_calls(world, caller),
         **_skill_calls(world, caller),
-        **(_library_calls(world, caller) if operation in _LIBRARY else {}),
-        **(_rollout_calls(world, caller) if operation in _ROLLOUTS else {}),
-        **(_agent_calls(world, caller) if operation in _AGENT else {}),
+        **(_library_calls(world, caller) if operations & _LIBRARY else {}),
+        **(_rollout_calls(world, caller) if operations & _ROLLOUTS else {}),
+        **(_agent_calls(world, caller) if operations & _AGENT else {}),
         **_service_calls(world, caller),
     }
 
