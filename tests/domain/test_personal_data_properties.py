@@ -205,9 +205,10 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_repetition_ends(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
-    clean, _ = redact_personal_data(text)
+@pytest.mark.parametrize("chars", [20_000, pytest.param(100_000, marks=pytest.mark.soak)])
+def test_hostile_repetition_ends(chars: int) -> None:
+    for unit in HOSTILE:
+        text = unit * (chars // len(unit))
+        clean, _ = redact_personal_data(text)
 
-    assert redact_personal_data(clean) == (clean, 0)
+        assert redact_personal_data(clean) == (clean, 0), unit

@@ -182,35 +182,25 @@ def test_any_text_is_looked_at_and_always_the_same_is_found(text: str) -> None:
     assert set(found) <= {each.value for each in Suspicion}
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a",
-        "ignore all ",
-        "you are now ",
-        "act as as ",
-        "\u202e",
-        "а b",
-        "&amp;",
-        "i g n ",
-        "%41",
-        "41 ",
-        "QUJD",
-        "<",
-        "\n ",
-    ],
+PIECES = (
+    *("a", "ignore all ", "you are now ", "act as as ", "\u202e", "а b", "&amp;", "i g n ", "%41", "41 "),
+    *("QUJD", "<", "\n "),
 )
-def test_a_megabyte_is_read_in_linear_time(piece: str) -> None:
-    def cost_s(chars: int) -> float:
+
+
+@pytest.mark.parametrize("chars", [2**18, pytest.param(2**20, marks=pytest.mark.soak)])
+def test_a_long_text_is_read_in_linear_time(chars: int) -> None:
+    def cost_s(piece: str, chars: int) -> float:
         text = (piece * (chars // len(piece) + 1))[:chars]
         began = time.process_time()
         suspicions(text)
         return time.process_time() - began
 
     suspicions("warm up")
-    small, large = cost_s(2**17), cost_s(2**20)
+    for piece in PIECES:
+        small, large = cost_s(piece, chars // 8), cost_s(piece, chars)
 
-    assert large < 8 * 3 * max(small, 0.02)
+        assert large < 8 * 3 * max(small, 0.02), piece
 
 
 @pytest.mark.parametrize(
