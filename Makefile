@@ -27,8 +27,12 @@ up: setup-run ## set everything up and start Runlore in the background
 tour: setup-run ## take a short tour on a scratch state root
 	@$(in_venv) runlore.cli.tour
 
-test: setup-test lint ## set everything up and run every check and every test
-	$(pytest)
+# Tests wait now and then for a process or a lock; the other checks have that time, and are shown at the end.
+test: setup-test ## set everything up and run every check and every test
+	@told=$$(mktemp); make --no-print-directory lint >"$$told" 2>&1 & lint=$$!; \
+	trap 'kill $$lint 2>/dev/null; rm -f "$$told"; exit 130' INT TERM; \
+	$(pytest); tests=$$?; wait $$lint; linted=$$?; cat "$$told"; rm -f "$$told"; \
+	exit $$((tests ? tests : linted))
 
 check: setup-dev lint ## the quick checks, before every commit
 	$(pytest) tests/architecture tests/domain
