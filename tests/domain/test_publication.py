@@ -215,9 +215,15 @@ def expected_codes(case: Case, leaving: Sequence[Record]) -> set[str]:
         or candidate.verification_status is VerificationStatus.FAILED
         or case.terms.tier is PublishTier.PROVISIONAL
     )
-    if would_hide and any(hidden_from_planning(r, NOW) is None for r in leaving):
+    is_merge = candidate.proposal in (Proposal.COMPACTION, Proposal.DEDUP)
+    ends_at = None if is_merge else candidate.expires_at
+    if any(
+        hidden_from_planning(r, NOW) is None
+        and (would_hide or (ends_at is not None and (r.expires_at is None or ends_at < r.expires_at)))
+        for r in leaving
+    ):
         codes.add("review.hides")
-    if candidate.proposal in (Proposal.COMPACTION, Proposal.DEDUP):
+    if is_merge:
         sources = {r.record_id: r for r in world.records}
         if not all(
             each in sources and is_live(sources[each]) and sources[each].scope == candidate.scope

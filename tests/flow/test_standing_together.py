@@ -1,6 +1,8 @@
 """What replaces something is seen in its place, and what contradicts something is decided on by a person."""
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -21,6 +23,7 @@ from runlore.domain.record import (
 from runlore.domain.scope import WORKSPACE
 from runlore.ports import operations as ops
 from tests.builders import changed, fact
+from tests.fakes import START
 from tests.flow.automation import put_policy, work
 from tests.flow.learning_acts import PROVISIONAL, candidate, learning, publish, supersede, verify
 from tests.flow.learnings import learn, learned
@@ -56,6 +59,7 @@ def error_of(act: Callable[[], object]) -> RunloreError:
 HIDDEN_TERMS: tuple[dict[str, Any], ...] = (
     {"publish_tier": PROVISIONAL},
     {"sensitivity": Sensitivity.SENSITIVE},
+    {"expires_at": START + timedelta(days=7)},
 )
 REPLACING: tuple[Callable[..., Record], ...] = (_superseded, _published)
 
@@ -70,12 +74,25 @@ def test_no_replacement_leaves_prompts_without_either(world: World) -> None:
     for act in (*acts, partial(_refuted, world, old)):
         error = error_of(act)
         assert error.code == "review.hides"
-        assert old.record_id in error.sentence
+        # Whoever is refused is told of nothing that is stored nowhere.
+        assert set(re.findall("rec_[0-9a-z]+", error.sentence)) <= world.stored().keys()
         assert "supersedes" not in error.hint
         assert world.record(old) == before
         assert learned(world, "What is the codename?") == [old.record_id]
 
     new = supersede(world, old, BOREALIS)
+    assert learned(world, "What is the codename?") == [new.record_id]
+
+
+@pytest.mark.req("LRN-15", "LRN-11")
+def test_what_expires_may_be_replaced_by_what_lasts_as_long(world: World) -> None:
+    world.session()
+    old = learning(world, ATLAS, expires_at=START + timedelta(days=7))
+    early = error_of(partial(supersede, world, old, BOREALIS, expires_at=START + timedelta(days=6)))
+    new = supersede(world, old, BOREALIS, expires_at=START + timedelta(days=7))
+
+    assert (early.code, "revalidate_at" in early.hint) == ("review.hides", True)
+    world.clock.advance(days=7, milliseconds=-1)
     assert learned(world, "What is the codename?") == [new.record_id]
 
 

@@ -90,13 +90,14 @@ def dedups(records: Sequence[Record]) -> tuple[Merge, ...]:
 
     The canonical text is that of the most confident record, then the oldest, then the first id. Procedures
     are not joined: two half-right lists of steps do not make a right one. Those with other words are named
-    in `variants`, and stay readable as superseded records.
+    in `variants`, and stay readable as superseded records. What expires merges only with what expires.
     """
-    workflows: dict[tuple[Scope, str, Sensitivity], list[Record]] = defaultdict(list)
+    workflows: dict[tuple[Scope, str, Sensitivity, bool], list[Record]] = defaultdict(list)
     for record in _active(records, Layer.PROCEDURAL):
         workflow = record.metadata.get("workflow")
         if isinstance(workflow, str) and workflow.strip():
-            workflows[(record.scope, folded(workflow), record.sensitivity)].append(record)
+            part = (record.scope, folded(workflow), record.sensitivity, record.expires_at is None)
+            workflows[part].append(record)
     merges = []
     for part in sorted(workflows):
         ranked = sorted(workflows[part], key=lambda record: (-record.confidence, *_age(record)))

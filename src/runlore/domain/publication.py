@@ -139,7 +139,7 @@ def require(
     if provenance.tainted and not accept_untrusted:
         named = ", ".join(provenance.sources) or "an unnamed source"
         raise Refused(
-            f"record {candidate.record_id} comes from outside and nobody has accepted it: {named}",
+            f"{candidate.record_id} comes from outside and nobody has accepted it: {named}",
             code="review.untrusted",
             hint="read it, then confirm again with --accept-untrusted",
         )
@@ -264,15 +264,18 @@ def _emptied(candidate: Record, outcome: Consequences, terms: Terms, now: dateti
     after = replace(
         confirmed(candidate, outcome, actor=terms.actor, now=now, terms=terms), state=State.ACTIVE
     )
-    hiding = ((old, leaves_empty(after, old, now)) for old in outcome.supersedes)
+    # What merges others expires with the first of them (`curation`), and lasting ones only merge with such.
+    lasting = replace(after, expires_at=None) if candidate.proposal in MERGES else after
+    hiding = ((old, leaves_empty(lasting, old, now)) for old in outcome.supersedes)
     return tuple(_emptying(candidate, old, reason) for old, reason in hiding if reason is not None)[:1]
 
 
 def _emptying(candidate: Record, old: Record, reason: Hidden) -> Obstacle:
+    why = "expires earlier" if reason is Hidden.EXPIRED else f"is hidden ({reason})"
     return Obstacle(
         code="review.hides",
         sentence=f"{candidate.record_id} would replace {old.record_id}, and prompts would get neither:"
-        f" the new one is hidden ({reason})",
+        f" the new one {why}",
         hint=_UNHIDE.get(reason, f"publish it beside {old.record_id}, or reject it"),
     )
 
@@ -280,6 +283,7 @@ def _emptying(candidate: Record, old: Record, reason: Hidden) -> Obstacle:
 _UNHIDE = {
     Hidden.PROVISIONAL: "publish it in the active tier; the provisional tier replaces nothing",
     Hidden.SENSITIVE: "publish it as normal; to have prompts get neither, revoke the old one",
+    Hidden.EXPIRED: "propose it without expires_at; with revalidate_at it stays, and you are asked again",
     Hidden.FAILED: "its runs say the opposite: change its text to what holds, or reject it",
 }
 

@@ -72,9 +72,12 @@ def hidden_from_planning(
 
 
 def leaves_empty(new: Record, old: Record, now: datetime) -> Hidden | None:
-    """Why prompts and plans would get nothing in the place of `old` if `new` replaced it; None where they
-    would, and where they do not get `old` either."""
-    return None if hidden_from_planning(old, now) is not None else hidden_from_planning(new, now)
+    """Why prompts and plans would get nothing in the place of `old` if `new` replaced it, now or when it has
+    expired before `old` would; None where they would, and where they do not get `old` either."""
+    if hidden_from_planning(old, now) is not None:
+        return None
+    ends_first = new.expires_at is not None and (old.expires_at is None or new.expires_at < old.expires_at)
+    return hidden_from_planning(new, now) or (Hidden.EXPIRED if ends_first else None)
 
 
 def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordId]) -> Hidden | None:

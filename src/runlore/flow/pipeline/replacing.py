@@ -1,7 +1,7 @@
 """Superseding a learning: new content is proposed and published in its place, in one transaction."""
 
 from runlore.domain.admission import Edits, successor
-from runlore.domain.errors import Conflict
+from runlore.domain.errors import Conflict, Refused
 from runlore.domain.publication import Terms
 from runlore.domain.record import Move, Record, transition
 from runlore.flow.publish.decide import refuse_expired
@@ -30,14 +30,19 @@ def supersede(
         )
     draft = successor(old, edits, now=intake.act.at)
     candidate = propose(tx, intake, [draft])[0]
-    published = confirm_learning(
-        tx,
-        candidate,
-        intake.act,
-        terms=terms,
-        supersedes=old.record_id,
-        accept_untrusted=accept_untrusted,
-    )
+    try:
+        published = confirm_learning(
+            tx,
+            candidate,
+            intake.act,
+            terms=terms,
+            supersedes=old.record_id,
+            accept_untrusted=accept_untrusted,
+        )
+    except (Conflict, Refused) as refused:
+        # Nothing is stored of what is refused here: its id would lead nowhere.
+        told = refused.sentence.replace(candidate.record_id, "the new text")
+        raise type(refused)(told, code=refused.code, hint=refused.hint) from None
     if published.record_id != candidate.record_id:
         raise Conflict(
             f"record {published.record_id} says that already, in {published.scope}",
