@@ -88,7 +88,7 @@ class TestRebuild:
             "index_rebuilt": True,
             "remembered": 0,
             "pointers_written": 0,
-            "pruned": {"ttl": 0, "overflow": 0, "orphan": 0, "unreadable": 0},
+            "pruned": {"ttl": 0, "orphan": 0, "unreadable": 0},
             "scan_error_count": 0,
             "diagnostics": [],
         }

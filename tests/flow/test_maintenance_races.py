@@ -54,12 +54,12 @@ def emptied(world: World) -> set[RunId | None]:
     return {event.run_id for event in world.journal() if event.type is EventType.INPUT and not event.body}
 
 
-def finished(world: World, count: int) -> list[RunId]:
+def finished(world: World, count: int, *, days: int = 0) -> list[RunId]:
     """Runs that ended one after the other."""
     made = []
     for number in range(count):
         made.append(world.finished(f"Task {number}").run_id)
-        world.clock.advance(milliseconds=1)
+        world.clock.advance(days=days, milliseconds=1)
     return made
 
 
@@ -112,20 +112,19 @@ class TestJobs:
     def test_a_policy_that_changes_while_the_one_before_is_enforced_is_enforced_too(
         self, world: World, late: int
     ) -> None:
-        runs = finished(world, 5)
-        put_policy(world, PolicyName.RUN_MEMORY, {"max_tracked_per_session": 4, "max_prompt_entries": 1})
+        runs = finished(world, 5, days=1)
+        put_policy(world, PolicyName.RUN_MEMORY, {"retention_days": 4})
         beats: list[int] = []
 
         def change() -> None:
             beats.append(1)
             if len(beats) == late + 1:
-                tighter: JsonObject = {"max_tracked_per_session": 2, "max_prompt_entries": 1}
-                put_policy(world, PolicyName.RUN_MEMORY, tighter)
+                put_policy(world, PolicyName.RUN_MEMORY, {"retention_days": 2})
 
         assert do_one_job(world.parts, change, kinds=UPKEEP)
         assert do_one_job(world.parts, kinds=UPKEEP)
 
-        assert world.pointers() == runs[3:]
+        assert world.pointers() == runs[4:]
         assert jobs(world) == ()
 
     def test_however_often_policies_change_there_is_one_job_for_each(self, world: World) -> None:

@@ -99,18 +99,33 @@ def test_exactly_thirty_days_is_kept_and_a_millisecond_more_is_not(world: World,
 
 
 @pytest.mark.req("RUN-8")
-def test_a_smaller_policy_prunes_what_it_no_longer_keeps(world: World) -> None:
-    runs = finished_runs(world, 6)
-    put_policy(world, {"max_tracked_per_session": 4, "retention_days": 1})
-    enforce_policies(world.parts, source="policy")
-    kept = [run.run_id for run in runs[2:]]
-    assert world.pointers() == kept
-
+def test_a_shorter_retention_prunes_what_it_no_longer_keeps(world: World) -> None:
+    runs = finished_runs(world, 3)
+    put_policy(world, {"retention_days": 1})
     world.clock.advance(days=1, milliseconds=-1)
     enforce_policies(world.parts, source="policy")
 
     assert world.pointers() == [runs[-1].run_id]
     assert [run.run_id for run in runs if world.memory(run)] == [runs[-1].run_id]
+
+
+@pytest.mark.req("RUN-8", "OPS-9")
+def test_a_smaller_number_of_memories_is_used_and_deletes_none(world: World) -> None:
+    runs = finished_runs(world, 6)
+    put_policy(world, {"max_tracked_per_session": 2, "max_prompt_entries": 2})
+    enforce_policies(world.parts, source="policy")
+    maintain(world.parts, source="test")
+    assert world.pointers() == [run.run_id for run in runs]
+    given = world.operator.memory_context(ops.ContextRequest(session_id=TALK)).recovered_memory.entries
+    assert [entry.run_id for entry in given] == [runs[5].run_id, runs[4].run_id]
+
+    # Each run that ends takes the place of one, and of no more.
+    latest = world.finished("Another", session_id=TALK)
+    assert world.pointers() == [run.run_id for run in (*runs[1:], latest)]
+
+    put_policy(world, {"max_tracked_per_session": 32, "max_prompt_entries": 6})
+    again = world.operator.memory_context(ops.ContextRequest(session_id=TALK)).recovered_memory.entries
+    assert len(again) == 6
 
 
 @pytest.mark.req("RUN-8", "OPS-9")

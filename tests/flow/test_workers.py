@@ -220,10 +220,9 @@ class TestSteps:
         runs = []
         for number in range(4):
             runs.append(world.finished(f"Task {number}"))
-            world.clock.advance(milliseconds=1)
-        world.operator.put_policy(
-            ops.PolicyChange(name=PolicyName.RUN_MEMORY, policy={"max_tracked_per_session": 3})
-        )
+            world.clock.advance(seconds=3_600)
+        world.clock.advance(seconds=21 * 3_600)
+        world.operator.put_policy(ops.PolicyChange(name=PolicyName.RUN_MEMORY, policy={"retention_days": 1}))
 
         assert Workers(world.parts).step()
 

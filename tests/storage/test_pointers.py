@@ -32,7 +32,6 @@ class Asked:
 
     limit: int
     moment: datetime
-    most: int
     scopes: frozenset[Scope]
     place: tuple[datetime, RunId] | None
 
@@ -41,7 +40,6 @@ asked = st.builds(
     Asked,
     limit=st.integers(0, 5),
     moment=st.integers(0, 10).map(at),
-    most=st.integers(0, 3),
     scopes=st.frozensets(st.sampled_from(SCOPES)),
     place=st.none() | st.tuples(st.integers(0, 10).map(at), run_ids),
 )
@@ -98,8 +96,7 @@ def _check_times_and_scopes(index: Pointers, oldest: list[Pointer], asked: Asked
 
 
 def _check_sessions(index: Pointers, oldest: list[Pointer], asked: Asked) -> None:
-    limit, most = asked.limit, asked.most
-    over: list[Pointer] = []
+    limit = asked.limit
     for session_id in SESSIONS:
         mine = [each for each in reversed(oldest) if each.session_id == session_id]
         assert list(index.of_session(session_id, limit=limit)) == mine[:limit]
@@ -110,10 +107,6 @@ def _check_sessions(index: Pointers, oldest: list[Pointer], asked: Asked) -> Non
         assert list(since) == late[:limit]
         runs = [(each.run_id, each.captured_at) for each in mine]
         assert list(index.runs_of_session(session_id, limit=limit)) == runs[:limit]
-        extra = sorted(mine[most:], key=_age)
-        assert list(index.overflowing(most, limit=limit, session_id=session_id)) == extra[:limit]
-        over.extend(extra)
-    assert list(index.overflowing(most, limit=limit)) == sorted(over, key=_age)[:limit]
 
 
 def test_any_number_of_scopes_can_be_asked_for_at_once(store: Store) -> None:

@@ -104,7 +104,6 @@ QUESTIONS: dict[str, Question] = {
     "pointers by id": lambda tx: tx.pointers.get_many([MINE]),
     "expired": lambda tx: tx.pointers.expired(at(60), limit=5),
     "pending": lambda tx: tx.pointers.pending(limit=5),
-    "overflowing of a session": lambda tx: tx.pointers.overflowing(1, limit=5, session_id=RARE.session_id),
     "another receipt": lambda tx: tx.pointers.set_capture(MINE, CaptureState.COMPLETED),
     "less pointers": lambda tx: tx.pointers.delete([MINE]),
     "records of a run": lambda tx: tx.records.of_run(MINE),

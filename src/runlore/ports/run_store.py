@@ -341,12 +341,6 @@ class Pointers(Protocol):
         """Those captured earlier than a moment, the oldest first."""
         ...
 
-    def overflowing(
-        self, most: int, *, limit: int, session_id: SessionId | None = None
-    ) -> tuple[Pointer, ...]:
-        """Those that are not among the newest `most` of their session, or of one session; oldest first."""
-        ...
-
     def pending(self, *, limit: int) -> tuple[Pointer, ...]:
         """Those whose semantic capture is owed, the oldest first."""
         ...

@@ -1,10 +1,10 @@
-"""Maintenance: pointers rebuilt from runs and their memories, what is too old or too many pruned.
+"""Maintenance: pointers rebuilt from runs and their memories, what is too old pruned.
 
 Every entry is put right on its own, in a transaction of its own that looks again: other daemons go on
 working meanwhile. What is found is told, at most so many findings of each time.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -55,7 +55,6 @@ class Report:
     remembered: int = 0
     pointers_written: int = 0
     pruned_ttl: int = 0
-    pruned_overflow: int = 0
     pruned_orphan: int = 0
     pruned_unreadable: int = 0
     scan_error_count: int = 0
@@ -80,7 +79,6 @@ class Report:
             "pointers_written": self.pointers_written,
             "pruned": {
                 "ttl": self.pruned_ttl,
-                "overflow": self.pruned_overflow,
                 "orphan": self.pruned_orphan,
                 "unreadable": self.pruned_unreadable,
             },
@@ -138,8 +136,8 @@ class Maintenance:
         self.report.index_rebuilt = True
 
     def prune(self) -> None:
-        """Prune what is older than the retention, and what is beyond the newest of its session."""
-        while self._prune_expired() or self._prune_overflow():
+        """Prune what is older than the retention."""
+        while self._prune_expired():
             self.beat()
 
     def _prune_expired(self) -> int:
@@ -147,21 +145,10 @@ class Maintenance:
             self.hold(tx)
             before = current_run_memory(tx).oldest_kept(self.remembering.clock.certain_now())
             found = tx.pointers.expired(before, limit=_BATCH)
-            ids = _pruned(tx, found)
+            ids = prune(tx, [pointer.run_id for pointer in found])
             _count(tx, pruned_ttl_total=len(ids))
         self.remembering.drop(ids)
         self.report.pruned_ttl += len(ids)
-        return len(found)
-
-    def _prune_overflow(self) -> int:
-        with self.remembering.store.transaction() as tx:
-            self.hold(tx)
-            most = current_run_memory(tx).max_tracked_per_session
-            found = tx.pointers.overflowing(most, limit=_BATCH)
-            ids = _pruned(tx, found)
-            _count(tx, pruned_overflow_total=len(ids))
-        self.remembering.drop(ids)
-        self.report.pruned_overflow += len(ids)
         return len(found)
 
     def _check(self, batch: Sequence[RunMemory | Unreadable]) -> None:
@@ -325,10 +312,6 @@ def _readable(collections: Collections, run_ids: Sequence[RunId]) -> list[Run]:
 
 def _is_stored(run: Run | None) -> bool:
     return run is not None and run.memory is MemoryState.STORED
-
-
-def _pruned(tx: Transaction, pointers: Iterable[Pointer]) -> tuple[RunId, ...]:
-    return prune(tx, [pointer.run_id for pointer in pointers])
 
 
 def _count(tx: Transaction, **amounts: int) -> None:

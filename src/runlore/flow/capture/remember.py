@@ -14,7 +14,7 @@ from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import EventType
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, Pointer, Remembered, pointer_to, remembered
+from runlore.domain.run_memory import CaptureState, Remembered, pointer_to, remembered
 from runlore.domain.session import Session, SessionId, visible_scopes
 from runlore.domain.skill import SkillState
 from runlore.domain.to_remember import HINTS
@@ -123,15 +123,15 @@ class Remembering:
             queue(tx, self.ids, JobKind.CAPTURE, [run_id], at=self.clock.now())
         if is_learned_from(tx, run, session) or may_have_used(tx, run, session):
             queue(tx, self.ids, JobKind.DETECT, [run_id], at=self.clock.now())
-        overflowing = prune_overflow(tx, run.session_id, current_run_memory(tx))
+        displaced = displace_oldest(tx, run.session_id, current_run_memory(tx))
         tx.counters.add(
             counted(
                 stored_total=1,
                 redacted_fields_total=built.redacted_fields,
-                pruned_overflow_total=len(overflowing),
+                pruned_overflow_total=len(displaced),
             )
         )
-        return overflowing
+        return displaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,11 +193,12 @@ def prune(tx: Transaction, run_ids: Sequence[RunId]) -> tuple[RunId, ...]:
     )
 
 
-def prune_overflow(tx: Transaction, session_id: SessionId, policy: RunMemoryPolicy) -> tuple[RunId, ...]:
-    """Prune what is beyond the newest memories that a session keeps."""
+def displace_oldest(tx: Transaction, session_id: SessionId, policy: RunMemoryPolicy) -> tuple[RunId, ...]:
+    """Prune the oldest memory of a session that has too many with a new one. What a smaller policy no longer
+    uses is more than that, and stays until its retention ends or somebody deletes it."""
     most = policy.max_tracked_per_session
-    tracked = tx.pointers.of_session(session_id, limit=most + _BEYOND_MAX)
-    return prune(tx, _ids(tracked[most:]))
+    tracked = tx.pointers.runs_of_session(session_id, limit=most + _BEYOND_MAX)
+    return prune(tx, [tracked[-1][0]]) if len(tracked) > most else ()
 
 
 def expired_runs(
@@ -206,8 +207,8 @@ def expired_runs(
     """Whose memories a session has kept for longer than the retention; exactly that long is kept."""
     limit = policy.max_tracked_per_session + _BEYOND_MAX
     before = policy.oldest_kept(now)
-    tracked = tx.pointers.of_session(session_id, limit=limit)
-    return _ids(pointer for pointer in tracked if pointer.captured_at < before)
+    tracked = tx.pointers.runs_of_session(session_id, limit=limit)
+    return [run_id for run_id, captured_at in tracked if captured_at < before]
 
 
 def counted(**amounts: int) -> dict[str, int]:
@@ -250,7 +251,3 @@ def _close(tx: Transaction, run_id: RunId, job: Job | None) -> None:
         tx.jobs.cancel(JobKind.REMEMBER, run_id)
     else:
         tx.jobs.finish(job)
-
-
-def _ids(pointers: Iterable[Pointer]) -> list[RunId]:
-    return [pointer.run_id for pointer in pointers]

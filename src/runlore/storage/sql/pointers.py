@@ -50,13 +50,6 @@ _PUT_SCOPE = (
 _DELETE = "DELETE FROM run_pointers WHERE run_id = ?"
 _DELETE_SCOPES = "DELETE FROM run_pointer_scopes WHERE run_id = ?"
 _SET_CAPTURE = "UPDATE run_pointers SET capture = ? WHERE run_id = ?"
-_OVERFLOWING = (
-    f"SELECT {_ALL} FROM (SELECT {', '.join(f'p.{column}' for column in _COLUMNS)}, row_number() OVER"
-    " (PARTITION BY p.session_id ORDER BY p.captured_at_ms DESC, p.run_id DESC) AS place"
-    " FROM (SELECT session_id FROM run_pointers GROUP BY session_id HAVING count(*) > ?) s"
-    " JOIN run_pointers p ON p.session_id = s.session_id) placed WHERE place > ?"
-    " ORDER BY captured_at_ms, run_id LIMIT ?"
-)
 _COUNT = (
     "SELECT count(DISTINCT session_id), count(*),"
     " (SELECT count(*) FROM (SELECT DISTINCT scope_kind, scope_id FROM run_pointer_scopes) d),"
@@ -120,20 +113,6 @@ class SqlPointers:
         """Those captured earlier than a moment, the oldest first."""
         return self._where("captured_at_ms < ?", _OLDEST_FIRST, limit, to_milliseconds(before))
 
-    def overflowing(
-        self, most: int, *, limit: int, session_id: SessionId | None = None
-    ) -> tuple[Pointer, ...]:
-        """Those that are not among the newest `most` of their session, the oldest first."""
-        if session_id is None:
-            rows = self._rows(_OVERFLOWING, (most, most, max(limit, 0)))
-            return tuple(map(_read, rows))
-        if not is_storable(session_id) or limit <= 0:
-            return ()
-        newest = f"{_FOUND} WHERE session_id = ? {_NEWEST_FIRST} LIMIT ? OFFSET ?"
-        # A page from the new end would leave the oldest for later.
-        sql = f"SELECT * FROM ({newest}) o {_OLDEST_FIRST} LIMIT ?"
-        return tuple(map(_read, self._rows(sql, (session_id, _MANY, most, limit))))
-
     def pending(self, *, limit: int) -> tuple[Pointer, ...]:
         """Those whose semantic capture is owed, the oldest first."""
         return self._where("capture = 'pending'", _OLDEST_FIRST, limit)
@@ -194,9 +173,6 @@ class SqlPointers:
 
     def _rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         return self._session.rows(sql, parameters)
-
-
-_MANY = 2**31
 
 
 def _walks(
