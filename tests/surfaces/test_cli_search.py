@@ -107,6 +107,9 @@ def test_stale_records_are_found_only_when_asked_for_and_below_active_ones(runlo
     assert [hit["record_id"] for hit in search(runlore, "editor", "--state", "superseded")] == [old]
 
 
+NO_WORD = "the query has no word to look for"
+
+
 @pytest.mark.req("RET-2")
 def test_what_matches_nothing_is_not_returned(runlore: Runlore) -> None:
     runlore.prefer("editor", "vim")
@@ -119,17 +122,20 @@ def test_what_matches_nothing_is_not_returned(runlore: Runlore) -> None:
     assert runlore.text("memory", "search", "kubernetes", "--layer", "profile") == "Nothing matches.\n"
 
 
-@pytest.mark.req("RET-4")
+@pytest.mark.req("RET-4", "RET-6", "SKL-10")
 def test_a_query_of_stop_words_alone_says_why_it_finds_nothing(embedded: Runlore) -> None:
     embedded.learn("To be or not to be is the question")
 
-    told = embedded.json("memory", "search", "to be or not to")
-    shown = embedded.run("memory", "search", "to be or not to")
-
-    assert (told["items"], "none to look for" in str(told["remark"])) == ([], True)
-    assert (shown.out, "none to look for" in shown.err) == ("Nothing matches.\n", True)
-    assert embedded.json("memory", "search", "kubernetes")["remark"] is None
-    assert "none to look for" in str(embedded.json("memory", "context", "the and")["remark"])
+    embedded.json("session", "create", "--id", "talk")
+    asking = (("memory", "search"), ("memory", "context"), ("session", "search", "talk"), ("skill", "match"))
+    for words in asking:
+        for query in ("to be or not to", "???"):
+            told = embedded.json(*words, query)
+            shown = embedded.run(*words, query)
+            assert not [*told.get("items", ()), *told.get("results", ())]
+            assert NO_WORD in str(told["remark"]), (words, query)
+            assert NO_WORD in f"{shown.out}{shown.err}".lower(), (words, query)
+        assert not embedded.json(*words, "kubernetes")["remark"], words
 
 
 @pytest.mark.req("RET-3")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runlore.cli.cells import counted, scope_text, scopes_text, time_text
+from runlore.cli.tables import show_remark
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.excerpt import excerpt
 from runlore.domain.projection import (
@@ -54,6 +55,7 @@ def show_context(context: ops.MemoryContext) -> None:
 
 def show_session_search(search: ops.SessionSearch) -> None:
     """What a session's search found."""
+    show_remark(search.remark)
     if not search.results:
         say("Nothing matches." if search.query is not None else "There is nothing yet.", "dim")
         return

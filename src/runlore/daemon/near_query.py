@@ -10,7 +10,7 @@ from runlore.ports.dense import DenseIndex
 from runlore.ports.embedder import EmbeddingFailure, Vector
 
 PAST = "a past moment is searched by words alone"
-WORDLESS = "the query has only words that stand everywhere, and none to look for; add one that says more"
+WORDLESS = "the query has no word to look for: signs, and words that stand everywhere, find nothing"
 _NONE_YET = "nothing that could be found has a vector yet"
 
 
@@ -67,5 +67,5 @@ class NearQuery:
 
 
 def remark_on(query: str, asked: NearQuery, *, found_any: bool) -> str:
-    """Why an answer is what it is: a query of stop words alone finds nothing by its words."""
+    """Why an answer is what it is: a query of stop words or signs alone finds nothing by its words."""
     return asked.remark if found_any or terms_of(query) else WORDLESS

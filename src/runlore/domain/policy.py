@@ -130,7 +130,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 _TEXTS: Mapping[str, str] = {
     "enabled": "whether runs are remembered and memories of them given; switched off, what is stored stays",
     "retention_days": "how long the memory of a run is kept; older ones are deleted",
-    "max_tracked_per_session": "how many memories of a session are used, the newest; a new one then displaces the oldest",
+    "max_tracked_per_session": "how many memories of a session are used, the newest; a new one displaces one",
     "max_prompt_entries": "how many of them a prompt gets at most",
     "budget_tokens": "how many tokens these may take in a prompt",
     "redact_pii": "whether personal data is left out of what is remembered",

@@ -96,6 +96,7 @@ DOCUMENTS: dict[str, Schema] = {
                 )
             ),
             "truncated": FLAG,
+            "remark": maybe(TEXT),
         },
         "Learnings and recovered runs that a session sees, on one scale.",
     ),

@@ -105,7 +105,9 @@ class ProjectionActs(Bound):
             answer,
             recovered_memory=_recovered_memory(runs),
             semantic=asked.semantic,
-            remark=asked.remark,
+            remark=""
+            if query is None
+            else remark_on(query, asked, found_any=bool(answer.learned_context.entries)),
         )
 
     @operation
@@ -130,6 +132,7 @@ class ProjectionActs(Bound):
             query=asked.query,
             results=tuple(_session_hit(each) for each in found[:limit]),
             truncated=len(found) > limit,
+            remark="" if asked.query is None else remark_on(asked.query, NearQuery(), found_any=bool(found)),
         )
 
     def _searched(self, request: ops.SessionSearchRequest) -> list[SessionFound]:

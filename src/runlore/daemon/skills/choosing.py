@@ -4,6 +4,7 @@ backend makes vectors (SKL-10)."""
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from runlore.daemon.near_query import WORDLESS
 from runlore.daemon.skills.shelf import Shelf, Shelves
 from runlore.daemon.skills.vectors import NotReady, SkillVectors
 from runlore.domain.capability import Capabilities
@@ -11,6 +12,8 @@ from runlore.domain.fusion import FusedHit, Similarities, WordHit, fused
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_matching import SkillMatch, chosen
+from runlore.domain.skill_matching.requests import request_of
+from runlore.domain.skill_matching.words import Reader
 from runlore.ports.operations.library import FittingSkill, FittingSkills, SkillFit
 from runlore.ports.skill_index import SkillSearch
 
@@ -63,6 +66,8 @@ class Choosing:
             best = _both(matches, similar, turn.max_lazy_slots, lazy)
         else:
             best = ()
+        if not best and request_of(turn.query, Reader()).is_weak:
+            remark = WORDLESS
         loaded = (FittingSkill(skill=skill, match=SkillFit(score=0, auto_load=True)) for skill in always)
         return FittingSkills(items=(*loaded, *best), semantic=is_semantic, remark=remark)
 

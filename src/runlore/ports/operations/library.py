@@ -101,7 +101,8 @@ class FittingSkill:
 @JsonForm(unpaged=True)
 @dataclass(frozen=True, kw_only=True)
 class FittingSkills:
-    """The answer to a match. `semantic` tells whether vectors took part; `remark` why they did not."""
+    """The answer to a match. `semantic` tells whether vectors took part; `remark` why they did not, or why
+    nothing could be found."""
 
     items: tuple[FittingSkill, ...]
     semantic: bool = False

@@ -95,14 +95,16 @@ class SessionHit:
     matched_fields: tuple[str, ...] = ()
 
 
+@JsonForm(null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class SessionSearch:
-    """The best first, on one scale; whether there is more."""
+    """The best first, on one scale; whether there is more; why nothing could be found."""
 
     session_id: SessionId
     query: str | None
     results: tuple[SessionHit, ...]
     truncated: bool
+    remark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
