@@ -102,6 +102,17 @@ def test_a_folder_of_files_is_one_source_for_each_session(tmp_path: Path) -> Non
     assert all(source.agent is TranscriptAgent.OPENCODE for source in sources)
 
 
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_message_or_a_part_that_is_named_alone_is_told_as_not_read(tmp_path: Path, is_old: bool) -> None:
+    put_files(tmp_path / "a", Told("ses_a").user(text("Go")).assistant(text("Yes")), is_old=is_old)
+    (standing,) = local().find([str(tmp_path)])
+    others = [str(path) for path in tmp_path.rglob("*.json") if str(path) != standing.path]
+    told = list(local().find(others))
+    assert len(told) == len(others) > 2
+    assert {(source.agent, source.looks_like) for source in told} == {(None, "opencode")}
+    assert all("name the folder" in source.problem for source in told)
+
+
 def test_a_database_is_one_source_for_each_session(tmp_path: Path) -> None:
     sessions = [Told(id).user(text(f"I am {id}")) for id in ("ses_b", "ses_a")]
     path = put_database(tmp_path / "opencode.db", *sessions, Told("ses_empty"))

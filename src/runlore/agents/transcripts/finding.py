@@ -19,6 +19,7 @@ from runlore.domain.transcript import TranscriptSource, mishap
 BINARY = "not a text"
 EMPTY = "is empty"
 NO_READER = "no reader knows this format"
+A_PART = "a part of a session alone is not read; name the folder of the whole"
 NOT_A_FILE = "neither a file nor a folder"
 UNREADABLE = "cannot be read"
 ELSEWHERE = "a link to a folder elsewhere, which is not followed"
@@ -140,6 +141,8 @@ class Finder:
                 yield from several.sources(known) if several else (known,)
                 return
             if with_parts and with_parts.is_part(head, path):
+                if is_named:
+                    yield replace(source, problem=A_PART, looks_like=reader.agent)
                 return
         looks_like = agent_without_reader(head, path)
         if looks_like:
