@@ -11,6 +11,7 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.daemon.boot import boot_daemon
+from runlore.daemon.maintenance import maintain
 from runlore.domain.errors import RunloreError
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind
@@ -22,6 +23,7 @@ from runlore.ports import operations as ops
 from runlore.ports.run_memories import RunMemories
 from tests.fakes import ScriptedModels
 from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said
+from tests.flow.telling import bring, told
 from tests.flow.waiting import until_somebody_waits_for_a_lock
 from tests.world import OPERATOR, World, outcome
 
@@ -81,6 +83,24 @@ def test_a_start_between_asking_and_doing_changes_nothing(world: World) -> None:
     capture(world)
 
     assert said(world) == [("fact", "port 0 is open")]
+
+
+@pytest.mark.req("CAP-10", "RUN-8")
+def test_what_is_not_reached_because_no_memory_of_it_is_kept_is_told(world: World) -> None:
+    old = left_out(world, 2)
+    world.clock.advance(days=31)
+    maintain(world.parts, source="test")
+    [kept] = left_out(world, 1, session_id=world.session("other").session_id)
+    ago = world.clock.now() - timedelta(days=300)
+    bring(world, told("Build it", "Done", at=ago))
+    allow(world)
+
+    for dry_run in (True, False):
+        assert ask(world, dry_run=dry_run) == ops.BackfillAnswer(
+            runs=(kept.run_id,), dry_run=dry_run, beyond_retention=3
+        )
+    assert ask(world, session_id=old[0].session_id).beyond_retention == 2
+    assert ask(world, since=world.clock.now() - timedelta(days=32)).beyond_retention == 2
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])

@@ -18,7 +18,7 @@ from runlore.domain.policy import PolicyName
 from runlore.domain.record import PROMPT_KINDS, Kind
 from runlore.domain.run import MemoryState, RunStatus
 from runlore.domain.run_memory import CaptureState
-from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
 from runlore.domain.told_entry import told_times
 from runlore.domain.transcript import ToldEvent
@@ -170,8 +170,10 @@ def test_they_teach_their_project_whatever_their_age(sqlite_world: World, is_sem
     asked = "Remember: the port is 8080. I deploy on Fridays."
     late = told(asked, "Noted", project="shop", source_session="late")
     old = told(asked, "Noted", at=THEN - timedelta(days=300), project="old", source_session="old")
-    labelled = told("Fact: x is y", "Noted", at=THEN - timedelta(days=300), source_session="alone")
-    assert bring(sqlite_world, late, old, labelled).beyond_retention == 2
+    ago = THEN - timedelta(days=300)
+    alone = [told("Fact: x is y", "Noted", at=ago, source_session=f"alone-{n}") for n in range(3)]
+    kept = [told("Remember: dogs are fine", "Noted", at=ago, source_session=f"kept-{n}") for n in range(3)]
+    assert bring(sqlite_world, late, old, *alone, *kept).beyond_retention == 7
 
     sqlite_world.operator.suggest(ops.SuggestRequest())
     do_due_jobs(sqlite_world.parts)
@@ -180,8 +182,9 @@ def test_they_teach_their_project_whatever_their_age(sqlite_world: World, is_sem
     records = [record for record in sqlite_world.stored().values() if record.kind in PROMPT_KINDS]
     found = sorted((str(record.scope), record.kind.value, record.summary) for record in records)
     own = [(scope, *said) for scope in ("project:old", "project:shop") for said in sorted(SAID)]
-    alone = [(f"session:{labelled.session_id}", "fact", "x is y")] if is_semantic else []
-    assert found == [*own, *alone]
+    # Without a folder nobody knows the project: the workspace is told, once.
+    nowhere = [(str(WORKSPACE), "fact", "dogs are fine")]
+    assert found == [*own, *nowhere, *([(str(WORKSPACE), "fact", "x is y")] if is_semantic else [])]
     assert sqlite_world.memory(old.run_id) is None
 
 

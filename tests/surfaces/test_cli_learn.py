@@ -299,12 +299,15 @@ def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
 ) -> None:
     folder = clean_home / ".claude" / "projects" / "-srv-atlas"
     write_session(folder, "first", [("Remember that I deploy on Fridays", [])])
+    dry = embedded.json("learn", "--dry-run")
+    assert "1 run ended before the time that run memories" in embedded.text("learn", "--dry-run")
     told = embedded.json("learn")
     write_session(folder, "second", [("Please remember: the staging port is 5433", [])])
     text = embedded.text("learn")
     candidates = embedded.json("learning", "candidates", "list")["items"]
 
     assert (told["stored"], told["beyond_retention"], told["candidates"]) == (1, 1, 1)
+    assert dry["beyond_retention"] == 1
     assert "1 run ended before the time that run memories are kept for" in text
     assert {(each["kind"], each["summary"]) for each in candidates} == {
         ("preference", "I deploy on Fridays"),

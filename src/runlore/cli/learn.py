@@ -17,6 +17,7 @@ from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
+from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.timestamps import format_time, parse_time
@@ -114,8 +115,10 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         )
         report(stopped, as_json=call.as_json)
         raise
-    waiting, decided = parted(findings.suggestions, _decided_before(call))
+    before, policy = _known_before(call)
+    waiting, decided = parted(findings.suggestions, before)
     findings = replace(findings, suggestions=waiting)
+    beyond = findings.beyond_retention(policy, SystemClock().now())
     written = _written(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
         "dry_run": True,
@@ -124,9 +127,11 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         "settles_at": _time(findings.settles_at),
         "suggestions": [serialize(suggestion) for suggestion in findings.suggestions],
         "left": dict(findings.left),
+        "beyond_retention": beyond,
         "report": written,
     }
-    call.answer(plain, lambda: learn_tables.show_dry_run(findings, decided, options.paths, report=written))
+    told = learn_tables.DryRun(findings=findings, decided=decided, beyond_retention=beyond)
+    call.answer(plain, lambda: learn_tables.show_dry_run(told, options.paths, report=written))
 
 
 def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
@@ -205,20 +210,21 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
 
 
-def _decided_before(call: Call) -> "tuple[Decided, ...]":
-    """All that was decided, where there is a store that can tell it. Nothing is made for that, and where it
-    cannot be opened the transcripts are looked through all the same."""
+def _known_before(call: Call) -> "tuple[tuple[Decided, ...], RunMemoryPolicy]":
+    """All that was decided, and what is kept of runs, where there is a store that can tell it. Nothing is
+    made for that, and where it cannot be opened the transcripts are looked through all the same."""
     from runlore.daemon.mining.decided import decided_in
 
     settings = call.settings()
     if settings.url is None and not has_store(settings.state_root, settings.database_url):
-        return ()
+        return (), RunMemoryPolicy()
     try:
         with call.operations(mounts_follow=False) as operations:
-            return decided_in(operations)
+            policy = operations.get_policy(PolicyName.RUN_MEMORY).policy
+            return decided_in(operations), run_memory_policy(policy)
     except RunloreError as error:
         say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
-        return ()
+        return (), RunMemoryPolicy()
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.cli.cells import counted, time_text
@@ -45,16 +46,25 @@ _LEFT = {
 }
 
 
-def show_dry_run(
-    findings: Findings, decided: Sequence[Decided], paths: Sequence[str], *, report: str | None
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """What a dry run found, what of it was decided before, and how many runs are too old for a memory."""
+
+    findings: Findings
+    decided: Sequence[Decided] = ()
+    beyond_retention: int = 0
+
+
+def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> None:
     """What a dry run found."""
+    findings, decided = told.findings, told.decided
     if _show_nothing_found(findings.reading, paths):
         _show_report(report)
         return
     _show_suggestions(findings.suggestions, decided)
     show_reading(findings.reading)
     _show_left(findings.left, findings.settles_at)
+    _show_beyond(told.beyond_retention)
     _show_decided(decided)
     _show_report(report)
     if findings.suggestions:
@@ -87,12 +97,7 @@ def show_learned(
     known = f"; {stored.known:,} more were stored before" if stored.known else ""
     say(f"Stored {counted(stored.stored, 'run')} (a run is one request and all that followed){known}.")
     _show_left(stored.reasons, stored.settles_at)
-    if stored.beyond_retention:
-        say(
-            f"{counted(stored.beyond_retention, 'run')} ended before the time that run memories are kept for:"
-            " learned from like the others, and not recovered in a session.",
-            "dim",
-        )
+    _show_beyond(stored.beyond_retention)
     _show_decided(queue.decided)
     _show_found(answer)
     if answer.candidates:
@@ -106,6 +111,15 @@ def show_learned(
         name = waiting[0].suggestion.name
         _show_next(f"runlore skill suggestions show {name}", "shows one with its evidence")
         _show_next("runlore skill save", "asks you about each, and keeps what you want as skills")
+
+
+def _show_beyond(runs: int) -> None:
+    if runs:
+        say(
+            f"{counted(runs, 'run')} ended before the time that run memories are kept for:"
+            " learned from like the others, and not recovered in a session.",
+            "dim",
+        )
 
 
 def _show_found(answer: ops.SuggestAnswer) -> None:

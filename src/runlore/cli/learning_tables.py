@@ -123,6 +123,9 @@ def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
 
 def show_backfill(answer: ops.BackfillAnswer) -> None:
     """Which runs are, or would be, captured."""
+    if answer.beyond_retention:
+        left = counted(answer.beyond_retention, "run")
+        say(f"{left} cannot be captured any more: too old for a run memory to be kept.", "dim")
     if not answer.runs:
         say("No run was left out that could be captured now.", "dim")
         return

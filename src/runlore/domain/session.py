@@ -81,12 +81,12 @@ class Session:
 
 
 def learned_scope(session: Session, *, imported: bool) -> Scope:
-    """Where what a session teaches belongs: to itself; to its project where it was brought in, for such a
-    session has ended, and nobody sees what lies in its scope."""
+    """Where what a session teaches belongs: to itself. One that was brought in has ended, and nobody sees
+    what lies in its scope: to its project, and to the workspace where none is known."""
+    if not imported:
+        return session.scope
     projects = session.binding.project_ids
-    if imported and projects:
-        return Scope(ScopeKind.PROJECT, projects[0])
-    return Scope(ScopeKind.SESSION, session.session_id)
+    return Scope(ScopeKind.PROJECT, projects[0]) if projects else WORKSPACE
 
 
 @dataclass(frozen=True, kw_only=True)

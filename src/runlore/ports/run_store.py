@@ -391,6 +391,11 @@ class Captures(Protocol):
         """The runs of a session opened before a moment that nobody has looked at yet, oldest first."""
         ...
 
+    def count_without_memory(self, *, session_id: SessionId | None, since: datetime | None) -> int:
+        """How many completed runs have no memory any more, and nothing was taken from them: those of one
+        session, and those that ended since a moment."""
+        ...
+
     def delete(self, run_ids: Sequence[RunId]) -> None:
         """Delete what was noted of forgotten runs. Whether one read from outside stays known, without from
         where: what it read may stand in the rest of the conversation. What waited is skipped."""

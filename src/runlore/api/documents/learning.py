@@ -17,7 +17,7 @@ DOCUMENTS: dict[str, Schema] = {
         present_revision=WHOLE,
     ),
     "Backfill": thing(
-        {"dry_run": FLAG, "runs": many(TEXT), "more": FLAG},
+        {"dry_run": FLAG, "runs": many(TEXT), "more": FLAG, "beyond_retention": WHOLE},
         "The runs that are, or would be, captured by jobs.",
     ),
     "DeletedRunMemories": thing(

@@ -136,6 +136,7 @@ class _Gathered:
             reading=self.sums.reading(),
             left=dict(sorted(self.left.items())),
             settles_at=self.settles_at,
+            ended_at=tuple(self.tally.ended_at),
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),

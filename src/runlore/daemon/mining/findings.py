@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from runlore.domain.detectors.mined import Step
+from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import Suggestion
@@ -113,11 +114,17 @@ class Example:
 @dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a look over transcripts found. `examples` are by the pattern of their suggestion; `left` counts
-    the runs that were left alone, by reason; those that may still be written are whole at `settles_at`."""
+    the runs that were left alone, by reason; those that may still be written are whole at `settles_at`; the
+    others ended at `ended_at`, as far as that is told."""
 
     reading: Reading
     left: Mapping[str, int] = field(default_factory=dict)
     settles_at: datetime | None = None
+    ended_at: tuple[datetime, ...] = ()
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
+
+    def beyond_retention(self, policy: RunMemoryPolicy, now: datetime) -> int:
+        """Of how many runs no memory would be kept."""
+        return sum(not policy.remembers(at, now) for at in self.ended_at)

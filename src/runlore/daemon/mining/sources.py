@@ -37,13 +37,14 @@ class SourceRead:
     matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def keep(self, ordinal: int, mined: MinedRun) -> None:
+    def keep(self, run: ToldRun, mined: MinedRun) -> None:
         """Take one run."""
         latest = self.sessions.setdefault(mined.session_id, deque())
-        latest.append((ordinal, mined))
+        latest.append((run.ordinal, mined))
         if len(latest) > limits.SESSION_RUNS_MINED_MAX:
             self._note(mined.session_id, latest.popleft()[1].outside)
-        self.tallies.append(tally_of(mined))
+        ended_at = max((event.at for event in run.events if event.at is not None), default=None)
+        self.tallies.append(tally_of(mined, ended_at))
 
     def leave_unfinished(self, source: TranscriptSource) -> None:
         """Leave a run for later that may still be written, as storing does."""
@@ -104,7 +105,7 @@ def _mine(
             read.leave_unfinished(source)
         elif folder.capture:
             mined = mined_told(run, project=folder.project, project_name=folder.project_name)
-            read.keep(run.ordinal, mined)
+            read.keep(run, mined)
         else:
             read.leave(run)
         if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:

@@ -7,7 +7,7 @@ no time belongs to no day.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from functools import lru_cache
 from sys import intern
 
@@ -20,13 +20,15 @@ from runlore.domain.session import SessionId
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunTally:
-    """What one run did: for each day and form how many commands, and how many of them failed. It is small:
-    there may be very many runs, and they cross from one process to another."""
+    """What one run did: for each day and form how many commands, and how many of them failed; and when it
+    ended, where that is told. It is small: there may be very many runs, and they cross from one process to
+    another."""
 
     session_id: SessionId
     run_id: RunId
     agent: str
     commands: tuple[tuple[date, str, int, int], ...]
+    ended_at: datetime | None = None
 
 
 @dataclass(kw_only=True)
@@ -37,6 +39,8 @@ class Tally:
     _commands: dict[date, Counter[str]] = field(default_factory=dict)
     _failures: Counter[date] = field(default_factory=Counter)
     _first: dict[str, date] = field(default_factory=dict)
+    # When the runs ended of which that is told.
+    ended_at: list[datetime] = field(default_factory=list)
 
     def add(self, runs: Iterable[RunTally]) -> None:
         """Count runs."""
@@ -44,6 +48,7 @@ class Tally:
             if run.run_id in self._runs:
                 continue
             self._runs.add(run.run_id)
+            self.ended_at += filter(None, [run.ended_at])
             for day, form, count, failures in run.commands:
                 self._commands.setdefault(day, Counter())[run.agent] += count
                 self._failures[day] += failures
@@ -65,7 +70,7 @@ class Tally:
         )
 
 
-def tally_of(mined: MinedRun) -> RunTally:
+def tally_of(mined: MinedRun, ended_at: datetime | None = None) -> RunTally:
     """What a run did."""
     counts: Counter[tuple[int, str]] = Counter()
     failures: Counter[tuple[int, str]] = Counter()
@@ -81,6 +86,7 @@ def tally_of(mined: MinedRun) -> RunTally:
         commands=tuple(
             (_day(day), form, count, failures[day, form]) for (day, form), count in counts.items()
         ),
+        ended_at=ended_at,
     )
 
 

@@ -41,13 +41,15 @@ class CaptureActs(Bound):
             with self.parts.store.snapshot() as snapshot:
                 _check(snapshot, wanted)
                 runs, more = to_capture(snapshot, wanted)
-            return ops.BackfillAnswer(runs=runs, dry_run=True, more=more)
+                beyond = _beyond_retention(snapshot, wanted)
+            return ops.BackfillAnswer(runs=runs, dry_run=True, more=more, beyond_retention=beyond)
         with self.parts.store.transaction() as tx:
             _check(tx, wanted)
             runs, more = to_capture(tx, wanted)
             owe_captures(tx, self.parts.ids, runs, self.parts.clock.now())
+            beyond = 0 if more else _beyond_retention(tx, wanted)
         note_owed(self.parts.store, self.parts.run_memories, runs)
-        return ops.BackfillAnswer(runs=runs, dry_run=False, more=more)
+        return ops.BackfillAnswer(runs=runs, dry_run=False, more=more, beyond_retention=beyond)
 
     @operation
     def delete_run_memories(self, request: ops.RunMemoryDeletion) -> ops.DeletedRunMemories:
@@ -135,6 +137,10 @@ def _deleted_again(_tx: Transaction, records: tuple[Record, ...]) -> ops.Deleted
         dry_run=False,
         more=bool(told.get("more", False)),
     )
+
+
+def _beyond_retention(collections: Collections, wanted: Wanted) -> int:
+    return collections.captures.count_without_memory(session_id=wanted.session_id, since=wanted.since)
 
 
 def _check(collections: Collections, wanted: Wanted) -> None:

@@ -264,6 +264,8 @@ def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
     alone: neither a caller's candidate nor an operator's proposal stands in for what a user said."""
     if new.layer is Layer.EPISODIC:
         return None
+    # Runs of several sessions may say it at once, and one of them is to be first.
+    tx.lock({new.scope})
     subject = SemanticKey.parse(new.semantic_key).subject
     active = tx.records.matching_subject(new.scope, new.kind, subject)
     waiting = tx.records.waiting_subject(new.scope, new.kind, subject, limit=limits.SAME_SUBJECT_MAX)

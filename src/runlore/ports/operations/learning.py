@@ -243,13 +243,16 @@ class BackfillRequest:
     dry_run: bool = False
 
 
+@JsonForm(may_lack=("beyond_retention",))
 @dataclass(frozen=True, kw_only=True)
 class BackfillAnswer:
-    """The runs that are, or with `dry_run` would be, captured by jobs."""
+    """The runs that are, or with `dry_run` would be, captured by jobs. Those `beyond_retention` have no
+    memory any more, and are not reached; they are counted where no `more` are to come, and in a dry run."""
 
     dry_run: bool
     runs: tuple[RunId, ...]
     more: bool = False
+    beyond_retention: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,6 +43,13 @@ _MISSING = (
     "SELECT r.run_id FROM runs r LEFT JOIN run_captures c ON c.run_id = r.run_id AND c.state <> 'pending'"
     " WHERE r.session_id = ? AND r.opened_at_ms < ? AND c.run_id IS NULL ORDER BY r.opened_at_ms, r.run_id"
 )
+# What was brought in too old for a memory never had one; of all others `none` is what people asked for.
+_WITHOUT_MEMORY = (
+    "SELECT count(*) FROM runs r LEFT JOIN run_captures c ON c.run_id = r.run_id AND c.state <> 'skipped'"
+    " WHERE r.status = 'completed' AND c.run_id IS NULL"
+    """ AND (r.memory = 'pruned' OR (r.memory = 'none' AND r.body LIKE '%"imported":true%'))"""
+    " AND r.finished_at_ms >= ?"
+)
 # It answers where the text of the row stands that was there before.
 _PUT = (
     f"INSERT INTO run_captures ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS)}) ON CONFLICT (run_id)"
@@ -100,6 +107,16 @@ class SqlCaptures:
     def missing_before(self, session_id: SessionId, moment: datetime) -> tuple[RunId, ...]:
         """The runs of a session opened before a moment that nobody has looked at yet, oldest first."""
         return tuple(RunId(row[0]) for row in self._of_session(_MISSING, session_id, moment))
+
+    def count_without_memory(self, *, session_id: SessionId | None, since: datetime | None) -> int:
+        """How many completed runs have no memory any more, and nothing was taken from them."""
+        if session_id is not None and not is_storable(session_id):
+            return 0
+        start = 0 if since is None else to_milliseconds(since)
+        if session_id is None:
+            return int(self._session.rows(_WITHOUT_MEMORY, (start,))[0][0])
+        sql = f"{_WITHOUT_MEMORY} AND r.session_id = ?"
+        return int(self._session.rows(sql, (start, session_id))[0][0])
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
