@@ -53,6 +53,7 @@ def test_an_equal_successful_workflow_of_several_sessions_waits_as_one_procedure
     learned(world, 3)
     (procedure,) = proposed(world)
     (stored,) = listed(world)
+    assert "Seen 3 times in 3 sessions" in stored.suggestion.body
     assert (procedure.layer, procedure.state, procedure.origin) == (
         Layer.PROCEDURAL,
         State.CONSTRAINED,

@@ -105,7 +105,7 @@ def show(call: Call, name: NameArgument) -> None:
 
 @command(suggestions, "skip")
 def skip(call: Call, name: NameArgument) -> None:
-    """Take a suggestion out of the queue.
+    """Take a suggestion out of the queue, for as long as skip_reset_days says (30 days).
 
     The same pattern does not come back under another name.
     """

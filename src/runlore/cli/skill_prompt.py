@@ -1,4 +1,4 @@
-"""The question at the terminal, one suggestion after the other: keep it as a skill, not now, or never again.
+"""The question at the terminal, one suggestion after the other: keep it as a skill, not now, or skip it.
 
 The store is free while a person reads: each answer is carried out by itself, so that what was decided before
 somebody stops stays decided.
@@ -128,7 +128,7 @@ def _answered(stored: StoredSuggestion) -> Choice | None:
             return Choice.NOT_NOW if is_outside else Choice.SAVE
         if word in _WORDS:
             return _WORDS[word]
-        say("   Answer y to save it, n to leave it for now, s to skip it always, q to stop.", "yellow")
+        say("   Answer y to save it, n to leave it for now, s to skip it, q to stop.", "yellow")
 
 
 def _show_end(tally: Tally, *, stopped: bool) -> None:

@@ -7,15 +7,17 @@ import typer
 
 from runlore.cli import options, skill_tables
 from runlore.cli.calls import Call
-from runlore.cli.cells import counted
+from runlore.cli.cells import counted, time_text
 from runlore.cli.skill_changes import bring_mounts_up_to_date
 from runlore.cli.skill_library import skill_or_none
 from runlore.cli.skill_prompt import ask_about, is_terminal
 from runlore.cli.terminal import say
 from runlore.daemon import answers
-from runlore.domain import limits
+from runlore.domain import limits, skips
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.policy import PolicyName
 from runlore.domain.skill import Skill, SkillId
+from runlore.domain.skills_policy import SkillCurationPolicy, skills_policy
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.ports import operations as ops
 
@@ -42,8 +44,8 @@ class SaveOptions:
 def save(call: Call, choice: SaveOptions) -> None:
     """Keep suggested skills.
 
-    Without a name you are asked about each on a terminal: Enter saves it, n leaves it for now, s skips it
-    always, q stops. Elsewhere, and with --json, what waits is listed.
+    Without a name you are asked about each on a terminal: Enter saves it, n leaves it for now, s skips it for
+    as long as skip_reset_days says (30 days), q stops. Elsewhere, and with --json, what waits is listed.
     """
     for option, given in (("--name", choice.name), ("--expected-revision", choice.expected_revision)):
         if given is not None and len(choice.names) != 1:
@@ -77,7 +79,7 @@ def skip(
         str, typer.Argument(metavar="NAME", help="A suggestion or a saved skill, by name or id.")
     ],
 ) -> None:
-    """Do not suggest this again.
+    """Do not suggest this again, for as long as skip_reset_days says (30 days).
 
     The same pattern does not come back under another name. A draft that was saved from it goes with the next
     curation; a skill that somebody edited stays.
@@ -85,9 +87,10 @@ def skip(
     with call.operations() as operations:
         skill = skill_or_none(operations, name)
         stored = operations.skip_suggestion(_suggestion_of(operations, name, skill).suggestion_id)
+        policy = _policy_of_skips(operations)
 
     def show() -> None:
-        show_skipped(stored)
+        show_skipped(stored, policy)
         if skill is not None and skill.is_draft:
             say(f"The skill {skill.name} goes with the next curation: runlore skill curate --apply", "dim")
         elif skill is not None:
@@ -126,10 +129,11 @@ def all_waiting(operations: ops.Operations) -> tuple[StoredSuggestion, ...]:
             return tuple(found)
 
 
-def show_skipped(stored: StoredSuggestion) -> None:
-    """What became of a suggestion that was skipped, and how to have it again."""
-    name = stored.suggestion.name
-    say(f"Skipped {name}")
+def show_skipped(stored: StoredSuggestion, policy: SkillCurationPolicy) -> None:
+    """What became of a suggestion that was skipped, until when, and how to have it again."""
+    name, skip = stored.suggestion.name, skips.skip_of(stored)
+    until = None if skip is None else skips.lasts_until(skip, policy)
+    say(f"Skipped {name} {'for good' if until is None else f'until {time_text(until)}'}")
     say(f"To have it suggested again: runlore skill reset-skips {name}", "dim")
 
 
@@ -182,12 +186,20 @@ def save_asking(call: Call, waiting: tuple[StoredSuggestion, ...], *, accept: bo
 
     def skip_one(stored: StoredSuggestion) -> None:
         with call.operations() as operations:
-            show_skipped(operations.skip_suggestion(stored.suggestion_id))
+            show_skipped(operations.skip_suggestion(stored.suggestion_id), policy)
 
-    say(f"{counted(len(waiting), 'suggested skill waits', 'suggested skills wait')} for you; q stops.")
+    with call.operations() as operations:
+        policy = _policy_of_skips(operations)
+    days = policy.skip_reset_days
+    waits = counted(len(waiting), "suggested skill waits", "suggested skills wait")
+    say(f"{waits} for you; s skips one {f'for {days} days' if days else 'for good'}, q stops.")
     saved = ask_about(waiting, save_one, skip_one).saved
     if saved:
         _show_next(call, saved)
+
+
+def _policy_of_skips(operations: ops.Operations) -> SkillCurationPolicy:
+    return skills_policy(operations.get_policy(PolicyName.SKILLS).policy).curation
 
 
 def _live_ids(operations: ops.Operations) -> frozenset[SkillId]:

@@ -26,9 +26,15 @@ def skip_of(stored: StoredSuggestion) -> Skip | None:
     return Skip(times=stored.times_skipped, at=stored.skipped_at)
 
 
+def lasts_until(skip: Skip, policy: SkillCurationPolicy) -> datetime | None:
+    """Until when a skip counts; None where it always does, as with a `skip_reset_days` of 0."""
+    return skip.at + timedelta(days=policy.skip_reset_days) if policy.skip_reset_days > 0 else None
+
+
 def is_expired(skip: Skip, policy: SkillCurationPolicy, now: datetime) -> bool:
     """Whether a skip does not count any more: it is older than `skip_reset_days`. With 0 none ever is."""
-    return policy.skip_reset_days > 0 and now - skip.at > timedelta(days=policy.skip_reset_days)
+    until = lasts_until(skip, policy)
+    return until is not None and now > until
 
 
 def is_suppressed(skip: Skip | None, policy: SkillCurationPolicy, now: datetime) -> bool:

@@ -56,7 +56,7 @@ def skip_suggestion(
     suggestion_id: str,
     body: bodies.NoFields = _NOTHING,  # noqa: ARG001
 ) -> Response:
-    """Take one out of the queue; the same pattern does not come back under another name."""
+    """Take one out of the queue for `skip_reset_days`; its pattern comes back under no other name."""
     return _moved(call.operations.skip_suggestion(SuggestionId(suggestion_id)))
 
 

@@ -4,8 +4,8 @@ A dry run and a storing run tell it alike.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from runlore.daemon.clock import SystemClock
 from runlore.domain import limits, skips
@@ -67,9 +67,17 @@ def decided_in(operations: ops.Operations) -> tuple[Decided, ...]:
 def parted(
     found: Sequence[Suggestion], decided: Sequence[Decided]
 ) -> tuple[tuple[Suggestion, ...], tuple[Decided, ...]]:
-    """Findings that would wait for somebody, and what of the others was decided before."""
-    told = [each for each in decided if any(map(each.is_about, found))]
+    """Findings that would wait for somebody, and what of the others was decided before: seen as often as it
+    will have been when they are stored."""
+    told = [_counted(each, again) for each in decided if (again := list(filter(each.is_about, found)))]
     return tuple(each for each in found if not any(one.is_about(each) for one in told)), tuple(told)
+
+
+def _counted(decided: Decided, again: Sequence[Suggestion]) -> Decided:
+    known = decided.suggestion
+    times = max(known.times, *(each.times for each in again))
+    sessions = max(known.sessions, *(each.sessions for each in again))
+    return replace(decided, suggestion=replace(known, times=times, sessions=sessions))
 
 
 def _decided(stored: StoredSuggestion, saved_as: str, policy: SkillCurationPolicy) -> Decided | None:
@@ -80,8 +88,7 @@ def _decided(stored: StoredSuggestion, saved_as: str, policy: SkillCurationPolic
     if skip is not None and not skips.is_suppressed(skip, policy, now):
         # It waits again when it is seen the next time.
         return None
-    days = policy.skip_reset_days if skip is not None else 0
-    until = skip.at + timedelta(days=days) if skip is not None and days else None
+    until = None if skip is None else skips.lasts_until(skip, policy)
     return Decided(suggestion=stored.suggestion, until=until)
 
 

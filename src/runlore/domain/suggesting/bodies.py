@@ -37,6 +37,7 @@ BEFORE_AND_AFTER = 2
 CHECKS_TOLD_MAX = 8
 BY_NAME = " by their names"
 CUT = "…"
+_SEEN = re.compile(r"^Seen (?:once|\d{1,9} times) in (?:one session|\d{1,9} sessions)", re.MULTILINE)
 _SHELL = re.compile(r"^(?:/\S{0,40}/)?(?:ba|z|da|k|fi)?sh:(?: line)?(?: ?\d{1,6}:)? ")
 
 
@@ -151,14 +152,23 @@ def _seen(match: Match, *, times: int, sessions: int) -> str:
         if each.project
     }
     named = sorted(set(projects.values()))
-    often = "once" if times == 1 else f"{times} times"
-    where = "one session" if sessions == 1 else f"{sessions} sessions"
     among = (
         f", in {_listed([code_span(name) for name in named])}"
         if 0 < len(projects) <= PROJECTS_TOLD_MAX and all(named)
         else ""
     )
-    return f"Seen {often} in {where}{among}."
+    return f"{_often(times, sessions)}{among}."
+
+
+def _often(times: int, sessions: int) -> str:
+    often = "once" if times == 1 else f"{times} times"
+    where = "one session" if sessions == 1 else f"{sessions} sessions"
+    return f"Seen {often} in {where}"
+
+
+def seen_as_often(body: str, *, times: int, sessions: int) -> str:
+    """A body that says how often its pattern was seen by now."""
+    return _SEEN.sub(_often(times, sessions), body, count=1)
 
 
 def _steps(match: Match, written: Written) -> Iterator[str]:

@@ -13,6 +13,7 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.job import JobKind
 from runlore.domain.skills_policy import SkillCurationPolicy
 from runlore.domain.skips import sighting
+from runlore.domain.suggesting.bodies import seen_as_often
 from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggestion import (
     SUGGESTION,
@@ -205,12 +206,15 @@ def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
         evidence = sorted((*known.evidence, *new), key=_when)[-limits.SUGGESTION_EVIDENCE_MAX :]
     else:
         evidence = sorted((*found.evidence, *sorted(new, key=_when)[len(new) - room :]), key=_when)
-    sessions = {each.session_id for each in known.evidence}
+    before = {each.session_id for each in known.evidence}
+    times = known.times + len(fresh)
+    sessions = known.sessions + len({each.session_id for each in fresh} - before)
     return replace(
         told,
+        body=seen_as_often(told.body, times=times, sessions=sessions),
         evidence=tuple(evidence),
-        times=known.times + len(fresh),
-        sessions=known.sessions + len({each.session_id for each in fresh} - sessions),
+        times=times,
+        sessions=sessions,
         provenance=inherited((known.provenance, found.provenance)),
         variants=joined_variants(known, found),
     )

@@ -105,7 +105,7 @@ class SkillOperations(Protocol):
         ...
 
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
-        """Take one out of the queue; the same pattern does not come back under another name."""
+        """Take one out of the queue for `skip_reset_days`; its pattern comes back under no other name."""
         ...
 
     def reset_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
