@@ -160,6 +160,9 @@ def test_every_step_that_checks_says_whether_it_worked() -> None:
         (("npm ci", "npm run build", "cd dist"), "npm run build"),
         (("npm ci", "npm run generate", "npm run export", "echo done"), "npm run export"),
         (("npm ci", "npm test", "git add .", "git commit -m x", "git push"), "npm test"),
+        # A version that is only marked is proved by what checked it; a pushed one may be proved behind that.
+        (("npm ci", "make check", "git tag v1.2.0"), "make check"),
+        (("make check", "git tag v1.2.0", "git push --tags", "curl -f http://localhost/health"), None),
     ],
 )
 def test_verification_is_the_last_step_that_proves_the_outcome(
@@ -167,6 +170,34 @@ def test_verification_is_the_last_step_that_proves_the_outcome(
 ) -> None:
     found = one(row(*calls))
     assert section(found, "Verification") == f"`{proof or calls[-1]}` should exit with code 0."
+
+
+@pytest.mark.req("SKL-19")
+@pytest.mark.parametrize(
+    ("calls", "proof", "check"),
+    [
+        (("make build", "make check", "git tag v1.2.0", "git push origin v1.2.0"), 3, "make check"),
+        (
+            ("make lint", "make test", "git commit -am x", "git tag v2", "git push --follow-tags"),
+            -1,
+            "make test",
+        ),
+        (("npm run lint", "npm test", "git tag v1 && git push --tags"), 2, "npm test"),
+        (("npm version patch", "npm run sync", "git tag v1", "git push --tags"), 3, ""),
+    ],
+)
+def test_a_version_is_out_when_its_tag_was_pushed_and_sound_by_its_last_check(
+    calls: tuple[str, ...], proof: int, check: str
+) -> None:
+    told = section(one(row(*calls)), "Verification")
+    first, _, second = told.partition("\n\n")
+    words = calls[proof].split()
+    assert first.startswith(f"`{words[0]} {words[1]} ")
+    assert "push" in first
+    assert first.endswith("should exit with code 0.")
+    assert second == (
+        f"That proves that the version is out; that it works is proved by `{check}`." if check else ""
+    )
 
 
 def test_where_nothing_failed_the_pitfall_is_to_go_on_all_the_same() -> None:

@@ -24,7 +24,7 @@ from runlore.domain.suggesting.passes import is_lister, is_pipeline
 from runlore.domain.suggesting.private import without_machine, without_person
 from runlore.domain.suggesting.purposes import purpose_of
 from runlore.domain.suggesting.settings import folders_to_make, has_throw_away_setting
-from runlore.domain.suggesting.verifying import checking_places
+from runlore.domain.suggesting.verifying import checking_places, last_check, pushes_version
 from runlore.domain.suggestion import Trigger
 
 COMMAND_LINES_MAX = 20
@@ -281,6 +281,11 @@ def _verification(match: Match, written: Written) -> Iterator[str]:
         yield _watching(written, watched)
         return
     yield from _should(written, checking)
+    check = last_check(written, last) if last >= 0 and pushes_version(written, last) else None
+    if check is not None:
+        proof = code_span(_short(written.commands[check]))
+        yield ""
+        yield f"That proves that the version is out; that it works is proved by {proof}."
     if watched is not None:
         yield ""
         yield f"After a push: {_watching(written, watched)}"

@@ -1,12 +1,14 @@
 """How to see that a procedure worked: by the checks at its end, else by its last step that does something,
 and of a deployment by what shows that it runs.
 
-A check proves what was done before it: what only prepares the outcome does not prove it. What takes something
-away is never how to see that: nobody should run it to find out.
+A check proves what was done before it: what only prepares the outcome does not prove it. Sending a change is
+no outcome, pushing the tag of a version is one. What takes something away is never how to see that: nobody
+should run it to find out.
 """
 
 from collections.abc import Sequence
 
+from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.goals import goal_of
 from runlore.domain.suggesting.harm import harms
@@ -27,9 +29,21 @@ def checking_places(written: Written, *, is_fix: bool) -> list[int]:
     core = [at for at in safe if written.is_always(at)]
     if goal_of(_done(written.core)) == PURPOSES["deploy"].goal:
         return _of_deployment(written, core)
-    done = [at for at in core if _does_something(written.lines[at])]
+    done = [at for at in core if _does_something(written.lines[at]) or pushes_version(written, at)]
     outcome = max((at for at in done if not _is_check(written.lines[at])), default=-1)
     return [at for at in done if at > outcome] or done[-1:] or core[-1:] or safe[-1:]
+
+
+def pushes_version(written: Written, place: int) -> bool:
+    """Whether a step pushes a version that it, or a step before it, has tagged."""
+    acts = [[act_of(command.form) for command in line.commands] for line in written.lines[: place + 1]]
+    return "git push" in acts[place] and any("git tag" in line for line in acts)
+
+
+def last_check(written: Written, before: int) -> int | None:
+    """The last check that is always done before a step."""
+    places = (at for at in range(before - 1, -1, -1) if written.is_always(at))
+    return next((at for at in places if _is_check(written.lines[at])), None)
 
 
 def _of_deployment(written: Written, core: Sequence[int]) -> list[int]:
