@@ -30,9 +30,11 @@ pytestmark = pytest.mark.req("SKL-1")
 DETECT = frozenset({JobKind.DETECT})
 
 
-def worked(world: World, request: str, *calls: Call, session_id: str = "talk") -> Run:
+def worked(
+    world: World, request: str, *calls: Call, session_id: str = "talk", project_ids: tuple[str, ...] = ()
+) -> Run:
     """A run that is reported to us as it happens, up to its end."""
-    world.session(session_id)
+    world.session(session_id, project_ids=project_ids)
     run = world.run(request, session_id=SessionId(session_id))
     report(world, run, calls)
     return world.finish(run)

@@ -4,10 +4,12 @@ import pytest
 
 from runlore.daemon.boot import boot
 from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
+from runlore.domain.detectors.match import Heuristic
 from runlore.domain.job import JobKind
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind, Layer, Origin, Proposal, Record, RecordId, State, StateReason
 from runlore.domain.run import Run
+from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import TRUSTED
 from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
@@ -17,17 +19,23 @@ from tests.flow.kill_points import Fuse
 from tests.flow.procedures import RECOVERY, RELEASE, listed, session, suggest
 from tests.flow.saved_skills import DEPLOY, TAINTED, library, offered
 from tests.flow.telling import Call, bring, call, told
-from tests.flow.test_detecting import worked
+from tests.flow.test_detecting import report, worked
 from tests.world import World, decision, inconsistencies
 
 pytestmark = pytest.mark.req("CAP-9")
 DETECT = frozenset({JobKind.DETECT})
 
 
-def learned(world: World, number: int, *calls: Call) -> Run:
+def learned(world: World, number: int, *calls: Call, project: str = "") -> Run:
     """A run in a session of its own, with all the jobs behind it."""
     world.clock.advance(seconds=60)
-    run = worked(world, "Release the service", *(calls or RELEASE), session_id=f"talk-{number}")
+    run = worked(
+        world,
+        "Release the service",
+        *(calls or RELEASE),
+        session_id=f"talk-{number}",
+        project_ids=(project,) if project else (),
+    )
     do_due_jobs(world.parts, kinds=ALL_KINDS)
     return run
 
@@ -68,6 +76,87 @@ def test_an_equal_successful_workflow_of_several_sessions_waits_as_one_procedure
     suggest(world)
     assert [each.state_reason for each in proposed(world)] == [StateReason.REJECTED]
     assert inconsistencies(world.settings) == []
+
+
+@pytest.mark.req("LAY-4")
+def test_a_short_workflow_waits_as_soon_as_three_runs_have_shown_it(world: World) -> None:
+    short = [
+        (call(f"make build VERSION=1.{number}.0"), call("make check"), call(f"git tag v1.{number}.0"))
+        for number in range(4)
+    ]
+    runs = [learned(world, 1, *short[0]), learned(world, 2, *short[1])]
+    # Neither one that failed nor one that did more is the same.
+    learned(world, 3, *short[2][:2], call("git tag v1.2.0", 1, "tag exists"))
+    learned(world, 4, call("npm ci"), *short[2][1:])
+    assert proposed(world) == []
+    runs.append(learned(world, 5, *short[3]))
+
+    (procedure,) = proposed(world)
+    assert (procedure.kind, procedure.scope) == (Kind.PROCEDURE, WORKSPACE)
+    assert {ref.run_id for ref in procedure.evidence_refs} == {run.run_id for run in runs}
+    assert "git tag v<version>" in procedure.summary
+    learned(world, 6, *short[2])
+    suggest(world)
+    assert proposed(world) == [procedure]
+    world.forget(RecordId(runs[0].run_id))
+    assert world.record(procedure).state_reason is StateReason.FORGOTTEN
+
+
+@pytest.mark.req("LAY-4")
+@pytest.mark.parametrize("calls", [3, 4])
+def test_three_equal_runs_of_one_session_are_enough_and_two_are_not(sqlite_world: World, calls: int) -> None:
+    unsaved(sqlite_world)
+    for number in range(3):
+        assert proposed(sqlite_world) == []
+        learned(sqlite_world, 1, *RELEASE[4 - calls :], call(f"echo {number}"))
+    (procedure,) = proposed(sqlite_world)
+    assert procedure.kind is Kind.PROCEDURE
+    assert len(procedure.evidence_refs) == 3
+
+
+@pytest.mark.req("LAY-4", "SCO-2")
+def test_a_workflow_is_told_with_its_values_as_parameters_and_in_the_scope_of_its_project(
+    sqlite_world: World,
+) -> None:
+    unsaved(sqlite_world)
+    tagged = [[*RELEASE, call(f"git tag v1.{number}.0"), call("git push --tags")] for number in range(2)]
+    for number in range(2):
+        learned(sqlite_world, number, *tagged[number], project="shop")
+    for number, project in ((2, "shop"), (3, "other")):
+        learned(sqlite_world, number, *RECOVERY, project=project)
+    procedure, fact = sorted(proposed(sqlite_world), key=lambda each: each.kind, reverse=True)
+    assert (procedure.kind, str(procedure.scope)) == (Kind.PROCEDURE, "project:shop")
+    assert "git tag <version>" in procedure.summary
+    assert "v1.0.0" not in procedure.summary
+    assert (fact.kind, fact.scope) == (Kind.FACT, WORKSPACE)
+    # Who saves it decides on it where it lies.
+    (stored,) = (each for each in listed(sqlite_world) if each.suggestion.heuristic is Heuristic.MULTI_STEP)
+    save = ops.SaveSkill(suggestion=stored.suggestion_id, accept_untrusted=True)
+    sqlite_world.operator.save_skill(save)
+    assert sqlite_world.record(procedure).state is State.ACTIVE
+
+
+@pytest.mark.req("LAY-3")
+def test_what_several_runs_note_as_found_waits_as_one_fact(world: World) -> None:
+    notes = ("Finding: the staging port is 5433", "Plan: the port is 1", "run the tests")
+    runs = []
+    for number, read in enumerate((False, True, False)):
+        world.clock.advance(seconds=60)
+        session_id = world.session(f"talk-{number}", project_ids=("shop",)).session_id
+        run = world.run("Look at staging", session_id=session_id)
+        for text in notes if number else ("the staging port is 5433", *notes[1:]):
+            world.operator.add_scratch(ops.NewScratch(run_id=run.run_id, text=text))
+        if read:
+            report(world, run, [call("curl https://example.com/ports", output="5433")])
+        runs.append(world.finish(run))
+        assert len(proposed(world)) == (number > 1)
+        do_due_jobs(world.parts, kinds=ALL_KINDS)
+    (fact,) = proposed(world)
+    assert (fact.kind, fact.layer, fact.state) == (Kind.FACT, Layer.SEMANTIC, State.CONSTRAINED)
+    assert (fact.summary, str(fact.scope)) == ("the staging port is 5433", "project:shop")
+    assert fact.provenance.tainted
+    world.forget(RecordId(runs[0].run_id))
+    assert world.record(fact).state_reason is StateReason.FORGOTTEN
 
 
 def test_a_failing_workflow_proposes_no_procedure_and_a_fix_of_several_sessions_one_fact(

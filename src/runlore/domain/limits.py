@@ -139,8 +139,12 @@ SESSION_RUNS_MINED_MAX = 200
 SESSION_FAMILY_MAX = 2_000
 SESSION_GENERATIONS_MAX = 64
 SUGGESTION_EVIDENCE_MAX = 20
-# In so many sessions a workflow or a finding has to be seen, and as often an outcome, to be proposed.
+# In so many sessions a workflow or a finding has to be seen, or in so many runs of one, to be proposed; an
+# outcome has to be told as often as that.
 REPEATED_SESSIONS_MIN = 2
+REPEATED_RUNS_MIN = 3
+# How many of the latest runs are looked at for one that did the same.
+EQUAL_RUNS_LOOKED_AT_MAX = 100
 SUGGESTIONS_PER_RUN_MAX = 5
 # A suggested skill: its name and description as the Agent Skills specification bounds them.
 SKILL_NAME_CHARS_MAX = 64

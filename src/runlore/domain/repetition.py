@@ -1,9 +1,11 @@
-"""What repeated episodes come to in memory (CAP-9): a workflow that succeeded in several sessions is proposed
-as a procedure (LAY-4), a finding that several of them made as a fact (LAY-3). A saved skill is one of a name.
+"""What repeated episodes come to in memory (CAP-9): a workflow that succeeded in several sessions, or in more
+runs of one, is proposed as a procedure (LAY-4), a finding that as many of them made as a fact (LAY-3). A
+saved skill is one of a name. What one project alone has shown belongs to that project.
 
 Only a person decides on these (`Proposal.EPISODES`). Each is known by what it was made of, and made once.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -12,7 +14,7 @@ from runlore.domain.admission import Draft
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.excerpt import excerpt
 from runlore.domain.record import EvidenceRef, Kind, Proposal, Record, Sensitivity, Source
-from runlore.domain.scope import WORKSPACE
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.skill import Skill
 from runlore.domain.subject import semantic_key
 from runlore.domain.suggesting.covering import PROCEDURES
@@ -23,15 +25,35 @@ from runlore.domain.taint import inherited
 DIGEST = "sources_digest"
 ORIGIN = "episodes"
 _OVERVIEW = "## Overview"
+_LABELLED = re.compile(r"\s{0,8}([A-Za-z][\w -]{0,23}):\s(.*)", re.DOTALL)
+_FINDINGS = frozenset({"finding", "found", "scan", "result", "fact"})
 
 
 def proposed_by(suggestion: Suggestion) -> Draft | None:
     """What a suggestion proposes to remember; None where too few sessions show it, or it is neither."""
-    if suggestion.sessions < limits.REPEATED_SESSIONS_MIN:
+    runs = {each.run_id for each in suggestion.evidence}
+    if not is_repeated(sessions=suggestion.sessions, runs=len(runs)):
         return None
     if suggestion.heuristic is Heuristic.ERROR_RECOVERY or _is_fix_of_several(suggestion):
         return _finding(suggestion)
     return workflow_of(suggestion) if suggestion.heuristic in PROCEDURES else None
+
+
+def is_repeated(*, sessions: int, runs: int) -> bool:
+    """Whether so many sessions, with so many runs, show something often enough for it to be proposed."""
+    return sessions >= limits.REPEATED_SESSIONS_MIN or runs >= limits.REPEATED_RUNS_MIN
+
+
+def scope_of(projects: Iterable[str]) -> Scope:
+    """Where something belongs that sessions of these projects have shown: to the one project, else to the
+    workspace."""
+    known = set(projects)
+    return Scope(ScopeKind.PROJECT, known.pop()) if len(known) == 1 and "" not in known else WORKSPACE
+
+
+def scope_of_suggestion(suggestion: Suggestion) -> Scope:
+    """Where what a suggestion proposes belongs."""
+    return scope_of(each.project for each in suggestion.evidence)
 
 
 def workflow_of(suggestion: Suggestion, name: str = "") -> Draft:
@@ -40,7 +62,7 @@ def workflow_of(suggestion: Suggestion, name: str = "") -> Draft:
     steps = "".join(f"\n{at}. {command}" for at, command in enumerate(suggestion.commands, start=1))
     return replace(
         _draft(suggestion, Kind.PROCEDURE, f"{workflow}: {suggestion.description}{steps}"),
-        metadata=_of_workflow(workflow, _digest(Kind.PROCEDURE, pattern_digest(suggestion.pattern))),
+        metadata=_of_workflow(workflow, procedure_digest(suggestion.pattern)),
     )
 
 
@@ -61,22 +83,34 @@ def digests_of(suggestion: Suggestion, kind: Kind) -> tuple[str, ...]:
     return tuple(_digest(kind, each) for each in known)
 
 
+def procedure_digest(pattern: str) -> str:
+    """By what the procedure of a pattern is known."""
+    return _digest(Kind.PROCEDURE, pattern_digest(pattern))
+
+
 def is_told_by(episode: Record, other: Record) -> bool:
     """Whether two episodes tell of the same finding."""
     is_alike = episode.kind is other.kind
     return is_alike and semantic_key(episode.summary) == semantic_key(other.summary)
 
 
-def finding_of(episodes: Sequence[Record]) -> Draft:
-    """The fact that equal episodes come to, the latest of them first: where all of them are, else of the
-    workspace."""
+def found_in_note(text: str) -> str:
+    """What a note of a run says that was found; empty for a plan, a step, or whatever states nothing."""
+    labelled = _LABELLED.match(text)
+    if labelled is not None:
+        return labelled[2].strip() if labelled[1].lower() in _FINDINGS else ""
+    return text.strip() if semantic_key(text).value else ""
+
+
+def finding_of(episodes: Sequence[Record], scope: Scope) -> Draft:
+    """The fact that equal episodes or notes come to, the latest of them first."""
     latest = episodes[0]
-    scope = latest.scope if all(each.scope == latest.scope for each in episodes) else WORKSPACE
-    told = semantic_key(latest.summary).text
+    text = found_in_note(latest.summary) if latest.kind is Kind.SCRATCH else latest.summary
+    told = semantic_key(text).text
     is_sensitive = any(each.sensitivity is Sensitivity.SENSITIVE for each in episodes)
     return Draft(
         kind=Kind.FACT,
-        summary=latest.summary,
+        summary=text,
         scope=scope,
         metadata={"origin": ORIGIN, DIGEST: _digest(Kind.FACT, f"{scope} {told}")},
         sensitivity=Sensitivity.SENSITIVE if is_sensitive else Sensitivity.NORMAL,
@@ -109,7 +143,7 @@ def _draft(suggestion: Suggestion, kind: Kind, summary: str) -> Draft:
     return Draft(
         kind=kind,
         summary=excerpt(summary, limits.SUMMARY_CHARS_MAX),
-        scope=WORKSPACE,
+        scope=scope_of_suggestion(suggestion),
         confidence=min(suggestion.score.points, limits.CONFIDENCE_MAX),
         source=Source(session_id=latest.session_id, run_id=latest.run_id),
         evidence_refs=tuple(_references(suggestion)),

@@ -32,7 +32,7 @@ from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationId
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
-from runlore.flow.pipeline.repeating import remember_saved, workspace_turn
+from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, workspace_turn
 from runlore.flow.policies import current_skills
 from runlore.flow.skills import curating, library
 from runlore.flow.skills.deciding import reset_skips
@@ -54,9 +54,12 @@ class LibraryActs(Bound):
         if request.name is not None:
             _check_name(request.name)
 
-        def do(tx: Transaction, act: Act) -> Skill:
+        def suggestion(tx: Transaction) -> StoredSuggestion:
             name = askable(request.suggestion, "suggestion")
-            stored = tx.suggestions.find(name=name) or tx.suggestions.get(SuggestionId(name))
+            return tx.suggestions.find(name=name) or tx.suggestions.get(SuggestionId(name))
+
+        def do(tx: Transaction, act: Act) -> Skill:
+            stored = suggestion(tx)
             skill = save(
                 tx,
                 stored,
@@ -68,7 +71,8 @@ class LibraryActs(Bound):
             remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
-        skill = self._done(Call(operation="save_skill", request=request, key=request.idempotency_key), do)
+        call = Call(operation="save_skill", request=request, key=request.idempotency_key)
+        skill = self._done(call, do, about=suggestion)
         # A suggestion that was skipped is saved by now, and not in that list any more.
         self._tell(self.parts.library.mirror_skips())
         return skill
@@ -119,8 +123,11 @@ class LibraryActs(Bound):
     def accept_skill(self, request: ops.AcceptSkill) -> Skill:
         """Clear its taint after reading it; the act is logged, and what it says is remembered."""
 
+        def named(tx: Transaction) -> Skill:
+            return library.skill_named(tx, askable(request.name, "skill"))
+
         def do(tx: Transaction, act: Act) -> Skill:
-            before = library.skill_named(tx, askable(request.name, "skill"))
+            before = named(tx)
             skill = library.accept(
                 tx, before, act, force=request.force, expected_revision=request.expected_revision
             )
@@ -137,6 +144,7 @@ class LibraryActs(Bound):
                 reason=request.reason,
             ),
             do,
+            about=lambda tx: library.suggestion_of(tx, named(tx)),
         )
 
     @operation
@@ -265,12 +273,19 @@ class LibraryActs(Bound):
         items = found[:limit]
         return ops.SkillLog(items=items, next_cursor=str(items[-1].number) if len(found) > limit else None)
 
-    def _done(self, call: Call, do: Callable[[Transaction, Act], Skill]) -> Skill:
-        """An act on one skill: the row in one transaction, then its file."""
+    def _done(
+        self,
+        call: Call,
+        do: Callable[[Transaction, Act], Skill],
+        *,
+        about: Callable[[Transaction], StoredSuggestion | None] = lambda _tx: None,
+    ) -> Skill:
+        """An act on one skill: the row in one transaction, then its file. What the suggestion that it is
+        `about` proposes may be decided with it."""
         self.parts.library.refresh()
 
         def acted(tx: Transaction, act: Act) -> tuple[Skill, str]:
-            workspace_turn(tx)
+            workspace_turn(tx, *scopes_to_remember(tx, about(tx)))
             suggestions_turn(tx)
             skill = do(tx, act)
             return skill, skill.skill_id

@@ -13,6 +13,7 @@ from runlore.domain.errors import Conflict, Corrupt, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import EventType
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, Remembered, pointer_to, remembered
 from runlore.domain.session import Session, SessionId, visible_scopes
@@ -236,10 +237,12 @@ def _built(
 
 
 def _shows_work(collections: Collections, run: Run) -> bool:
-    """Whether there is anything in a run that a detector may find: a call of a tool, or the user's wish to
-    keep something. Whoever looks decides on that exactly."""
+    """Whether there is anything in a run that a detector may find: a call of a tool, a note, or the user's
+    wish to keep something. Whoever looks decides on that exactly."""
     with suppress(Corrupt):
         if collections.journal.has(run.run_id, EventType.TOOL_CALL):
+            return True
+        if any(each.kind is Kind.SCRATCH for each in collections.records.of_run(run.run_id)):
             return True
         said = collections.journal.inputs([run.run_id]).get(run.run_id, "")[:_WISH_CHARS_MAX].lower()
         return any(word in said for word in _WISHES)

@@ -18,6 +18,7 @@ from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.record import EvidenceRef, Origin, Record, RecordId, Source, StateReason
+from runlore.domain.repetition import scope_of_suggestion
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import learned_scope
@@ -30,7 +31,12 @@ from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
 from runlore.flow.pipeline.capturing import said_already
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
-from runlore.flow.pipeline.repeating import propose_repeated, run_turn_with_workspace, workspace_turn
+from runlore.flow.pipeline.repeating import (
+    propose_noted,
+    propose_repeated,
+    run_turn_with_workspace,
+    workspace_turn,
+)
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
@@ -97,15 +103,18 @@ class LearningSkills:
             opened = _opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else matches_of_run(sight.runs)
         found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
+        equal = suggestions_of(() if sight is None or sight.equal is None else [sight.equal])
         with self.store.transaction() as tx:
             # The session before the job: whoever forgets the run takes them in this order too.
-            run = run_turn_with_workspace(tx, run_id) if found else run_turn_if_any(tx, run_id)
+            run = run_turn_if_any(tx, run_id) if sight is None else run_turn_with_workspace(tx, run_id)
             tx.jobs.check(job)
             if sight is not None:
                 suggestions_turn(tx)
                 if not _still(tx, run, sight):
                     return False
                 self._keep(tx, sight, found)
+                propose_repeated(tx, self.ids, equal, self.clock.now())
+                propose_noted(tx, self.ids, sight.run, self.clock.now())
                 self._propose(tx, sight.run, matches)
             if run is not None and _counts(tx, run):
                 note_opened(tx, [(run, opened)])
@@ -116,7 +125,7 @@ class LearningSkills:
         at = self.clock.now()
         tx.mined_runs.put(sight.mined)
         kept = keep(tx, found, Finding(ids=self.ids, at=at))
-        propose_repeated(tx, self.ids, (*kept.new, *kept.again), at)
+        propose_repeated(tx, self.ids, kept.seen, at)
         if self.has_model and current_skills(tx).llm_learn:
             queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
         if waits_for_model(tx, has_model=self.has_model):
@@ -172,13 +181,13 @@ class LearningSkills:
 
     def _write(self, found: Sequence[Suggestion], look: "_Look") -> Kept | None:
         with self.store.transaction() as tx:
-            workspace_turn(tx)
+            workspace_turn(tx, *map(scope_of_suggestion, found))
             suggestions_turn(tx)
             if forgettings(tx) != look.forgettings:
                 return None
             at = self.clock.now()
             kept = keep(tx, found, Finding(ids=self.ids, at=at, whole_since=look.since))
-            propose_repeated(tx, self.ids, (*kept.new, *kept.again), at)
+            propose_repeated(tx, self.ids, kept.seen, at)
             return kept
 
     def _proposed(self, match: Match) -> int:

@@ -6,34 +6,46 @@ and, before that, of the workspace: looking whether it was proposed before and p
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.audit import Act
+from runlore.domain.detectors.conversations import Conversation
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.record import Kind, Origin, Record, State
+from runlore.domain.record import Kind, Origin, Record, State, StateReason
 from runlore.domain.repetition import (
     DIGEST,
     digests_of,
     finding_of,
+    found_in_note,
+    is_repeated,
     is_told_by,
     proposed_by,
+    scope_of,
+    scope_of_suggestion,
     workflow_of,
     workflow_of_skill,
 )
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill
-from runlore.domain.suggestion import StoredSuggestion
+from runlore.domain.subject import semantic_key
+from runlore.domain.suggesting.suggestions import suggestions_of
+from runlore.domain.suggestion import StoredSuggestion, Suggestion
+from runlore.domain.taint import inherited
 from runlore.flow.reactions import DAEMON, confirm_learning
 from runlore.flow.record.intake import Intake, propose
+from runlore.flow.skills.detecting import Looking, readable_runs
 from runlore.flow.skills.saving import Saving
 from runlore.ports.ids import Ids
 from runlore.ports.store import RecordFilter, Transaction
 
-REPEATED = "several sessions show it"
+REPEATED = "several runs show it"
 SAVED_AS = "saved as skill {name}"
+_ALL = 2**62
 _FOUND_IN = frozenset({Kind.EXPERIMENT, Kind.SCAN, Kind.FAILURE})
 
 
@@ -44,26 +56,48 @@ def workspace_turn(tx: Transaction, *scopes: Scope) -> None:
 
 
 def run_turn_with_workspace(tx: Transaction, run_id: RunId) -> Run | None:
-    """A run, where there is one, with its session and the workspace, which are ours until the end of the
-    transaction."""
+    """A run, where there is one, with its session, its project and the workspace, which are ours until the
+    end of the transaction."""
     run = tx.runs.find(run_id)
     if run is None:
         return None
-    workspace_turn(tx, Scope(ScopeKind.SESSION, run.session_id))
+    session = Scope(ScopeKind.SESSION, run.session_id)
+    workspace_turn(tx, session, scope_of([_project_of(tx, session)]))
     return tx.runs.get(run_id)
 
 
-def propose_repeated(
-    tx: Transaction, ids: Ids, seen: Iterable[StoredSuggestion], at: datetime
-) -> tuple[Record, ...]:
-    """Propose what several sessions have shown by now, and was not proposed before."""
+def scopes_to_remember(tx: Transaction, stored: StoredSuggestion | None) -> set[Scope]:
+    """Where the procedure of a suggestion lies, or would."""
+    if stored is None:
+        return set()
+    earlier = _proposals(tx, digests_of(stored.suggestion, Kind.PROCEDURE))
+    return {scope_of_suggestion(stored.suggestion), *(record.scope for record in earlier)}
+
+
+def propose_repeated(tx: Transaction, ids: Ids, seen: Iterable[Suggestion], at: datetime) -> None:
+    """Propose what several sessions or runs have shown by now, and was not proposed before."""
     intake = Intake(ids=ids, act=Act(actor=DAEMON, at=at, reason=REPEATED), origin=Origin.DAEMON)
-    made: list[Record] = []
-    for stored in seen:
-        draft = proposed_by(stored.suggestion)
-        if draft is not None and not _proposals(tx, digests_of(stored.suggestion, draft.kind)):
-            made += _proposed(tx, intake, draft)
-    return tuple(made)
+    looking = Looking(tx)
+    for suggestion in seen:
+        draft = proposed_by(suggestion)
+        if draft is not None and not _proposals(tx, digests_of(suggestion, draft.kind)):
+            _proposed(tx, intake, proposed_by(_retold(suggestion, looking)) or draft)
+
+
+def _retold(suggestion: Suggestion, looking: Looking) -> Suggestion:
+    """A suggestion in the words of all that it was seen in: what is known of a run that has just ended are
+    those of one, with the values that this one happened to have."""
+    found = suggestions_of(looking.matches((each.session_id for each in suggestion.evidence), suggestion))
+    best = next((each for each in found if each.pattern == suggestion.pattern), None)
+    if best is None or suggestion.enhanced_by:
+        return suggestion
+    return replace(
+        suggestion,
+        description=best.description,
+        commands=best.commands,
+        body=best.body,
+        provenance=inherited((suggestion.provenance, best.provenance)),
+    )
 
 
 def remember_saved(
@@ -91,17 +125,62 @@ def propose_finding(tx: Transaction, ids: Ids, episode: Record, act: Act) -> Non
     """Propose what an episode says, where enough of the latest ones of its kind say the same."""
     if episode.kind not in _FOUND_IN:
         return
-    workspace_turn(tx, episode.scope)
+    workspace_turn(tx, episode.scope, scope_of([_project_of(tx, episode.scope)]))
     where = RecordFilter(kinds=frozenset({episode.kind}), states=frozenset({State.ACTIVE}), now=act.at)
     recent = tx.records.page(where, limit=limits.LIST_LIMIT_MAX)
     alike = [each for each in recent if is_told_by(each, episode)][: limits.EVIDENCE_REFS_MAX]
-    if len(alike) < limits.REPEATED_SESSIONS_MIN:
+    if len(alike) >= limits.REPEATED_SESSIONS_MIN:
+        scopes = {each.scope for each in alike}
+        scope = episode.scope if len(scopes) == 1 else _scope_of_all(tx, scopes)
+        _propose_found(tx, ids, finding_of(alike, scope), act.at, "several episodes tell it")
+
+
+def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
+    """Propose what a run has noted as found, where enough others of the latest notes say the same. Whatever
+    their conversations have read taints it. The caller has the turn of the run and the workspace."""
+    notes = [each for each in tx.records.of_run(run.run_id) if _is_finding(each)][: limits.EVIDENCE_REFS_MAX]
+    if not notes:
         return
-    draft = finding_of(alike)
+    where = RecordFilter(kinds=frozenset({Kind.SCRATCH}), states=frozenset({State.TOMBSTONED}))
+    recent = [each for each in tx.records.page(where, limit=limits.LIST_LIMIT_MAX) if _is_finding(each)]
+    by_key: dict[str, list[Record]] = {}
+    for each in recent:
+        by_key.setdefault(_key_of_note(each), []).append(each)
+    for key in dict.fromkeys(map(_key_of_note, notes)):
+        alike = by_key.get(key, [])[: limits.EVIDENCE_REFS_MAX]
+        sessions = {each.scope for each in alike}
+        if is_repeated(sessions=len(sessions), runs=len({each.source.run_id for each in alike})):
+            draft = finding_of(alike, _scope_of_all(tx, sessions))
+            read = (Conversation(readable_runs(tx, SessionId(each.id))) for each in sorted(sessions))
+            taint = inherited((draft.provenance, *(each.read_by(_ALL) for each in read)))
+            _propose_found(tx, ids, replace(draft, provenance=taint), at, "several runs have noted it")
+
+
+def _is_finding(note: Record) -> bool:
+    is_cleared = note.kind is Kind.SCRATCH and note.state_reason is StateReason.CLEARED
+    return is_cleared and bool(found_in_note(note.summary))
+
+
+def _key_of_note(note: Record) -> str:
+    return semantic_key(found_in_note(note.summary)).text
+
+
+def _propose_found(tx: Transaction, ids: Ids, draft: Draft, at: datetime, reason: str) -> None:
     if not _proposals(tx, [str(draft.metadata[DIGEST])]):
-        reason = "several episodes tell it"
-        intake = Intake(ids=ids, act=Act(actor=DAEMON, at=act.at, reason=reason), origin=Origin.DAEMON)
-        _proposed(tx, intake, draft)
+        act = Act(actor=DAEMON, at=at, reason=reason)
+        _proposed(tx, Intake(ids=ids, act=act, origin=Origin.DAEMON), draft)
+
+
+def _scope_of_all(tx: Transaction, scopes: Iterable[Scope]) -> Scope:
+    return scope_of([_project_of(tx, scope) for scope in scopes])
+
+
+def _project_of(tx: Transaction, scope: Scope) -> str:
+    """The project of a scope; empty where it has none."""
+    if scope.kind is ScopeKind.PROJECT:
+        return scope.id
+    session = tx.sessions.find(SessionId(scope.id)) if scope.kind is ScopeKind.SESSION else None
+    return "" if session is None else next(iter(session.binding.project_ids), "")
 
 
 def _proposals(tx: Transaction, digests: Iterable[str]) -> Sequence[Record]:

@@ -5,11 +5,13 @@ but for what was found.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
+from runlore.domain.detectors.equal_runs import equal_runs, short_workflow
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_run
@@ -17,6 +19,7 @@ from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.errors import Corrupt
 from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.project import project_name
+from runlore.domain.repetition import procedure_digest
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill_uses import OpenedSkill, opened
@@ -39,6 +42,8 @@ class Sight:
     runs: tuple[MinedRun, ...]
     forgettings: int
     opened: tuple[OpenedSkill, ...] = ()
+    # A short workflow that it and other runs show.
+    equal: Match | None = None
 
     @property
     def mined(self) -> MinedRun:
@@ -54,12 +59,31 @@ def look(collections: Collections, run: Run, session: Session, beat: Callable[[]
     except Corrupt:
         # What is damaged says nothing, and `doctor` tells of it.
         return None
+    runs = (*_earlier(collections, run), mined)
     return Sight(
         run=run,
-        runs=(*_earlier(collections, run), mined),
+        runs=runs,
         forgettings=forgettings(collections),
         opened=opened(events, agent=mined.agent),
+        equal=_equal(collections, runs),
     )
+
+
+def _equal(collections: Collections, runs: tuple[MinedRun, ...]) -> Match | None:
+    """The short workflow that the last of these runs has in common with some of the latest of all; None where
+    too few did the same, or it was proposed before."""
+    mined = runs[-1]
+    pattern = short_workflow(mined)
+    if not pattern or collections.records.proposals_for(procedure_digest(pattern)):
+        return None
+    alike: dict[SessionId, None] = {}
+    for run in collections.runs.page(limit=limits.EQUAL_RUNS_LOOKED_AT_MAX):
+        if run.session_id != mined.session_id and run.session_id not in alike:
+            with suppress(Corrupt):
+                other = collections.mined_runs.find(run.run_id)
+                if other is not None and short_workflow(other) == pattern:
+                    alike[run.session_id] = None
+    return equal_runs(pattern, (runs, *(readable_runs(collections, session_id) for session_id in alike)))
 
 
 def look_at_uses(collections: Collections, run: Run, beat: Callable[[], None]) -> tuple[OpenedSkill, ...]:
@@ -124,7 +148,7 @@ class Looking:
 
     def _looked_at(self, session_id: SessionId) -> tuple[tuple[MinedRun, ...], tuple[Match, ...]]:
         if session_id not in self._known:
-            runs = _readable(self._collections, session_id)
+            runs = readable_runs(self._collections, session_id)
             self._known[session_id] = (runs, matches_of_session(runs))
         return self._known[session_id]
 
@@ -140,7 +164,7 @@ def _sessions(store: Store) -> Iterator[tuple[MinedRun, ...]]:
     for page in _pages(store):
         with store.snapshot() as snapshot:
             # Read before the snapshot is let go: what comes of it takes longer.
-            sessions = [_readable(snapshot, session_id) for session_id in page]
+            sessions = [readable_runs(snapshot, session_id) for session_id in page]
         yield from filter(None, sessions)
 
 
@@ -155,7 +179,7 @@ def _pages(store: Store) -> Iterator[tuple[SessionId, ...]]:
         after = page[-1]
 
 
-def _readable(
+def readable_runs(
     collections: Collections, session_id: SessionId, *, before: int | None = None
 ) -> tuple[MinedRun, ...]:
     """The latest runs of a session, with what the ones before them read from outside."""
@@ -184,7 +208,7 @@ def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
     """The runs of the session that were asked for before this one."""
     return tuple(
         mined
-        for mined in _readable(collections, run.session_id, before=run.input_number)
+        for mined in readable_runs(collections, run.session_id, before=run.input_number)
         if mined.run_id != run.run_id
     )
 

@@ -61,6 +61,11 @@ class Kept:
         )
 
     @property
+    def seen(self) -> tuple[Suggestion, ...]:
+        """What is new and what was seen again, as it is kept."""
+        return tuple(each.suggestion for each in (*self.new, *self.again))
+
+    @property
     def suppressed(self) -> int:
         """How many were left alone."""
         return len(self.skipped)
