@@ -206,9 +206,8 @@ def expected_codes(case: Case, leaving: Sequence[Record]) -> set[str]:
     if named is not None and not is_replaceable(named, candidate):
         return {"review.supersedes"}
     codes = set()
-    if any(
-        is_visible(r) and r not in leaving and world.disagree(r, candidate) for r in world.like(candidate)
-    ):
+    beside = [r for r in world.like(candidate) if is_visible(r) and r not in leaving]
+    if any(world.disagree(r, candidate) for r in beside):
         codes.add("review.conflict")
     would_hide = (
         candidate.sensitivity is Sensitivity.SENSITIVE
@@ -216,19 +215,14 @@ def expected_codes(case: Case, leaving: Sequence[Record]) -> set[str]:
         or case.terms.tier is PublishTier.PROVISIONAL
     )
     is_merge = candidate.proposal in (Proposal.COMPACTION, Proposal.DEDUP)
-    ends_at = None if is_merge else candidate.expires_at
-    if any(
-        hidden_from_planning(r, NOW) is None
-        and (would_hide or (ends_at is not None and (r.expires_at is None or ends_at < r.expires_at)))
-        for r in leaving
-    ):
+    lost = [r for r in leaving if hidden_from_planning(r, NOW) is None]
+    until = None if is_merge else candidate.expires_at
+    ends_first = until is not None and any(r.expires_at is None or until < r.expires_at for r in lost)
+    if ends_first or (would_hide and lost):
         codes.add("review.hides")
     if is_merge:
-        sources = {r.record_id: r for r in world.records}
-        if not all(
-            each in sources and is_live(sources[each]) and sources[each].scope == candidate.scope
-            for each in candidate.source.record_ids
-        ):
+        live = {r.record_id for r in world.records if is_live(r) and r.scope == candidate.scope}
+        if not live.issuperset(candidate.source.record_ids):
             codes.add("review.sources")
     elif candidate.layer is Layer.PROFILE:
         held = {r.record_id for r in world.of_the_same_place(candidate)}

@@ -132,7 +132,8 @@ def propose_finding(tx: Transaction, ids: Ids, episode: Record, act: Act) -> Non
     if len(alike) >= limits.REPEATED_SESSIONS_MIN:
         scopes = {each.scope for each in alike}
         scope = episode.scope if len(scopes) == 1 else _scope_of_all(tx, scopes)
-        _propose_found(tx, ids, finding_of(alike, scope), act.at, "several episodes tell it")
+        told = Act(actor=DAEMON, at=act.at, reason="several episodes tell it")
+        _propose_found(tx, ids, finding_of(alike, scope), told)
 
 
 def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
@@ -153,7 +154,8 @@ def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
             draft = finding_of(alike, _scope_of_all(tx, sessions))
             read = (Conversation(readable_runs(tx, SessionId(each.id))) for each in sorted(sessions))
             taint = inherited((draft.provenance, *(each.read_by(_ALL) for each in read)))
-            _propose_found(tx, ids, replace(draft, provenance=taint), at, "several runs have noted it")
+            told = Act(actor=DAEMON, at=at, reason="several runs have noted it")
+            _propose_found(tx, ids, replace(draft, provenance=taint), told)
 
 
 def _is_finding(note: Record) -> bool:
@@ -165,9 +167,8 @@ def _key_of_note(note: Record) -> str:
     return semantic_key(found_in_note(note.summary)).text
 
 
-def _propose_found(tx: Transaction, ids: Ids, draft: Draft, at: datetime, reason: str) -> None:
+def _propose_found(tx: Transaction, ids: Ids, draft: Draft, act: Act) -> None:
     if not _proposals(tx, [str(draft.metadata[DIGEST])]):
-        act = Act(actor=DAEMON, at=at, reason=reason)
         _proposed(tx, Intake(ids=ids, act=act, origin=Origin.DAEMON), draft)
 
 
