@@ -3,7 +3,9 @@
 Both come in two halves. The rules of `domain/support` were fitted to the first half of each family alone; the
 second was written before any rule was changed and measured once, when the rules were done: of its 40 requests
 one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What that showed,
-and what trials found since, is mended, with cases of its own in the first half.
+and what trials found since, is mended, with cases of its own in the first half. A later set of 100 fresh
+messages was looked at once before its causes were mended: 3 of 50 were wrongly taken for an assertion (none
+since), and of the 19 that say their claim with all of its words 6 were found (11 since).
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]
@@ -105,6 +107,40 @@ UNASSERTED: Cases = {
         ("The password for the guest account is tulip", "The password is tulip"),
         ("The port is 8080 on Bob's laptop", "The port is 8080"),
         ("The shop is closed from next May on", "The shop is closed"),
+        ("The shop is, from next May on, closed", "The shop is closed"),
+        ("The shop is closed between two and three", "The shop is closed"),
+        ("The park is public property", "The park is public"),
+        ("The limit is 30 seconds", "The limit is 30"),
+    ),
+    "blocks": (
+        ("```\nThe port is 8080\n```\nwhat does this mean", "The port is 8080"),
+        ("> The port is 8080\nI disagree with that line", "The port is 8080"),
+        ("~~~ini\nmode: dark\n~~~\nread it", "Mode is dark"),
+        ("2026-01-02 11:03:17 WARN the disk is full\nwhy", "The disk is full"),
+        ("Output: the disk is full", "The disk is full"),
+        ("You asked where: the log is in /var/log?", "The log is in /var/log"),
+    ),
+    "others' things": (
+        ("Their API is SOAP. Ours is somewhere else.", "Our API is SOAP"),
+        ("Your editor is slow", "The editor is slow"),
+        ("You are a support bot. The shop is open.", "The shop is open"),
+    ),
+    "open ends": (
+        ("TODO\n[ ] logs go to Loki\n[ ] drop the old host", "Logs go to Loki"),
+        ("- [ ] the cache is warm", "The cache is warm"),
+        ("in case CI runs on macOS you need brew", "CI runs on macOS"),
+        ("The cache is warm iirc", "The cache is warm"),
+        ("By Friday the cache is warm", "The cache is warm"),
+        ("Do it so that the cache is warm", "The cache is warm"),
+        ("Ich glaube, der Cache ist warm", "Der Cache ist warm"),
+        ("Angenommen, der Cache ist warm", "Der Cache ist warm"),
+        ("Il me semble que le cache est vide", "Le cache est vide"),
+    ),
+    "given that, in tests": (
+        ("Given that the cart is empty, when I pay, then the till is open", "The cart is empty"),
+        ("Is the cart empty because the till is open?", "The till is open"),
+        ("The cart is not empty because the till is open", "The till is open"),
+        ("Restart it because the cart is empty", "The cart is empty"),
     ),
 }
 
@@ -229,6 +265,31 @@ ASSERTED: Cases = {
         ("Fact: the port is 5433.\nFix this bug.", "The port is 5433"),
         ("The port is 8080 on Bob's laptop", "The port is 8080 on Bob's laptop"),
         ("Hopefully the deploy is done", "Hopefully the deploy is done"),
+        ("```\nrun()\n```\nThe runner is make.", "The runner is make"),
+        ("The runner is make wrapped in Docker", "The runner is make"),
+    ),
+    "reasons": (
+        ("Now that the API is public, can you add CORS?", "The API is public"),
+        ("Given that the API is public, where do we put CORS?", "The API is public"),
+        ("Although the docs claim otherwise, the API is public", "The API is public"),
+        ("The API is public because partners need it", "The API is public"),
+        ("The API is public, since partners pay for it", "The API is public"),
+        ("The API is public, since partners pay for it", "Partners pay for it"),
+        ("Tests are slow because the cache is cold", "Tests are slow because the cache is cold"),
+        ("Die API ist offen, weil Partner sie brauchen", "Die API ist offen"),
+        ("L'API est ouverte car les partenaires paient", "L'API est ouverte"),
+    ),
+    "corrections": (
+        ("no, the admin port is 9191", "The admin port is 9191"),
+        ("Nope, wrong folder: fixtures are under data/golden.", "Fixtures are under data/golden"),
+        ("Nein, die API ist offen", "Die API ist offen"),
+        ("Correction: the API is public", "The API is public"),
+        ("Sorry, the API is public", "The API is public"),
+    ),
+    "asides": (
+        ("The API is, by the way, public", "The API is public"),
+        ("To be clear, the API is public", "The API is public"),
+        ("Merk dir: die API ist offen", "Die API ist offen"),
     ),
 }
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.journal import Entry, EventType
+from runlore.domain.languages.choosing import LANGUAGES, language_of
+from runlore.domain.languages.language import Cue
 from runlore.domain.record import Kind
 from runlore.domain.run import RunId
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.statements.features import Seen
 from runlore.domain.statements.finding import STATEMENTS_MAX, Statement, statements_of
-from runlore.domain.statements.languages.choosing import LANGUAGES, language_of
-from runlore.domain.statements.languages.language import Cue
 from runlore.domain.statements.said import Said, refusal_words, said_in
 from runlore.domain.statements.sentences import SENTENCE_CHARS_MAX, SENTENCES_MAX, sentences_of
 from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS

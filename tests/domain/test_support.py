@@ -180,17 +180,20 @@ def pairs(cases: Cases) -> list[tuple[str, str]]:
 
 
 @pytest.mark.req("POL-13")
-@pytest.mark.parametrize(("text", "claim"), [*pairs(UNASSERTED), *pairs(UNASSERTED_HELD)])
-def test_a_request_asserts_nothing_about_what_it_mentions(text: str, claim: str) -> None:
-    assert support_of(claim, [text]) is NOTHING
-    assert support_of(claim, [f"Request: {text}\nResult: Done."]) is NOTHING
-    assert not is_stated(claim, text)
+def test_a_request_asserts_nothing_about_what_it_mentions() -> None:
+    mentioned = [*pairs(UNASSERTED), *pairs(UNASSERTED_HELD)]
+
+    assert [pair for pair in mentioned if support_of(pair[1], [pair[0]]) is not NOTHING] == []
+    told = [(f"Request: {text}\nResult: Done.", claim) for text, claim in mentioned]
+    assert [pair for pair in told if support_of(pair[1], [pair[0]]) is not NOTHING] == []
+    assert [pair for pair in mentioned if is_stated(pair[1], pair[0])] == []
 
 
 @pytest.mark.req("POL-13")
-@pytest.mark.parametrize(("text", "claim"), [*pairs(ASSERTED), *pairs(ASSERTED_HELD)])
-def test_what_a_text_states_is_supported(text: str, claim: str) -> None:
-    assert support_of(claim, [text]) is YES
+def test_what_a_text_states_is_supported() -> None:
+    stated = [*pairs(ASSERTED), *pairs(ASSERTED_HELD)]
+
+    assert [pair for pair in stated if support_of(pair[1], [pair[0]]) is not YES] == []
 
 
 @pytest.mark.req("POL-13")

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from runlore.domain import support_words as table
+from runlore.domain.analysis import is_stop_word
 
 COLON = ":"
 GAP = "\ufffc"
@@ -39,8 +40,10 @@ def clauses_in(words: Sequence[str], pauses: Collection[int]) -> tuple[Clause, .
 
 def is_reached(words: Sequence[str], start: int, place: int) -> bool:
     """Whether a subject that begins at `start` can be what stands at `place`: nothing is between but what
-    belongs to a noun, or a pronoun with what belongs to its verb."""
-    return all(word in table.BEFORE_SUBJECTS or word in table.ADVERBS for word in words[start:place])
+    belongs to a noun, or a pronoun with what belongs to its verb; and it is nobody else's."""
+    before = words[start:place]
+    is_near = all(word in table.BEFORE_SUBJECTS or word in table.ADVERBS for word in before)
+    return is_near and table.OTHERS.isdisjoint(before)
 
 
 def is_joined(words: Sequence[str], pauses: Collection[int], places: Sequence[int]) -> bool:
@@ -77,7 +80,8 @@ def depicts(words: Sequence[str]) -> bool:
     is_placed = not table.PLACING.isdisjoint(opening) and not table.FICTION.isdisjoint(
         words[:_PLACE_WORDS_MAX]
     )
-    if is_placed or not table.DEPICTING.isdisjoint(opening):
+    is_role = tuple(words[:2]) == ("you", "are") and not table.ENGLISH_ARTICLES.isdisjoint(words[2:3])
+    if is_placed or is_role or not table.DEPICTING.isdisjoint(opening):
         return True
     return is_order(words) and any(word in table.DEPICTED for word in words)
 
@@ -88,10 +92,24 @@ def depicts_above(words: Sequence[str]) -> bool:
     return is_pointing and is_order(words)
 
 
-def is_limited(words: Sequence[str], pauses: Collection[int], last: int) -> bool:
-    """Whether a place or a time behind a statement, whose last word is given, is a part of what it says."""
-    limit, within = (*words[last + 1 : last + 3], "", "")[:2]
-    return last not in pauses and limit in table.LIMITING and within not in table.UNLIMITED
+def is_limited(words: Sequence[str], pauses: Collection[int], first: int, last: int) -> bool:
+    """Whether a statement, whose first and last words are given, says more than its words: a place or a time
+    behind it or put in between commas, and a noun that its last word only belongs to ("public property")."""
+    if last not in pauses and (_begins_limit(words, last + 1) or _goes_on(words, last + 1)):
+        return True
+    return any(at in pauses and _begins_limit(words, at + 1) for at in range(first, last))
+
+
+def _begins_limit(words: Sequence[str], at: int) -> bool:
+    limit, within = (*words[at : at + 2], "", "")[:2]
+    return limit in table.LIMITING and within not in table.UNLIMITED
+
+
+def _goes_on(words: Sequence[str], at: int) -> bool:
+    """Whether a noun stands here, as far as one can be told by what it is not."""
+    word = words[at] if at < len(words) else ""
+    is_small = is_stop_word(word) or word in table.SMALL
+    return word[:1].isalnum() and not is_small and not word.endswith(("ly", "ed"))
 
 
 def is_of_speaker(words: Sequence[str], clause: Clause) -> bool:

@@ -82,10 +82,12 @@ _GIVEN = re.compile(
 @dataclass(frozen=True, kw_only=True)
 class Pasted:
     """`first` is where the first mark stands, the length of the text where there is none. `blocks` lie apart,
-    in order: what stands between them may be the user's again, or not."""
+    in order: what stands between them may be the user's again, or not. From `open_from` on something is given
+    that has no end of its own."""
 
     first: int
     blocks: tuple[Span, ...] = ()
+    open_from: int
 
 
 # A request is asked about several times in a row: what is the user's own of it, and whether something is not.
@@ -95,16 +97,23 @@ def pasted_in(text: str) -> Pasted:
     lines = text.replace("\r\n", " \n").translate(_LINE_ENDS)
     found = sorted(_marks(lines, masked(lines, code_spans(lines))))
     blocks: list[Span] = []
-    done = 0
+    done, open_from = 0, len(text)
     for start, end in found:
         if start >= done and end > start:
             blocks.append((start, end))
             done = end
-    return Pasted(first=found[0][0] if found else len(text), blocks=tuple(blocks))
+        elif start >= done:
+            open_from = min(open_from, start)
+    return Pasted(first=found[0][0] if found else len(text), blocks=tuple(blocks), open_from=open_from)
 
 
-def given_from(text: str) -> int:
-    """Where a text begins that the user gives to be worked on; the length of all where there is none."""
+def unblocked(text: str) -> str:
+    """A text without what surely is nobody's own word in it: blocks, and all that is given without an end."""
+    pasted = pasted_in(text)
+    return without(text, pasted.blocks)[: pasted.open_from]
+
+
+def _given_from(text: str) -> int:
     found = _GIVEN.search(text)
     return len(text) if found is None else found.end()
 
@@ -127,7 +136,7 @@ def _marks(text: str, plain: str) -> Iterator[Span]:
     yield from _elements(text, plain)
     yield from _heredocs(text, plain)
     yield from _indented(plain)
-    yield from ((place, place) for place in (*_heads(plain), given_from(plain)) if place < len(plain))
+    yield from ((place, place) for place in (*_heads(plain), _given_from(plain)) if place < len(plain))
     yield from ((place, place) for place in quotations(plain)[1])
 
 

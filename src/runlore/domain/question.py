@@ -88,12 +88,13 @@ def _asked(*questions: str) -> Claim:
 def _without_degree(words: list[str]) -> list[str]:
     """Without the adverbs before the word that counts: "fully automatic", "still", "only"."""
     at = 0
-    while at < len(words) - 1 and (words[at] in table.DEGREES or _is_adverb(words[at])):
+    while at < len(words) - 1 and (words[at] in table.DEGREES or is_adverb(words[at])):
         at += 1
     return words[at:]
 
 
-def _is_adverb(word: str) -> bool:
+def is_adverb(word: str) -> bool:
+    """Whether a word is an adverb by its ending: "daily" says when, and "family" is none."""
     return len(word) > 4 and word.endswith("ly") and word not in table.FREQUENCIES | table.NOT_ADVERBS
 
 
@@ -172,7 +173,7 @@ def _relation(words: Sequence[str]) -> set[str]:
     first, rest = words[0], words[1:]
     if first in table.FREQUENCIES or first in table.OF_TIME or any(map(_is_time, words[:3])):
         return {WHEN}
-    if _is_adverb(first) or (first == "by" and "hand" in rest[:1]):
+    if is_adverb(first) or (first == "by" and "hand" in rest[:1]):
         return {HOW}
     if first == "in" and "front" in rest[:1]:
         return {"in front of"}

@@ -26,7 +26,10 @@ from runlore.domain.clauses import (
 )
 from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.inline_spans import code_spans, masked, quotations
-from runlore.domain.pasted import given_from
+from runlore.domain.languages.choosing import language_of
+from runlore.domain.languages.english import ENGLISH
+from runlore.domain.pasted import unblocked
+from runlore.domain.question import is_adverb
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
 
@@ -88,11 +91,11 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     read: list[Sentence] = []
     labelled: set[int] = set()
     is_made_up, told_until = False, 0
-    for heading, line in _lines(text[: given_from(text)]):
+    for heading, line in _lines(unblocked(text)):
         is_cut = line.rstrip().endswith(ELLIPSIS)
         is_offered = _compiled(_OFFERED).search(line) is not None
         spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line)))
-        parts = list(_parts(read_words(folded(spaced))))
+        parts = [clause for part in _parts(read_words(folded(spaced))) for clause in _factive_clauses(part)]
         above = _heading(heading) if heading else None
         is_mentioned = False
         for index, part in enumerate(parts):
@@ -127,7 +130,8 @@ def _heading(text: str) -> Sentence:
         del words[0]
     sentence = _read(words)
     is_label = bool(words) and words[0].core in table.LABELS
-    is_plain = not text.endswith(":") or is_label or introduces(sentence.words)
+    is_open = bool(words) and words[0].core in table.DOUBTFUL_LABELS
+    is_plain = (not text.endswith(":") and not is_open) or is_label or introduces(sentence.words)
     return sentence if is_plain else replace(sentence, is_doubtful=True)
 
 
@@ -156,7 +160,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             if opening.endswith("?") and line.casefold().startswith(("answer:", "result:")):
                 opening = ""
             yield f"{heading} {opening}".strip(), line
-            is_governing = not line.endswith(":") and not _offers(line)
+            is_label = line.casefold() in table.DOUBTFUL_LABELS
+            is_governing = not line.endswith(":") and not is_label and not _offers(line)
             opening = opening if is_governing else line
 
 
@@ -202,6 +207,24 @@ def _parts(words: Sequence[Word]) -> Iterator[list[Word]]:
         yield part
 
 
+def _factive_clauses(words: list[Word]) -> list[list[Word]]:
+    """A sentence, and apart from it the clause that it calls as true as itself: "Now that the API is public,
+    can you add CORS?", "The API is public because partners need it"."""
+    lead, words = words[: -len(_introduced(words))], _introduced(words)
+    cores = tuple(word.core for word in words)
+    opener = next((each for each in table.FACTIVES if cores[: len(each)] == each), ())
+    comma = next((at for at, word in enumerate(words) if opener and "," in word.tail), 0)
+    if 0 < len(opener) <= comma < len(words) - 1 and cores[comma + 1] not in _STEPS:
+        return [[*lead, *words[len(opener) : comma + 1]], words[comma + 1 :]]
+    is_asked = "?" in words[-1].tail or is_order(cores) or not table.NEGATIONS.isdisjoint(cores)
+    for at in range(2, 0 if is_asked else len(words) - 2):
+        openers = table.REASONS + (table.PAUSED_REASONS if "," in words[at - 1].tail else ())
+        length = next((len(each) for each in openers if cores[at : at + len(each)] == each), 0)
+        if length and cores[at + length] != "of":
+            return [[*lead, *words[:at]], words[at + length :]]
+    return [[*lead, *words]]
+
+
 def _ends(word: Word) -> bool:
     if any(stop in word.tail for stop in "!?;。！？；؟"):
         return True
@@ -210,15 +233,37 @@ def _ends(word: Word) -> bool:
 
 
 def _meant(words: Sequence[Word]) -> list[Word]:
+    return _without_asides(_introduced(words))
+
+
+def _introduced(words: Sequence[Word]) -> list[Word]:
     """The words without labels and lead-ins, which say nothing themselves."""
     rest = list(words)
     is_shorter = True
     while is_shorter and len(rest) > 1:
-        is_shorter = rest[0].core in table.LABELS and rest[0].is_label
-        length = 1 if is_shorter else _lead_in(rest)
+        length = _interjection(rest) or _lead_in(rest)
         is_shorter = 0 < length < len(rest)
         rest = rest[length:] if is_shorter else rest
     return rest
+
+
+def _without_asides(words: list[Word]) -> list[Word]:
+    """The words without a lead-in that is put between commas: "The API is, by the way, public"."""
+    for at in range(1, len(words) - 1):
+        length = _lead_in(words[at:]) if "," in words[at - 1].tail else 0
+        if 0 < length < len(words) - at and "," in words[at + length - 1].tail:
+            return [*words[: at - 1], Word(words[at - 1].core), *words[at + length :]]
+    return words
+
+
+def _interjection(words: Sequence[Word]) -> int:
+    """How many words are a label or a word about what was said before: "Fact:", "No,", "Wrong folder:"."""
+    if words[0].core in table.LABELS:
+        return int(words[0].is_label)
+    if words[0].core in table.INTERJECTIONS and ("," in words[0].tail or words[0].is_label):
+        return 1
+    labelled = (at + 1 for at, word in enumerate(words[:_TAG_WORDS_MAX]) if word.is_label)
+    return next(labelled, 0) if words[0].core in table.DENIALS else 0
 
 
 def _lead_in(words: Sequence[Word]) -> int:
@@ -279,6 +324,7 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     negated[UNSPACED_TARGET] = sum(len(_found(_UNSPACED_NEGATION, core)) for core in said)
     doubts = Counter(core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.DOUBT)
     doubts.update(found for core in said for found in _found(_UNSPACED_DOUBT, core))
+    doubts.update(_foreign_doubts(" ".join(cores)))
     return Sentence(
         words=tuple(spoken),
         terms=tuple(term for each in terms for term in each),
@@ -294,6 +340,13 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
 def _is_ordered(cores: Sequence[str]) -> bool:
     """Whether a sentence asks for what it says: "the sidebar is hidden, make it so"."""
     return any(each in table.MAKE_IT_SO for each in zip(cores, cores[1:], cores[2:], strict=False))
+
+
+def _foreign_doubts(sentence: str) -> frozenset[str]:
+    """What leaves a sentence of another language in doubt that is written with spaces."""
+    language = language_of(sentence)
+    is_told_by_words = language is ENGLISH or not language.is_spaced
+    return frozenset() if is_told_by_words else language.cues_in(sentence) & table.DOUBTFUL_CUES
 
 
 class _Kind(StrEnum):
@@ -319,7 +372,9 @@ def _kind(cores: Sequence[str], index: int) -> _Kind:
         return _Kind.NOTHING
     if core in table.FRENCH_NOT and "ne" in cores[:index]:
         return _Kind.NEGATION
-    return _Kind.DOUBT if core in table.DOUBTS else _Kind.SAID
+    is_hedge = core not in table.ADVERBS and is_adverb(core)
+    is_doubt = is_hedge or core in table.DOUBTS or (core, behind) in table.DOUBT_PAIRS
+    return _Kind.DOUBT if is_doubt else _Kind.SAID
 
 
 def _target(terms: Sequence[Sequence[str]], index: int) -> str:
@@ -369,9 +424,13 @@ _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
 _OPEN_ENDED = table.NEGATIONS | table.DOUBTS
-# A choice, "A) ...", and what an arrow points back to, "... <- change this".
-_OFFERED = r"^\(?[A-Za-z]\)\s|^[A-Za-z]\.\s+(?:[Tt]he|[Aa]n?|[Oo]ur|[Ww]e|[Ii]t)\s|\s(?:<-+|←)\s"
+# An open box, "[ ] ...", a choice, "A) ...", and what an arrow points back to, "... <- change this".
+_OFFERED = (
+    r"(?:^|\s)\[\s?\]\s|^\(?[A-Za-z]\)\s|^[A-Za-z]\.\s+(?:[Tt]he|[Aa]n?|[Oo]ur|[Ww]e|[Ii]t)\s|\s(?:<-+|←)\s"
+)
 _DENIAL_WORDS_MAX = 6
 _TAG_WORDS_MAX = 3
+# What goes on behind "Given that ...," where steps of a test are told.
+_STEPS = frozenset({"when", "then", "wenn", "dann", "quand", "alors"})
 # Longer ones are tables, logs and encoded data.
 _SENTENCE_WORDS_MAX = 300

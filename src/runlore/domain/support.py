@@ -113,7 +113,7 @@ def _is_stated_literally(claim: Sentence, sentence: Sentence, clause: Clause) ->
     place = _run_at(claim.words, sentence.words, clause.front)
     if place is None or len(claim.words) == 1:
         return place is not None
-    is_whole = not is_limited(sentence.words, sentence.pauses, place + len(claim.words) - 1)
+    is_whole = not is_limited(sentence.words, sentence.pauses, place, place + len(claim.words) - 1)
     return is_whole and is_reached(sentence.words, clause.start, place)
 
 
@@ -167,7 +167,8 @@ def _is_one_clause(sentence: Sentence, clause: Clause, terms: Sequence[str], lin
             # The subject stands in front: "Let us talk about the project. It is late."
             subject = min([subject, *links])
     words = sentence.words
-    if not is_tied or _says_more(sentence, found, links) or is_limited(words, sentence.pauses, found[-1]):
+    limited = is_limited(words, sentence.pauses, found[0], found[-1])
+    if not is_tied or limited or _says_more(sentence, found, links):
         return False
     return is_reached(words, clause.start, subject) and is_joined(words, sentence.pauses, found)
 

@@ -5,6 +5,8 @@ costs support: what is not clearly said does not verify anything.
 """
 
 from runlore.domain import subject_words
+from runlore.domain.languages.choosing import LANGUAGES
+from runlore.domain.languages.language import Cue, phrases_of
 
 
 def _set(words: str) -> frozenset[str]:
@@ -39,14 +41,13 @@ CONDITIONS = subject_words.SUBORDINATORS | _set(
     " ob außer sauf sinon salvo excepto se quando als wanneer om если когда eğer jika kalau nếu"
 )
 RESERVATIONS = _set(
-    "or without except excluding unless instead rather only merely just sometimes some few almost nearly"
-    " hardly barely seldom rarely partly partially unlikely likely perhaps maybe probably possibly supposedly"
-    " allegedly apparently hopefully reportedly presumably ideally theoretically hypothetically seemingly"
-    " arguably purportedly ostensibly conceivably potentially evidently nominally virtually temporarily"
-    " briefly occasionally eventually soon hoffentlich angeblich vermutlich wahrscheinlich apparemment"
+    "or without except excluding unless instead rather only just sometimes some few almost seldom perhaps"
+    " maybe soon iirc imo imho afaik afaict hoffentlich angeblich vermutlich wahrscheinlich apparemment"
     " probablement supuestamente ohne sin sans sem senza zonder bez без vielleicht peut-être quizás talvez"
     " forse misschien oder"
 )
+"""Beside every adverb in -ly that is not known to leave a statement one: see `ADVERBS`."""
+
 PAST = _set("was were had did formerly previously earlier était étaient fue era waren")
 HEARSAY = _set(
     "say says said saying tell tells told claim claims claimed think thinks thought believe believes guess"
@@ -60,6 +61,10 @@ REVERSALS = _set(
     " forbidden prohibit prohibits prohibited refuse refuses deny denies denied fail fails failed reject"
     " rejects rejected obsolete outdated deprecated falsch faux falso"
 )
+DOUBT_PAIRS = {("in", "case"), ("so", "that"), ("as", "long"), ("as", "soon"), ("as", "if"), ("used", "to")}
+DOUBTFUL_CUES = frozenset({Cue.HEDGE, Cue.HYPOTHESIS, Cue.WISH, Cue.CARE})
+"""What makes a sentence of another language doubtful: see `languages`."""
+
 DOUBTS = MODALS | CONDITIONS | RESERVATIONS | PAST | HEARSAY | REVERSALS
 """A sentence with one of these that the statement lacks does not say what the statement says."""
 
@@ -80,6 +85,11 @@ LEAD_INS = tuple(
             "of course",
             "in fact",
             "in general",
+            "to be clear",
+            "to be precise",
+            "as of now",
+            "as of today",
+            "you should know that",
         ),
         *(
             f"{short}{note}"
@@ -106,21 +116,42 @@ LEAD_INS = tuple(
             for verb in ("know", "agreed", "decided", "found", "learned", "noticed", "confirmed", "settled")
             for that in ("", " that")
         ),
+        *(
+            phrase
+            for language in LANGUAGES
+            for phrase in phrases_of(language.cues[Cue.REMINDER])
+            if language.is_spaced and "/" not in phrase
+        ),
     )
 )
 """What introduces a statement, and leaves it one."""
 
+FACTIVES = tuple(
+    tuple(opener.split())
+    for opener in (
+        *("now that", "given that", "since", "because", "although", "though", "even though"),
+        *("da", "weil", "obwohl", "comme", "puisque", "parce que", "bien que", "ya que", "porque", "aunque"),
+    )
+)
+REASONS = (("because",), ("weil",), ("parce", "que"), ("car",), ("porque",))
+PAUSED_REASONS = (("since",), ("da",), ("puisque",), ("ya", "que"), ("denn",), ("although",), ("though",))
+"""What opens a clause that is as true as what it stands beside: before it, behind it, behind a comma only."""
+
 LINKS = frozenset(subject_words.COPULAS) | frozenset(subject_words.OPERATORS) | {":"}
 """What ties a value to its subject."""
 
+ENGLISH_ARTICLES = subject_words.ENGLISH_ARTICLES
 DETERMINERS = (
-    subject_words.ENGLISH_ARTICLES
+    ENGLISH_ARTICLES
     | subject_words.ARTICLES[subject_words.SYMBOL]
     | _set(
         "my our your his her its their this that these those all every each both any some many most"
         " den dem des mon ma mes notre nos unser unsere mein meine mi mis nuestro nuestra"
     )
 )
+OTHERS = _set("your his her their whose dein deine euer eure ihr ihre ton ta tes votre vos leur leurs su sus")
+"""Whose thing it is that is not the speaker's: "their API" says nothing of ours."""
+
 SPEAKERS = _set("i we i'm i've i'd we're we've we'd ich wir je nous")
 SUBJECT_PRONOUNS = SPEAKERS | _set("you he she it they there it's they're everyone everybody yo nosotros")
 FIRST_PERSON = SPEAKERS | _set("my our us mein meine unser unsere mon ma mes notre nos")
@@ -134,10 +165,13 @@ ADVERBS = _set(
 """What leaves a statement one. Any other adverb may hedge: "ideally", "reportedly"."""
 
 BEFORE_SUBJECTS = DETERMINERS | SUBJECT_PRONOUNS | NEGATIONS
-PLACING = subject_words.PREPOSITIONS - _set("with under from")
+PLACING = subject_words.PREPOSITIONS - _set("with under from by")
 """What begins a place or a time that stands before a statement."""
 
 COORDINATORS = _set("and or but so then und oder et ou y o")
+SMALL = ADVERBS | COORDINATORS | DETERMINERS | SUBJECT_PRONOUNS | DOUBTS | LINKS | PLACING
+"""What no noun is."""
+
 LISTED = DETERMINERS | COORDINATORS | subject_words.PREPOSITIONS | NEGATIONS | _set("of to")
 """What may stand between "and" and the next thing of a list."""
 
@@ -169,8 +203,8 @@ DEPICTING = _set(
 )
 FICTION = _set(
     "story stories tale novel novels book poem essay film movie screenplay dream game roleplay role-play"
-    " persona character dialogue conversation scenario scenarios simulation sketch sample mockup mockups"
-    " mock-up mock-ups wireframe wireframes prototype"
+    " persona character proposal draft screenshot slides dialogue conversation scenario scenarios simulation"
+    " sketch sample mockup mockups mock-up mock-ups wireframe wireframes prototype"
 )
 DEPICTED = FICTION | _set(
     "test tests case cases fixture fixtures mock mocks example examples criteria requirements requirement"
@@ -185,7 +219,7 @@ STATING_HEADS = _set(
 """What a line that ends in a colon calls the statements below it."""
 
 LIMITING = subject_words.PREPOSITIONS - {"with"} | _set(
-    "since next tomorrow tonight later starting beginning ab seit depuis desde"
+    "since between next tomorrow tonight later starting beginning ab seit depuis desde"
 )
 """What limits a statement that it stands behind to a place or a time: "on Windows", "from March on"."""
 
@@ -209,6 +243,8 @@ ANAPHORS = _set("it its it's this that that's these those they their he his she 
 
 DENIALS = _set("no nope nah wrong false incorrect untrue nein falsch faux")
 CORRECTIONS = _set("actually correction sorry oops wait")
+INTERJECTIONS = DENIALS | CORRECTIONS | _set("well psa ah oh hm hmm yeah yep sure non si doch ja oui sí")
+"""What stands before a comma or a colon, and tells of what was said before."""
 RETRACTIONS = _set("scratch forget ignore disregard cancel undo drop strike")
 """What takes the sentence before it back: a denial apart from what follows, an order before "that"."""
 

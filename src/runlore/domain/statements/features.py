@@ -2,8 +2,8 @@
 
 import re
 
-from runlore.domain.statements.languages.choosing import language_of
-from runlore.domain.statements.languages.language import Cue, Opening
+from runlore.domain.languages.choosing import language_of
+from runlore.domain.languages.language import Cue, Opening
 from runlore.domain.statements.sentences import Sentence
 
 _QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")

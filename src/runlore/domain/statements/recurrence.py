@@ -13,8 +13,8 @@ from functools import cache
 from itertools import combinations
 
 from runlore.domain.analysis import is_stop_word, stem
+from runlore.domain.languages.language import Language
 from runlore.domain.session import SessionId
-from runlore.domain.statements.languages.language import Language
 
 Key = tuple[str, ...]
 

@@ -1,6 +1,6 @@
 """French."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 FRENCH = Language(
     name="fr",

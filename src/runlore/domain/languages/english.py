@@ -1,6 +1,6 @@
 """English."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 ENGLISH = Language(
     name="en",

@@ -138,19 +138,19 @@ class Language:
         )
 
 
-def _phrases(table: str) -> list[str]:
+def phrases_of(table: str) -> list[str]:
     """The phrases of a table, which stand apart by commas or lines; the longest first, to be tried first."""
     told = {" ".join(phrase.split()) for line in table.splitlines() for phrase in line.split(",")}
     return sorted(told - {""}, key=lambda phrase: (-len(phrase), phrase))
 
 
 def _alternatives(table: str, is_spaced: bool) -> str:
-    return "|".join(_phrase(phrase, is_spaced) for phrase in _phrases(table))
+    return "|".join(_phrase(phrase, is_spaced) for phrase in phrases_of(table))
 
 
 def _heads(table: str) -> frozenset[str] | None:
     """The words that the phrases begin with; None where one may begin with any."""
-    forms = [form for phrase in _phrases(table) for form in phrase.partition(" ")[0].split("/")]
+    forms = [form for phrase in phrases_of(table) for form in phrase.partition(" ")[0].split("/")]
     if any("*" in form or form == "_" for form in forms):
         return None
     return frozenset(word for form in forms for word in _WORDS.findall(form)[:1])

@@ -1,6 +1,6 @@
 """Chinese, simplified and traditional where they differ in a table's words."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 CHINESE = Language(
     name="zh",

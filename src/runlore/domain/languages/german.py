@@ -1,6 +1,6 @@
 """German."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 GERMAN = Language(
     name="de",

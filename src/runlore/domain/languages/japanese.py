@@ -1,6 +1,6 @@
 """Japanese."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 JAPANESE = Language(
     name="ja",

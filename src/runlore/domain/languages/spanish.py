@@ -1,6 +1,6 @@
 """Spanish."""
 
-from runlore.domain.statements.languages.language import Cue, Language, Opening
+from runlore.domain.languages.language import Cue, Language, Opening
 
 SPANISH = Language(
     name="es",

@@ -2,13 +2,13 @@
 
 import re
 
-from runlore.domain.statements.languages.chinese import CHINESE
-from runlore.domain.statements.languages.english import ENGLISH
-from runlore.domain.statements.languages.french import FRENCH
-from runlore.domain.statements.languages.german import GERMAN
-from runlore.domain.statements.languages.japanese import JAPANESE
-from runlore.domain.statements.languages.language import Language
-from runlore.domain.statements.languages.spanish import SPANISH
+from runlore.domain.languages.chinese import CHINESE
+from runlore.domain.languages.english import ENGLISH
+from runlore.domain.languages.french import FRENCH
+from runlore.domain.languages.german import GERMAN
+from runlore.domain.languages.japanese import JAPANESE
+from runlore.domain.languages.language import Language
+from runlore.domain.languages.spanish import SPANISH
 
 LANGUAGES = (ENGLISH, GERMAN, FRENCH, SPANISH, CHINESE, JAPANESE)
 
