@@ -260,6 +260,9 @@ def test_not_only_is_no_negation() -> None:
         ("There is a cache", "there is cache"),
         ("There is no cache", "there is cache !="),
         ("it = 5", "it \\= 5"),
+        ("The worker uses port 8080", "worker = [use] port 8080"),
+        ("Our worker doesn't use port 8080", "worker != [use] port 8080"),
+        ("Dana owns the billing service", "billing service = owned by dana"),
     ],
 )
 def test_the_stored_form_is_readable_and_read_back(statement: str, text: str) -> None:
@@ -337,7 +340,10 @@ def test_plain_statements_conflict_exactly_when_only_the_value_differs(
     subject: str, value: str, other: str
 ) -> None:
     one, two = semantic_key(f"{subject} is {value}"), semantic_key(f"{subject} = {other}")
-    assert conflicts(one, two) == (value.casefold() != other.casefold())
+    told, more = sorted((value.casefold().split(), other.casefold().split()), key=len)
+    rest = iter(more)
+    is_detail = all(word in rest for word in told)
+    assert conflicts(one, two) == (not is_detail)
     assert conflicts(one, semantic_key(f"{subject} is not {value}"))
 
 
@@ -369,6 +375,7 @@ def test_a_delimiter_far_into_a_sentence_names_no_subject() -> None:
         ("In production, the timeout is 30", ("production", "timeout")),
         ("There is it", ()),
         ("Alice prefers tabs", ("alice", "indentation")),
+        ("The worker uses port 8080", ("worker", "port", "8080")),
         ("项目代号是阿特拉斯", ("项目代号",)),
         ("project codename", ("project", "codename")),
     ],

@@ -20,7 +20,7 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.scope import WORKSPACE
+from runlore.domain.scope import WORKSPACE, Scope
 from runlore.ports import operations as ops
 from tests.builders import changed, fact
 from tests.fakes import START
@@ -164,6 +164,28 @@ def test_a_reviewer_may_say_that_both_hold_and_is_not_asked_again(world: World, 
     newer = supersede(world, old, "The project codename is Cygnus", both_hold=(new.record_id,))
     world.operator.revoke(decision(newer))
     assert world.restore(old).state is State.ACTIVE
+
+
+@pytest.mark.req("LRN-14")
+def test_the_same_pair_in_other_words_is_not_asked_about_again(world: World) -> None:
+    old = learning(world, "The release is on Mondays")
+    beside = publish(
+        world, candidate(world.operator, "The release is on Fridays"), both_hold=(old.record_id,)
+    )
+    world.operator.revoke(decision(beside))
+
+    # Neither side is told by its id any more: what was compared is known by what it says.
+    again = publish(world, candidate(world.operator, "The release is every Friday"))
+    assert (again.state, again.both_hold) == (State.ACTIVE, (old.record_id,))
+    newer = supersede(world, old, "The release is on a Monday")
+    assert world.record(newer).both_hold == (again.record_id,)
+
+    third = candidate(world.operator, "The release is on Sundays")
+    assert outcome(partial(publish, world, third)) == "review.conflict"
+    elsewhere = fact("The release is on Mondays", scope=Scope.parse("project:elsewhere"))
+    learn(world, elsewhere)
+    other = candidate(world.operator, "The release is on Fridays", scope=elsewhere.scope)
+    assert outcome(partial(publish, world, other)) == "review.conflict"
 
 
 @pytest.mark.req("LRN-14")

@@ -313,7 +313,7 @@ def _derived(layer: Layer, summary: str) -> dict[str, JsonValue]:
         return {"profile_key": key.place, "value": _value_of(key, summary), "reason": "captured"}
     if layer is Layer.SEMANTIC:
         return {"origin": "candidate", "topic_tags": list(topic_terms(key))}
-    return {"workflow": slug(key.subject), "canonical": False}
+    return {"workflow": slug(key.topic), "canonical": False}
 
 
 def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
@@ -331,7 +331,7 @@ def _key(layer: Layer, metadata: JsonObject, summary: str) -> str:
 
 def _value_of(key: SemanticKey, summary: str) -> str:
     """Without a subject to split off, the text itself is the value; "not" belongs to it."""
-    if not key.value:
+    if not key.value or key.topic != key.subject:
         return summary
     return f"not {key.value}" if key.negated else key.value
 

@@ -25,7 +25,7 @@ from runlore.domain import limits
 from runlore.domain.analysis import folded, terms_of
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
-from runlore.domain.subject import SemanticKey, semantic_key
+from runlore.domain.subject import SemanticKey, conflicts, semantic_key
 from runlore.domain.taint import Provenance, inherited
 
 SHARED_SHOWN_MAX = 12
@@ -137,7 +137,6 @@ class _Group:
     leader: _Member
     members: list[_Member] = field(default_factory=list)
     texts: dict[SemanticKey, str] = field(default_factory=dict)
-    keys: dict[str, SemanticKey] = field(default_factory=dict)
     bases: set[Basis] = field(default_factory=set)
 
     def takes(self, member: _Member) -> bool:
@@ -147,7 +146,7 @@ class _Group:
             or self.leader.key.negated != member.key.negated
         ):
             return False
-        if self.keys.get(member.key.subject, member.key) != member.key:
+        if any(conflicts(key, member.key) for key in self.texts):
             return False
         texts = {member.key: member.record.summary, **self.texts}
         return len("\n".join(texts.values())) <= limits.SUMMARY_CHARS_MAX
@@ -156,7 +155,6 @@ class _Group:
         """Take it in; `basis` says why, and is missing for the leader."""
         self.members.append(member)
         self.texts.setdefault(member.key, member.record.summary)
-        self.keys[member.key.subject] = member.key
         if basis is not None:
             self.bases.add(basis)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from runlore.domain import limits
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.json_form import JsonForm
 from runlore.domain.record import (
@@ -121,8 +122,9 @@ def consequences(
         twin = next((r for r in replaced if r != around.named and _repeats(candidate, r, now)), None)
     if twin is not None:
         return Consequences(duplicate_of=twin)
-    agreed = tuple(r for r in beside if r.record_id in terms.both_hold and contradicts(candidate, r))
-    clashing = (r for r in visible if r not in agreed and contradicts(candidate, r))
+    contrary = tuple(r for r in beside if contradicts(candidate, r))
+    agreed = tuple(r for r in contrary if r.record_id in terms.both_hold or _is_known(r, around))
+    clashing = (r for r in contrary if r in visible and r.record_id not in {*terms.both_hold, *around.agreed})
     outcome = Consequences(supersedes=replaced, both_hold=agreed)
     obstacles += tuple(_clash(candidate, r, replaced) for r in clashing)
     obstacles += _misnamed(candidate, outcome, terms)
@@ -188,7 +190,7 @@ def restore_obstacle(
     in_place = next((r for r in chain if r.state is State.ACTIVE), None)
     if in_place is None:
         rivals = around.same_profile_key if record.layer is Layer.PROFILE else around.same_subject
-        in_place = next((r for r in rivals if _stands_in(r, record, now)), None)
+        in_place = next((r for r in rivals if _stands_in(r, record, around, now)), None)
     if in_place is not None:
         return Obstacle(
             code="restore.replaced",
@@ -364,6 +366,11 @@ def _changed(candidate: Record, present: tuple[Record, ...]) -> Obstacle:
     )
 
 
+def _is_known(record: Record, around: Surroundings) -> bool:
+    """Whether a reviewer's earlier answer is noted on a record again, for as long as there is room."""
+    return record.record_id in around.agreed and len(record.both_hold) < limits.BOTH_HOLD_MAX
+
+
 def _neighbours(candidate: Record, around: Surroundings, replaced: tuple[Record, ...]) -> tuple[Record, ...]:
     leaving = {candidate.record_id, *(r.record_id for r in replaced)}
     return tuple(r for r in around.same_subject if r.record_id not in leaving)
@@ -391,7 +398,7 @@ def _clash(candidate: Record, other: Record, replaced: tuple[Record, ...]) -> Ob
     )
 
 
-def _stands_in(rival: Record, record: Record, now: datetime) -> bool:
+def _stands_in(rival: Record, record: Record, around: Surroundings, now: datetime) -> bool:
     """A profile key has one active record; elsewhere only what a confirmation would clash with counts."""
     if rival.record_id == record.record_id:
         return False
@@ -399,4 +406,6 @@ def _stands_in(rival: Record, record: Record, now: datetime) -> bool:
         return True
     if hidden_because(rival, now) is not None:
         return False
-    return record.semantic_key == rival.semantic_key or contradicts(record, rival)
+    if record.semantic_key == rival.semantic_key:
+        return True
+    return rival.record_id not in around.agreed and contradicts(record, rival)

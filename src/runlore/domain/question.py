@@ -6,20 +6,27 @@ question "what is it", as every other unknown value does, so that names and numb
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from runlore.domain import question_words as table
+from runlore.domain.analysis import terms_of
+from runlore.domain.answers import NUMBER, Answer, answers_in, hold_together, is_path
 
 WHAT, WHEN, WHERE, HOW, WITH, NAME, FORMAT = "what", "when", "where", "how", "with", "name", "format"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """The questions that a value answers, and for each scale of opposites the side that it is on."""
+    """The questions that a value answers, for each scale of opposites the side that it is on, and the exact
+    answers. `context` is where or for whom it holds, as far as the value says so itself."""
 
     questions: frozenset[str]
     sides: dict[str, int] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    context: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -28,14 +35,107 @@ class Claim:
             return ""
         return min(self.sides, default=min(self.questions, key=lambda question: (len(question), question)))
 
+    def meets(self, other: "Claim") -> bool:
+        """Whether both answer the same question: "30 s in staging" and "60 s in production" do not."""
+        is_apart = bool(self.context and other.context) and self.context != other.context
+        exact = self.answers.keys(), other.answers.keys()
+        is_other = all(exact) and exact[0].isdisjoint(exact[1]) and not _is_vague(exact[0] | exact[1])
+        return not (is_apart or is_other) and not self.questions.isdisjoint(other.questions)
+
     def agrees(self, other: "Claim") -> bool:
-        """Whether both say the same in other words: on every scale that they share, one side."""
-        shared = self.sides.keys() & other.sides.keys()
-        return bool(shared) and all(self.sides[scale] == other.sides[scale] for scale in shared)
+        """Whether both can be so: on every scale that they share they are on one side, what they answer
+        exactly goes together, or one says what the other says and more."""
+        scales = self.sides.keys() & other.sides.keys()
+        if scales:
+            return all(self.sides[scale] == other.sides[scale] for scale in scales)
+        exact = self.answers.keys() & other.answers.keys()
+        if exact:
+            return all(hold_together(self.answers[each], other.answers[each]) for each in exact)
+        return _is_within(self.words, other.words) or _is_within(other.words, self.words)
 
 
 def claim_of(subject: str, value: str) -> Claim:
-    """What a value answers. A subject that names a slot ("log level") asks the open question itself."""
+    """What a value answers. A subject that names a slot ("log level") asks the open question itself; a value
+    in which a verb stands in brackets, "[use] port 8080", is what the subject does."""
+    verb = _VERB.match(value)
+    if verb is not None:
+        return _claim_of_verb(verb[1], value[verb.end() :].split())
+    words = _without_degree(_with_verb_first(value.split()))
+    claim = _open_claim(subject, " ".join(_with_verb_first(value.split())))
+    is_act = len(words) > 1 and _is_participle(words[0], words[1:])
+    lead = _stem(words[0]) if is_act and words[0] not in table.BEING_SOMEWHERE else ""
+    exact = {f"{lead} {question}".strip(): answer for question, answer in answers_in(words).items()}
+    return replace(
+        claim,
+        questions=claim.questions | exact.keys(),
+        answers=exact,
+        context=_context(words[1:] if is_act else words),
+        words=tuple(words),
+    )
+
+
+def _with_verb_first(words: list[str]) -> list[str]:
+    """German closes with its participle: "in Go geschrieben" is "geschrieben in Go"."""
+    is_last = len(words) > 1 and words[0] in table.PREPOSITIONS and _is_foreign_participle(words[-1], ())
+    return [words[-1], *words[:-1]] if is_last else words
+
+
+def is_asked(verb: str, words: Sequence[str]) -> bool:
+    """Whether what stands behind a verb is one answer to a question, and leaves no room for others."""
+    return bool(_asked_of_verb(verb, words))
+
+
+def _claim_of_verb(verb: str, words: Sequence[str]) -> Claim:
+    asked = _asked_of_verb(verb, words)
+    return Claim(
+        questions=frozenset(asked) or frozenset({f"{verb} {' '.join(words)}"}),
+        answers={question: answer for question, answer in asked.items() if answer is not None},
+        context=_context(words),
+        words=tuple(words),
+    )
+
+
+def _asked_of_verb(verb: str, words: Sequence[str]) -> dict[str, Answer | None]:
+    """The questions that a verb and what stands behind it answer, with the exact answers to them."""
+    lead = "" if verb in table.HAPPENING else _stem(verb)
+    exact = answers_in(words)
+    if verb in table.ADDING or _is_addition(words):
+        exact = {question: exact[question] for question in exact if question.startswith(_COUNTED)}
+    asked: dict[str, Answer | None] = {f"{lead} {each}".strip(): exact[each] for each in exact}
+    is_room = verb in table.ADDING or _is_addition(words)
+    if not asked and not is_room and len(words) > 1 and words[0] in table.ASKING:
+        asked[f"{_stem(verb)} {table.PREPOSITIONS[words[0]]}"] = None
+    return asked
+
+
+def _context(words: Sequence[str]) -> frozenset[str]:
+    """The terms of what limits an answer that stands before it: "in staging", "for admins"."""
+    found: list[str] = []
+    starts = [at for at in range(1, len(words)) if words[at] in table.PREPOSITIONS]
+    for start, end in pairwise((*starts, len(words))):
+        phrase = words[start:end]
+        if phrase[0] in table.LIMITING and not answers_in(phrase):
+            found += terms_of(" ".join(phrase[1:]))
+    return frozenset(found)
+
+
+def _is_vague(questions: Set[str]) -> bool:
+    """Whether answers to other questions may still be meant as one: a bare number has a unit that nobody
+    told, and a name may be of more families than one."""
+    return NUMBER in questions or all(_NAMED in question for question in questions)
+
+
+def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Whether a value is told in another one, word for word and in its order."""
+    rest = iter(whole)
+    return bool(part) and all(word in rest for word in part)
+
+
+def _stem(verb: str) -> str:
+    return next(iter(terms_of(verb)), verb)
+
+
+def _open_claim(subject: str, value: str) -> Claim:
     said = value.split()
     words = _without_degree(said)
     claim = _claim_of_words(words)
@@ -60,7 +160,7 @@ def _claim_of_words(words: Sequence[str]) -> Claim:
         return _quality(first, rest)
     if rest or _is_time(first):
         return _asked(WHAT, WHEN if _is_time(first) else WHAT)
-    return _asked(WHAT, WHERE if _is_place(first) else NAME)
+    return _asked(WHAT, WHERE if is_path(first) else NAME)
 
 
 def _is_phrase(words: Sequence[str]) -> bool:
@@ -73,7 +173,8 @@ def _is_phrase(words: Sequence[str]) -> bool:
 
 
 def _is_addition(words: Sequence[str]) -> bool:
-    return len(words) > 1 and (words[0] == "also" or words[-1] == "too" or (*words[-2:],) == ("as", "well"))
+    is_first, is_last = words[0] in table.ALSO, words[-1] in table.ALSO
+    return len(words) > 1 and (is_first or is_last or (*words[-2:],) == ("as", "well"))
 
 
 def _is_slot(subject: str) -> bool:
@@ -95,7 +196,7 @@ def _without_degree(words: list[str]) -> list[str]:
 
 def is_adverb(word: str) -> bool:
     """Whether a word is an adverb by its ending: "daily" says when, and "family" is none."""
-    return len(word) > 4 and word.endswith("ly") and word not in table.FREQUENCIES | table.NOT_ADVERBS
+    return len(word) > 4 and word.endswith("ly") and word not in table.NOT_ADVERBS
 
 
 def _is_amount(words: Sequence[str]) -> bool:
@@ -124,11 +225,7 @@ def _amount(words: Sequence[str]) -> frozenset[str]:
 
 
 def _is_time(word: str) -> bool:
-    return word.removesuffix("s") in table.TIMES or word in table.TIMES or bool(_CLOCK.fullmatch(word))
-
-
-def _is_place(word: str) -> bool:
-    return "/" in word or word.startswith("~")
+    return word in table.TIMES or word.removesuffix("s") in table.TIMES or bool(_CLOCK.fullmatch(word))
 
 
 def _is_participle(word: str, rest: Sequence[str]) -> bool:
@@ -136,7 +233,14 @@ def _is_participle(word: str, rest: Sequence[str]) -> bool:
         # Many nouns end so: it is a verb where something is said about the doing.
         return bool(rest) and rest[0] in table.PREPOSITIONS and word not in table.NOT_PARTICIPLES
     regular = len(word) > 4 and word.endswith("ed") and word not in table.NOT_PARTICIPLES
-    return (regular and "-" not in word) or word in table.PARTICIPLES
+    return (regular and "-" not in word) or word in table.PARTICIPLES or _is_foreign_participle(word, rest)
+
+
+def _is_foreign_participle(word: str, rest: Sequence[str]) -> bool:
+    """German by its form ("geschrieben", "versioniert"), French only with what was done: names end so too."""
+    german = word.endswith("iert") or (word.startswith("ge") and word.endswith(("t", "en")))
+    french = word.endswith(("é", "ée", "és", "ées")) and bool(rest) and rest[0] in table.PREPOSITIONS
+    return (german and len(word) > _GERMAN_CHARS_MIN) or french
 
 
 def _is_adjective(word: str) -> bool:
@@ -188,7 +292,7 @@ def _relation(words: Sequence[str]) -> set[str]:
 
 def _within(words: Sequence[str]) -> set[str]:
     """ "In WebP" is a format and "in S3" a place; what is known as neither may be either."""
-    if not table.PLACES.isdisjoint(words) or any(map(_is_place, words)):
+    if not table.PLACES.isdisjoint(words) or any(map(is_path, words)):
         return {WHERE}
     return {WHERE, FORMAT} if table.FORMATS.isdisjoint(words) else {FORMAT}
 
@@ -226,5 +330,9 @@ def _plain_forms(word: str) -> set[str]:
     return found
 
 
+_VERB = re.compile(r"\[(\w+)\] ")
+_NAMED = "kind of"
+_GERMAN_CHARS_MIN = 6
+_COUNTED = ("count of", "amount of")
 _GLUED_UNIT = re.compile(r"\d[\d.,]*([^\W\d]+|[%°].?)")
 _CLOCK = re.compile(r"\d{1,2}(:\d{2}){1,2}(am|pm)?|\d{1,2}(am|pm)|\d{4}-\d{2}(-\d{2})?|q[1-4]")

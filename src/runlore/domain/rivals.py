@@ -3,6 +3,7 @@
 Prompts need not see a record for it to count here: automation is careful about everything that holds.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runlore.domain.record import Record, RecordId, VerificationStatus
@@ -11,7 +12,10 @@ from runlore.domain.subject import SemanticKey, conflicts
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the store holds around a candidate: read once, inside the deciding transaction."""
+    """What the store holds around a candidate: read once, inside the deciding transaction.
+
+    `agreed` are those that a reviewer said hold beside what it says, in whatever words that was said then.
+    """
 
     same_subject: tuple[Record, ...] = ()
     same_profile_key: tuple[Record, ...] = ()
@@ -19,6 +23,7 @@ class Surroundings:
     missing_sources: tuple[RecordId, ...] = ()
     named: Record | None = None
     missing_named: RecordId | None = None
+    agreed: frozenset[RecordId] = frozenset()
 
 
 def contradicts(record: Record, other: Record) -> bool:
@@ -31,6 +36,26 @@ def contradicts(record: Record, other: Record) -> bool:
 def are_known_to_hold(record: Record, other: Record) -> bool:
     """Whether a reviewer answered for this pair that both hold."""
     return other.record_id in record.both_hold or record.record_id in other.both_hold
+
+
+def agreed_beside(
+    record: Record, others: Iterable[Record], known: Mapping[RecordId, Record]
+) -> frozenset[RecordId]:
+    """Those that a reviewer said hold beside what a record says. `known` are the records that such answers
+    name: they need not be in force any more, their words tell what was compared."""
+    return frozenset(
+        other.record_id
+        for other in others
+        if any(_means_the_same(record, known[named]) for named in other.both_hold if named in known)
+        or any(_means_the_same(other, known[named]) for named in record.both_hold if named in known)
+    )
+
+
+def _means_the_same(record: Record, other: Record) -> bool:
+    if (record.scope, record.kind) != (other.scope, other.kind):
+        return False
+    keys = (record.semantic_key, other.semantic_key)
+    return all(keys) and SemanticKey.parse(keys[0]).meaning == SemanticKey.parse(keys[1]).meaning
 
 
 def overrules(narrow: Record, wide: Record) -> bool:
@@ -54,7 +79,9 @@ def contradicting(record: Record, around: Surroundings) -> tuple[Record, ...]:
     return tuple(
         other
         for other in neighbours(record, around)
-        if other.verification_status is not VerificationStatus.FAILED and contradicts(record, other)
+        if other.verification_status is not VerificationStatus.FAILED
+        and other.record_id not in around.agreed
+        and contradicts(record, other)
     )
 
 

@@ -16,8 +16,8 @@ from typing import Self, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain import subject_words as table
-from runlore.domain.analysis import is_stop_word
-from runlore.domain.question import claim_of
+from runlore.domain.analysis import is_stop_word, terms_of
+from runlore.domain.question import claim_of, is_asked
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
 SUBJECT_WORDS_MAX = 12
@@ -52,6 +52,20 @@ class SemanticKey:
             return self.subject
         question = claim_of(self.subject, self.value).name
         return _bounded(f"{self.subject} ({question})") if question else self.subject
+
+    @property
+    def topic(self) -> str:
+        """What the statement is about: its subject, with what it does where a verb tells that."""
+        return (
+            f"{self.subject} {self.value.translate(_NO_BRACKETS)}" if self.value[:1] == "[" else self.subject
+        )
+
+    @property
+    def meaning(self) -> tuple[str, bool, frozenset[object]]:
+        """What is compared of a statement: other words for it mean the same, as "on Friday" and "Fridays"."""
+        claim = claim_of(self.subject, self.value)
+        said = claim.answers or claim.sides or dict(enumerate(terms_of(self.value) or [self.value]))
+        return self.subject, self.negated, frozenset({*said.items(), *claim.context})
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -91,7 +105,7 @@ def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
         return True
     if not _NAMES_QUESTION.search(one.subject):
         answer, against = (claim_of(each.subject, each.value) for each in (one, other))
-        if answer.questions.isdisjoint(against.questions):
+        if not answer.meets(against):
             return False
         if answer.agrees(against):
             return one.negated != other.negated
@@ -101,7 +115,7 @@ def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
 def topic_terms(statement: SemanticKey | str) -> tuple[str, ...]:
     """The terms of the subject, in order: words that can be a topic, so perhaps none."""
     key = semantic_key(statement) if isinstance(statement, str) else statement
-    words = (word.strip("[]()'\"") for word in key.subject.split())
+    words = (word.strip("[]()'\"") for word in key.topic.split())
     return tuple(dict.fromkeys(word for word in words if _is_topic(word)))[:TOPIC_TERMS_MAX]
 
 
@@ -126,9 +140,8 @@ _GLUED_ASSIGNMENT = re.compile(r"^\s*([\w.-]*\w)(:=|!=|={1,3})(?=[^\s=<>~])")
 _LATIN = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "þ": "th", "ı": "i"})
 _MARKS_ON_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 # A subject that was split at a verb says what its value is asked for.
-_NAMES_QUESTION = re.compile(
-    rf"\[.*\]|\bprefer\b|\b({'|'.join(map(' '.join, sorted(table.FUNCTIONAL_VERBS)))})$"
-)
+_NAMES_QUESTION = re.compile(r"\[.*\]|\bprefer\b")
+_NO_BRACKETS = str.maketrans("", "", "[]")
 _FRENCH_NOT_REACH = 3
 _ALWAYS_OR_BREAK = table.BREAKS | table.NEGATIONS | {"always"}
 
@@ -246,7 +259,7 @@ def _key_of_cut(condition: Words, cut: _Cut) -> SemanticKey:
         right = right[2:]
     if cut.language:
         right = _without_leading_article(right, cut.language)
-    subject = [*condition, *_without_leading_article(left, cut.language)]
+    subject = [*condition, *_without_leading_article(list(_without_ours(left)), cut.language)]
     return _split_key(_joined(subject), _joined(right), negated=negated)
 
 
@@ -276,16 +289,51 @@ def _key_of_sentence(condition: Words, words: Words) -> SemanticKey:
 
 
 def _verb_parts(words: Words, index: int) -> tuple[str, str] | None:
-    if words[index].core in table.CHOICES:
-        return _choice_parts(words, index)
-    cores = tuple(word.core for word in words[index : index + 3])
-    length = next((size for size in (3, 2) if cores[:size] in table.FUNCTIONAL_VERBS), 0)
-    behind, subject = (index + length, words[: index + length]) if length else (0, words[:index])
-    if words[index].core == "equals":
-        behind = index + 1
-    if index == 0 or behind == 0 or behind >= len(words):
+    """What does something and what it does, where the word at an index is the verb and says one answer."""
+    verb = words[index].core
+    choice = _choice_parts(words, index) if verb in table.CHOICES else None
+    if choice is not None or index == 0 or index + 1 == len(words):
+        return choice
+    subject, said = words[:index], words[index + 1 :]
+    is_noun = subject[-1].core in table.PREPOSITIONS or _is_verb(words, index + 1)
+    is_other = _is_stand_in(subject) and subject[0].core not in table.SPEAKERS
+    if is_noun or is_other or any(word.ends_sentence for word in words[:-1]):
         return None
-    return _joined(subject), _joined(words[behind:])
+    if verb in table.OWNING and len(said) < SUBJECT_WORDS_MAX and not _is_stand_in(subject):
+        return _joined(said), f"{table.OWNING[verb]} by {_joined(subject)}"
+    done = _done(verb, said)
+    if done and verb in _OF_ARTICLES:
+        subject = _without_leading_article(list(subject), table.SYMBOL)
+    return (_joined(_without_ours(subject)), done) if done else None
+
+
+def _done(verb: str, words: Words) -> str:
+    """What is kept of a verb and the words behind it; nothing where they leave room for other answers."""
+    said = [word.core for word in words]
+    if verb == "equals":
+        return " ".join(said)
+    if verb in ("belong", "belongs") and said[0] == "to" and len(said) > 1:
+        end = next((at for at, word in enumerate(words) if "," in word.tail), len(words))
+        return f"owned by {_joined(words[1 : end + 1])}"
+    if verb in table.BEING and said[0] in table.PREPOSITIONS:
+        return " ".join(said)
+    if verb in table.CALLING:
+        return f"called {' '.join(said)}"
+    lemma = _LEMMAS.get(verb, "")
+    said = said[1:] if lemma and said[0] in table.REALLY and len(said) > 1 else said
+    return f"[{lemma}] {' '.join(said)}" if lemma and is_asked(lemma, said) else ""
+
+
+def _is_verb(words: Words, index: int) -> bool:
+    """Whether the word before is a noun, and this one its verb: the "run" of "unit tests run in CI"."""
+    if index + 1 >= len(words) or words[index].core not in _LEMMAS:
+        return False
+    return words[index - 1].core.endswith("s") != words[index].core.endswith("s")
+
+
+def _without_ours(words: Words) -> Words:
+    count = next((at for at, word in enumerate(words) if word.core not in table.OURS), 0)
+    return words[count:] if count < len(words) else words
 
 
 def _choice_parts(words: Words, index: int) -> tuple[str, str] | None:
@@ -388,6 +436,11 @@ def _third_person(verb: str) -> str:
     if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
         return f"{verb[:-1]}ies"
     return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+
+
+_LEMMAS = {form: verb for verb in table.VERBS for form in (verb, _third_person(verb))}
+_LEMMAS |= {verb: verb for verb in table.FOREIGN_VERBS}
+_OF_ARTICLES = table.FOREIGN_VERBS | table.FOREIGN_BEING | table.CALLING
 
 
 def _without_always(words: Words) -> Words:

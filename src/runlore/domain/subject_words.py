@@ -64,6 +64,11 @@ LEAD_INS = tuple(
     for phrase in ("please", "remember that", "remember to", "note that", "keep in mind that")
 )
 
+OURS = _set(
+    "our only current this these unser unsere unserer dieser diese dieses notre nos ce cette nuestro nuestra"
+)
+"""What stands before a subject of which there is one in a scope anyway."""
+
 AUXILIARIES = _set(
     "do does did can could will would shall should must may might has have had was were is are"
 )
@@ -89,17 +94,44 @@ CONTRACTED = {
     "i'm": ("i", "am"),
 }
 
-FUNCTIONAL_VERBS: frozenset[tuple[str, ...]] = frozenset(
-    {
-        *(("defaults", "to"), ("default", "to"), ("am", "in")),
-        *((verb, place) for verb in ("lives", "live") for place in ("in", "at")),
-        *((verb, "on", "port") for verb in ("runs", "run", "listens", "listen")),
-    }
+VERBS = _set(
+    "use need require return respond listen write read log send deploy ship build test store keep save"
+    " cache retry handle accept support include contain have get set default point resolve belong report"
+    " depend rely target limit allow render serve host publish release rotate refresh poll sync back scale"
+    " fall switch own lead maintain manage review approve merge sign hash encrypt compress format lint"
+    " validate parse emit produce generate output print throw raise fail exit bind connect talk"
+    " authenticate expect cost weigh hold wait cap pin track follow speak work pay bill charge run happen"
+    " start begin occur meet open close end finish stop expire last take go come stay leave arrive import"
+    " export load fetch push pull install monitor alert notify answer reply call trigger schedule archive"
+    " delete purge drop replicate mirror proxy forward route redirect count measure"
 )
-"""Verbs with one object at a time. They stay in the subject: where a thing lives is not what it is.
+"""Verbs, in their plain form, that split a statement into what does it and what it does."""
 
-`likes`, `has`, `needs`, `supports` and `wants` take many objects at once and are not here.
-"""
+FOREIGN_VERBS = _set(
+    "nutzt nutzen verwendet verwenden benutzt benutzen läuft laufen lauscht hört liefert liefern braucht"
+    " brauchen dauert dauern startet starten beginnt beginnen endet speichert speichern schreibt schreiben"
+    " liest sendet kostet hat haben gehört erfordert benötigt bleibt bleiben geht gehen unterstützt enthält"
+    " utilise utilisons utilisent tourne tournent écoute écoutent renvoie retourne dure durent commence"
+    " démarre finit expire stocke stockons écrit lit envoie coûte a ont appartient exige nécessite requiert"
+    " garde gardons reste accepte supporte inclut"
+)
+SPEAKERS = _set("i we you wir ich on nous je")
+REALLY = _set("now currently always only désormais jetzt nun")
+"""What stands behind a verb and changes nothing of what it says now."""
+
+FOREIGN_BEING = _set("liegt liegen steht stehen wohnt lebt")
+BEING = FOREIGN_BEING | _set("live lives sit sits reside resides am")
+"""Verbs that say no more than being somewhere."""
+
+OWNING = {
+    form: done
+    for verb, done in (("own", "owned"), ("maintain", "maintained"), ("manage", "managed"))
+    for form in (verb, f"{verb}s")
+}
+"""What one does to a thing, with what is done to it: the thing is what such a statement is about."""
+
+CALLING = _set("heisst s'appelle")
+"""Verbs that give a name."""
 
 CHOICES = dict.fromkeys(("prefer", "prefers", "préfère", "bevorzugt", "prefiere"), "prefer")
 CHOICES |= dict.fromkeys(("use", "uses"), "use")

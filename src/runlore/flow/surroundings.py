@@ -3,12 +3,12 @@
 What has expired is not there any more, whether the sweep has been round yet or not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain.publication import MERGES
 from runlore.domain.record import Layer, Record, RecordId, State
-from runlore.domain.rivals import Surroundings
+from runlore.domain.rivals import Surroundings, agreed_beside
 from runlore.domain.subject import SemanticKey
 from runlore.ports.store import Records
 
@@ -25,14 +25,21 @@ def surroundings(
         same_subject = _lasting(records.matching_subject(candidate.scope, candidate.kind, subject), now)
     noted = _noted(candidate) if named is None else None
     replaced = records.get_many([noted]).get(noted) if noted is not None else None
+    present = same_profile_key(records, candidate, now)
     return Surroundings(
         same_subject=same_subject,
-        same_profile_key=same_profile_key(records, candidate, now),
+        same_profile_key=present,
         sources=tuple(found[source] for source in sources if source in found),
         missing_sources=tuple(source for source in sources if source not in found),
         named=replaced if named is None else records.get(named),
         missing_named=noted if replaced is None else None,
+        agreed=_agreed(records, candidate, (*same_subject, *present)),
     )
+
+
+def _agreed(records: Records, candidate: Record, others: Sequence[Record]) -> frozenset[RecordId]:
+    named = {named for each in (candidate, *others) for named in each.both_hold}
+    return agreed_beside(candidate, others, records.get_many(sorted(named))) if named else frozenset()
 
 
 def same_profile_key(records: Records, candidate: Record, now: datetime) -> tuple[Record, ...]:
