@@ -1,7 +1,7 @@
 """Pairs of statements about one subject, that the rules of `domain/question.py` were fitted to.
 
-Of 80 fresh pairs in free words, 39 of 40 clashes were missed and 3 of 40 harmless ones asked about before what
-is done by a verb was compared; 32 and 1 since.
+Of 80 fresh pairs in free words, 39 of 40 clashes were missed and 3 of 40 harmless ones asked about before
+what is done by a verb was compared; 32 and 1 since.
 """
 
 CLASHING = (
@@ -152,6 +152,11 @@ CLASHING = (
     ("We merge with squash", "We merge with rebase"),
 )
 HARMLESS = (
+    ("Deploys are allowed", "Deploys are not allowed on Fridays"),
+    ("The API is public", "The API is not public in staging"),
+    ("The cache is cold at start", "The cache is warm after a minute"),
+    ("The pool has min 2 workers", "The pool has max 8 workers"),
+    ("Alerts are sent at 9:00", "Alerts are also sent at 17:00"),
     ("Alerts are sent to Slack", "Alerts are also sent to PagerDuty"),
     ("Alerts are sent to Slack", "Alerts are sent to PagerDuty too"),
     ("Backups are taken hourly", "Backups are kept for 30 days"),

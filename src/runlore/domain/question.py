@@ -42,6 +42,10 @@ class Claim:
         is_other = all(exact) and exact[0].isdisjoint(exact[1]) and not _is_vague(exact[0] | exact[1])
         return not (is_apart or is_other) and not self.questions.isdisjoint(other.questions)
 
+    def excepts(self, other: "Claim") -> bool:
+        """Whether one of the two holds for less than the other: "on Fridays", "in staging"."""
+        return self.context != other.context or self.answers.keys() != other.answers.keys()
+
     def agrees(self, other: "Claim") -> bool:
         """Whether both can be so: on every scale that they share they are on one side, what they answer
         exactly goes together, or one says what the other says and more."""
@@ -64,7 +68,8 @@ def claim_of(subject: str, value: str) -> Claim:
     claim = _open_claim(subject, " ".join(_with_verb_first(value.split())))
     is_act = len(words) > 1 and _is_participle(words[0], words[1:])
     lead = _stem(words[0]) if is_act and words[0] not in table.BEING_SOMEWHERE else ""
-    exact = {f"{lead} {question}".strip(): answer for question, answer in answers_in(words).items()}
+    answers = {} if _is_addition(value.split()) else answers_in(words)
+    exact = {f"{lead} {question}".strip(): answer for question, answer in answers.items()}
     return replace(
         claim,
         questions=claim.questions | exact.keys(),
@@ -173,8 +178,8 @@ def _is_phrase(words: Sequence[str]) -> bool:
 
 
 def _is_addition(words: Sequence[str]) -> bool:
-    is_first, is_last = words[0] in table.ALSO, words[-1] in table.ALSO
-    return len(words) > 1 and (is_first or is_last or (*words[-2:],) == ("as", "well"))
+    ends = {*words[:1], *words[-1:]}
+    return len(words) > 1 and (not table.ALSO.isdisjoint(ends) or (*words[-2:],) == ("as", "well"))
 
 
 def _is_slot(subject: str) -> bool:

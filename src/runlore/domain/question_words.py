@@ -96,11 +96,19 @@ NUMBERS: Mapping[str, float] = {
     )
 }
 LOWER_BOUNDS = {
-    *(("at", "least"), ("more", "than"), ("no", "less"), ("minimum",), ("mindestens",), ("au", "moins")),
+    *(
+        ("at", "least"),
+        ("more", "than"),
+        ("no", "less"),
+        ("minimum",),
+        ("min",),
+        ("mindestens",),
+        ("au", "moins"),
+    ),
     ("over",),
 }
 UPPER_BOUNDS = {
-    *(("at", "most"), ("up", "to"), ("less", "than"), ("no", "more"), ("maximum",), ("höchstens",)),
+    *(("at", "most"), ("up", "to"), ("less", "than"), ("no", "more"), ("maximum",), ("max",), ("höchstens",)),
     *(("maximal",), ("bis", "zu"), ("au", "plus"), ("under",)),
 }
 BOUNDS = {each for each in LOWER_BOUNDS | UPPER_BOUNDS if len(each) > 1} | {
@@ -166,7 +174,10 @@ ADDING = _set(
 """What is done to many things at once: only how many of them there are leaves no room for another number."""
 
 ASKING = _set("on to at from as under behind until auf sur unter aus sous")
-LIMITING = _set("in on for during when while if with im bei für mit en dans sur pour avec")
+LIMITING = _set(
+    "in on at for during when while if with after before until since inside outside under"
+    " im bei für mit nach en dans sur pour avec"
+)
 ALSO = _set("also too auch aussi también")
 NAMING = _set("called named titled nicknamed dubbed")
 _ANYWHERE = _set("used validated tested verified checked mentioned")

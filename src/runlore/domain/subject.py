@@ -108,7 +108,7 @@ def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
         if not answer.meets(against):
             return False
         if answer.agrees(against):
-            return one.negated != other.negated
+            return one.negated != other.negated and not answer.excepts(against)
     return not (one.negated or other.negated)
 
 
