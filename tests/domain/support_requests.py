@@ -126,7 +126,7 @@ UNASSERTED: Cases = {
         ("You are a support bot. The shop is open.", "The shop is open"),
     ),
     "open ends": (
-        ("TODO\n[ ] logs go to Loki\n[ ] drop the old host", "Logs go to Loki"),
+        ("todo\n[ ] logs go to Loki\n[ ] drop the old host", "Logs go to Loki"),
         ("- [ ] the cache is warm", "The cache is warm"),
         ("in case CI runs on macOS you need brew", "CI runs on macOS"),
         ("The cache is warm iirc", "The cache is warm"),
