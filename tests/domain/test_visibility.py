@@ -46,16 +46,24 @@ class Case(NamedTuple):
         return self.record.expires_at is not None and self.record.expires_at <= NOW
 
     @property
+    def is_replaced(self) -> bool:
+        return self.record.state == "active" and (self.shadowed or self.record.superseded_by is not None)
+
+    @property
+    def waits(self) -> bool:
+        return self.record.state == "constrained" and self.record.kind != "run_summary" and not self.expired
+
+    @property
     def unproven(self) -> bool:
         return self.record.policy_decision == "automatic" and self.record.verification_status != "verified"
 
 
 # Every reason of LRN-3, LRN-4, LRN-11, PRJ-7 and TNT-2 by itself, in the order in which they are told.
 REASONS: list[tuple[Hidden, Callable[[Case], bool]]] = [
-    (Hidden.CONSTRAINED, lambda case: case.record.state == "constrained"),
     (Hidden.SUPERSEDED, lambda case: case.record.state == "superseded"),
     (Hidden.TOMBSTONED, lambda case: case.record.state == "tombstoned"),
-    (Hidden.SHADOWED, lambda case: case.shadowed or case.record.superseded_by is not None),
+    (Hidden.CONSTRAINED, lambda case: case.waits),
+    (Hidden.SHADOWED, lambda case: case.is_replaced),
     (Hidden.EXPIRED, lambda case: case.expired),
     (Hidden.KIND, lambda case: case.record.kind not in {"fact", "preference", "decision"}),
     (Hidden.SENSITIVE, lambda case: case.record.sensitivity == "sensitive"),

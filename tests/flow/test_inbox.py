@@ -12,11 +12,13 @@ from runlore.domain.errors import Conflict
 from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, RecordId, State
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.visibility import Hidden
 from runlore.ports import operations as ops
 from tests.builders import ACME
 from tests.fakes import START
 from tests.flow.capturing import capture
 from tests.flow.learning_acts import candidate, learning
+from tests.flow.learnings import context
 from tests.world import World
 
 
@@ -105,6 +107,9 @@ def test_what_is_said_to_wait_is_what_the_list_shows(world: World) -> None:
     assert (Kind.RUN_SUMMARY, State.CONSTRAINED) in states, "a summary of a run is nothing to decide on"
     assert listed == ["This holds for now", "This waits"]
     assert world.operator.status().waiting == len(listed)
+    hidden = [reason for _, reason in context(world).hidden]
+    assert hidden.count(Hidden.CONSTRAINED) == 1, "a session is not told either that a summary waits"
+    assert Hidden.KIND in hidden
 
 
 @pytest.mark.req("LRN-13", "LRN-11")

@@ -72,10 +72,12 @@ LEARNING_KINDS = frozenset({Kind.RUN_SUMMARY, Kind.FACT, Kind.DECISION, Kind.PRE
 # What a person's search covers unless it is narrowed: all but what Runlore itself writes of every run.
 PERSON_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY, Kind.RUN, Kind.SCRATCH}
 PROMPT_KINDS = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE})
+# What waits for a decision. Summaries of runs are material for a review, and nobody decides on them.
+REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
 
 
 class State(StrEnum):
-    """Where a record stands. `constrained` is the only state that waits for review."""
+    """Where a record stands. In no other state than `constrained` does anything wait for review."""
 
     CONSTRAINED = "constrained"
     ACTIVE = "active"

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from runlore.domain.record import (
     PROMPT_KINDS,
+    REVIEWED_KINDS,
     Kind,
     PolicyDecision,
     PublishTier,
@@ -22,9 +23,9 @@ PLANNING_KINDS = PROMPT_KINDS | {Kind.PROCEDURE}
 class Hidden(StrEnum):
     """Why a record stays out of prompts, in the order in which the reasons are asked."""
 
-    CONSTRAINED = "waiting for review"
     SUPERSEDED = "superseded"
     TOMBSTONED = "tombstoned"
+    CONSTRAINED = "waiting for review"
     SHADOWED = "being superseded"
     EXPIRED = "expired"
     KIND = "not a kind that prompts get"
@@ -81,13 +82,18 @@ def leaves_empty(new: Record, old: Record, now: datetime) -> Hidden | None:
 
 
 def _hidden_by_state(record: Record, now: datetime, shadowed: Collection[RecordId]) -> Hidden | None:
-    if record.state is not State.ACTIVE:
-        return _STALE[record.state]
-    if record.superseded_by is not None or record.record_id in shadowed:
-        return Hidden.SHADOWED
-    if record.is_expired(now):
-        return Hidden.EXPIRED
-    return None
+    is_expired = record.is_expired(now)
+    # What waits no more is not in the list of what waits: it is hidden by its end or by its kind.
+    is_waiting = record.state is State.CONSTRAINED and record.kind in REVIEWED_KINDS and not is_expired
+    is_replaced = record.superseded_by is not None or record.record_id in shadowed
+    reasons = (
+        (record.state is State.SUPERSEDED, Hidden.SUPERSEDED),
+        (record.state is State.TOMBSTONED, Hidden.TOMBSTONED),
+        (is_waiting, Hidden.CONSTRAINED),
+        (record.state is State.ACTIVE and is_replaced, Hidden.SHADOWED),
+        (is_expired, Hidden.EXPIRED),
+    )
+    return next((reason for hidden, reason in reasons if hidden), None)
 
 
 def _hidden_by_review(record: Record, kinds: frozenset[Kind]) -> Hidden | None:
@@ -105,10 +111,3 @@ def _hidden_by_review(record: Record, kinds: frozenset[Kind]) -> Hidden | None:
         (record.provenance.tainted, Hidden.TAINTED),
     )
     return next((reason for hidden, reason in reasons if hidden), None)
-
-
-_STALE = {
-    State.CONSTRAINED: Hidden.CONSTRAINED,
-    State.SUPERSEDED: Hidden.SUPERSEDED,
-    State.TOMBSTONED: Hidden.TOMBSTONED,
-}

@@ -22,7 +22,7 @@ from runlore.domain.admission import Draft, Edits
 from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
 from runlore.domain.publication import Terms
-from runlore.domain.record import LEARNING_KINDS, Kind, Record, RecordId, State
+from runlore.domain.record import LEARNING_KINDS, REVIEWED_KINDS, Record, RecordId, State
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.publish.decide import expect_revision
@@ -32,7 +32,7 @@ from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Transaction
 
-_LISTED_KINDS = LEARNING_KINDS - {Kind.RUN_SUMMARY}
+_LISTED_KINDS = LEARNING_KINDS & REVIEWED_KINDS
 
 
 class CandidateActs(Bound):

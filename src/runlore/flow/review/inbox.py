@@ -8,6 +8,7 @@ from typing import TypeAlias
 from runlore.domain import limits
 from runlore.domain.publication import Consequences, consequences, raise_obstacles
 from runlore.domain.record import (
+    REVIEWED_KINDS,
     Kind,
     PolicyDecision,
     PublishTier,
@@ -23,8 +24,6 @@ from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
 
 Place: TypeAlias = tuple[str, str] | None
-# Summaries of runs are material for a review, and nothing that anybody decides on.
-_REVIEWED_KINDS = frozenset(Kind) - {Kind.RUN_SUMMARY}
 
 
 def waiting_for_review(
@@ -32,7 +31,7 @@ def waiting_for_review(
 ) -> RecordFilter:
     """Which records wait for a decision; those of some kinds or scopes where these are named."""
     return RecordFilter(
-        kinds=kinds or _REVIEWED_KINDS, states=frozenset({State.CONSTRAINED}), scopes=scopes, now=now
+        kinds=kinds or REVIEWED_KINDS, states=frozenset({State.CONSTRAINED}), scopes=scopes, now=now
     )
 
 
