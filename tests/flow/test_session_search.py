@@ -10,7 +10,7 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.domain.access import Caller, Role
 from runlore.domain.ranking import Collection, analysed, impacts_of, score_of
-from runlore.domain.record import PublishTier, Record, Sensitivity
+from runlore.domain.record import PERSON_KINDS, Layer, PublishTier, Record, Sensitivity
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
@@ -26,6 +26,27 @@ pytestmark = pytest.mark.req("RET-6")
 
 OTHER = SessionId("other")
 SESSION = Scope(ScopeKind.SESSION, "talk")
+
+
+@pytest.mark.req("RET-2", "LAY-2")
+def test_a_search_that_finds_nothing_names_the_layer_that_it_passed_over(sqlite_world: World) -> None:
+    world = sqlite_world
+    world.session()
+    world.episode("The zeppelin landed")
+
+    def told(query: str, **filters: Any) -> list[bool]:
+        asked = ops.SearchRequest(query=query, filters=ops.Filters(**filters))
+        return ["episodic" in remark for remark in world.operator.search(asked).remarks]
+
+    assert [told("zeppelin"), told("zeppelin", kinds=PERSON_KINDS)] == [[True], []]
+    assert [told("airship", kinds=PERSON_KINDS), told("airship", layers=frozenset({Layer.PROFILE}))] == [
+        [True],
+        [],
+    ]
+    assert told("the and") == [], "that nothing was looked for is told already"
+    assert ["episodic" in remark for remark in find(world, "zeppelin").remarks] == [True]
+    learn(world, "The zeppelin is moored")
+    assert (told("zeppelin"), find(world, "zeppelin").remarks) == ([], ())
 
 
 def test_learnings_and_runs_come_with_all_that_there_is_to_say_of_them(world: World) -> None:

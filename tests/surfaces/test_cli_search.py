@@ -117,7 +117,7 @@ def test_what_matches_nothing_is_not_returned(runlore: Runlore) -> None:
     assert search(runlore, "kubernetes") == []
     assert runlore.text("memory", "search", "kubernetes").splitlines() == [
         "Nothing matches.",
-        "What Runlore wrote of runs is searched with --layer episodic.",
+        "What Runlore itself wrote of runs was not searched: it is in the layer episodic.",
     ]
     assert runlore.text("memory", "search", "kubernetes", "--layer", "profile") == "Nothing matches.\n"
 

@@ -93,7 +93,7 @@ def search(
     )
     with call.operations() as operations:
         hits = operations.search(request)
-    call.answer(answers.write_hits(text, hits), lambda: tables.show_hits(hits, is_narrowed=bool(is_narrowed)))
+    call.answer(answers.write_hits(text, hits), lambda: tables.show_hits(hits))
 
 
 @command(memory, "context")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from runlore.cli.cells import counted, scope_text, scopes_text, time_text
-from runlore.cli.tables import show_remark
+from runlore.cli.tables import show_remark, show_unsearched
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.excerpt import excerpt
 from runlore.domain.projection import (
@@ -58,6 +58,7 @@ def show_session_search(search: ops.SessionSearch) -> None:
     show_remark(search.remark)
     if not search.results:
         say("Nothing matches." if search.query is not None else "There is nothing yet.", "dim")
+        show_unsearched(search.unsearched)
         return
     first = "WHEN" if search.query is None else "SCORE"
     show_table(

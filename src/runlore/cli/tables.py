@@ -56,13 +56,12 @@ def show_record(record: Record) -> None:
     show_fields({**plain, **usual})
 
 
-def show_hits(hits: ops.SearchHits, *, is_narrowed: bool) -> None:
+def show_hits(hits: ops.SearchHits) -> None:
     """Search results, each with the parts of its score."""
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
-        if not is_narrowed and not hits.remark:
-            say("What Runlore wrote of runs is searched with --layer episodic.", "dim")
+        show_unsearched(hits.remarks)
         return
     show_table(
         [
@@ -88,6 +87,12 @@ def show_remark(remark: str) -> None:
     """Why meaning had no part in an answer; not where tables go, so that nobody takes it for a row."""
     if remark:
         say(f"By words alone: {remark}.", "dim", on_stderr=True)
+
+
+def show_unsearched(remarks: Iterable[str]) -> None:
+    """What a search that found nothing did not look at."""
+    for remark in remarks:
+        say(f"{remark[:1].upper()}{remark[1:]}.", "dim")
 
 
 def show_goal_context(context: ops.GoalContext) -> None:

@@ -15,13 +15,15 @@ from runlore.domain.errors import Invalid
 from runlore.domain.excerpt import excerpt
 from runlore.domain.injected import stripped
 from runlore.domain.ranking import RankFilter
-from runlore.domain.record import Layer, Record, RecordId, State
+from runlore.domain.record import PERSON_KINDS, Layer, Record, RecordId, State
 from runlore.domain.redaction import redacted
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncated
 from runlore.ports.operations import Filters, SearchRequest
 from runlore.ports.store import RecordFilter
 
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
+_NO_EPISODES = "episodes were not searched: they are in the layer episodic"
+_NO_RUNS = "what Runlore itself wrote of runs was not searched: it is in the layer episodic"
 SEARCHED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
 
 
@@ -108,6 +110,13 @@ def search_filter(request: SearchRequest, now: datetime) -> RankFilter:
         scopes=filters.scopes or None,
         now=filters.as_of or now,
     )
+
+
+def unsearched(filters: Filters) -> tuple[str, ...]:
+    """What a search without a layer passed over, for whoever has found nothing."""
+    if filters.layers or filters.kinds not in (frozenset(), PERSON_KINDS):
+        return ()
+    return (_NO_RUNS if filters.kinds else _NO_EPISODES,)
 
 
 def cursor_after(record: Record) -> str:

@@ -97,6 +97,7 @@ DOCUMENTS: dict[str, Schema] = {
             ),
             "truncated": FLAG,
             "remark": maybe(TEXT),
+            "unsearched": many(TEXT),
         },
         "Learnings and recovered runs that a session sees, on one scale.",
     ),

@@ -90,7 +90,12 @@ DOCUMENTS: dict[str, Schema] = {
     "RecordPage": page(ref("Record"), "Records."),
     "Hit": thing(_HIT_FIELDS, "A record that matches, with its score and the score's parts."),
     "SearchResults": page(
-        ref("Hit"), "The best matches first.", query=TEXT, semantic=FLAG, remark=maybe(TEXT)
+        ref("Hit"),
+        "The best matches first. Where there are none, `remarks` says what was not searched.",
+        query=TEXT,
+        semantic=FLAG,
+        remark=maybe(TEXT),
+        remarks=many(TEXT),
     ),
     "GoalContext": thing(
         {

@@ -60,6 +60,7 @@ from runlore.ports.store import Collections
 _CONTEXT_ENTRIES_MAX = 100
 # So many more runs than asked for, in case some memories are not there; then many more.
 _SPARE_RUNS = (16, 1_000)
+_NO_EPISODES = "episodes were not searched: a search of the memory finds them, in the layer episodic"
 
 AnswerT = TypeVar("AnswerT")
 
@@ -133,6 +134,7 @@ class ProjectionActs(Bound):
             results=tuple(_session_hit(each) for each in found[:limit]),
             truncated=len(found) > limit,
             remark="" if asked.query is None else remark_on(asked.query, NearQuery(), found_any=bool(found)),
+            unsearched=() if found else (_NO_EPISODES,),
         )
 
     def _searched(self, request: ops.SessionSearchRequest) -> list[SessionFound]:

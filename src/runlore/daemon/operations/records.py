@@ -22,6 +22,7 @@ from runlore.daemon.requests import (
     place_of,
     record_filter,
     search_filter,
+    unsearched,
     whole_milliseconds,
 )
 from runlore.domain import limits
@@ -109,7 +110,8 @@ class RecordActs(Bound):
             if may_see(self.caller, hit.record)
         )
         remark = remark_on(query, asked, found_any=bool(hits))
-        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark)
+        passed_over = () if hits or remark else unsearched(filters)
+        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, remarks=passed_over)
 
     @operation
     def states(self) -> tuple[Transition, ...]:

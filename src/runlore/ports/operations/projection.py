@@ -95,16 +95,18 @@ class SessionHit:
     matched_fields: tuple[str, ...] = ()
 
 
-@JsonForm(null_if_empty=("remark",))
+@JsonForm(null_if_empty=("remark",), may_lack=("unsearched",))
 @dataclass(frozen=True, kw_only=True)
 class SessionSearch:
-    """The best first, on one scale; whether there is more; why nothing could be found."""
+    """The best first, on one scale; whether there is more; why nothing could be found, and what was not
+    searched."""
 
     session_id: SessionId
     query: str | None
     results: tuple[SessionHit, ...]
     truncated: bool
     remark: str = ""
+    unsearched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
