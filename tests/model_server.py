@@ -28,6 +28,7 @@ from typing import Any, Literal, TypeAlias
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
 from runlore.domain.conversation import Message
+from runlore.models.choice import Choice
 from runlore.models.configured import ConfiguredModels
 from runlore.models.configured_chat import ConfiguredChat
 from runlore.ports.model import Provider, ProviderKind
@@ -197,11 +198,13 @@ class ModelServer:
 
     def models(self, protocol: str = "compatible", **fields: Any) -> ConfiguredModels:
         """Models behind this server; the default one is `test:scripted`. To be closed."""
-        return ConfiguredModels(default="test:scripted", providers=(self.provider(protocol, **fields),))
+        return ConfiguredModels(
+            Choice(default="test:scripted", providers=(self.provider(protocol, **fields),))
+        )
 
     def chat(self, protocol: str = "compatible", **fields: Any) -> ConfiguredChat:
         """The same in conversation. To be closed."""
-        return ConfiguredChat(default="test:scripted", providers=(self.provider(protocol, **fields),))
+        return ConfiguredChat(Choice(default="test:scripted", providers=(self.provider(protocol, **fields),)))
 
     def settings(self, settings: Settings, protocol: str = "compatible") -> Settings:
         """Settings with this server's `test:scripted` as the default model."""

@@ -68,6 +68,34 @@ def test_without_a_provider_nothing_is_begun_and_one_line_says_what_to_set(world
     assert stored(world) == before
 
 
+@pytest.mark.req("AGT-3", "SUR-6")
+def test_a_model_that_was_set_since_the_start_needs_a_new_start_and_no_setting(sqlite_world: World) -> None:
+    world = sqlite_world
+    session_id = world.session().session_id
+
+    def hint(**named: str) -> str:
+        asked = ops.NewInput(session_id=session_id, text="Hello", **named)
+        return refusal(lambda: world.operator.start_input(asked)).hint
+
+    before = [hint(), hint(model="near:small")]
+    (Path(world.parts.state_root) / "config.toml").write_text(
+        """
+[models]
+default = "near:small"
+[models.providers.near]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+"""
+    )
+
+    assert ["start it again" in told for told in before] == [False, False]
+    assert [
+        "start it again" in told and "RUNLORE_MODEL" not in told
+        for told in (hint(), hint(model="near:small"))
+    ] == [True, True]
+    assert "start it again" not in hint(model="far:large"), "nobody has set that one"
+
+
 @pytest.mark.req("AGT-3")
 def test_no_session_is_made_for_an_input_that_could_not_be_worked(settings: Settings, folder: Path) -> None:
     folder.mkdir()

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from runlore.config.models import load_families
-from runlore.config.settings import Settings
+from runlore.config.settings import Settings, read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
@@ -25,6 +25,7 @@ from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.run import ProcessId, RunId
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.flow.project.feeds import RecordFeed, RunFeed
+from runlore.models.choice import Choice
 from runlore.models.configured import ConfiguredModels
 from runlore.models.configured_chat import ConfiguredChat
 from runlore.ports.clock import Clock
@@ -209,7 +210,7 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
         process_id=process_id,
         families=load_families(),
         private_runs=PrivateRuns(),
-        models=ConfiguredModels(default=settings.models.default, providers=settings.models.providers),
+        models=ConfiguredModels(_choice(settings)),
         meaning=LearningVectors(
             store,
             clock,
@@ -218,12 +219,27 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
             engine=DenseEngine(),
         ),
         library=_library(settings, store, clock, ids),
-        chat=ConfiguredChat(default=settings.models.default, providers=settings.models.providers),
+        chat=ConfiguredChat(_choice(settings)),
         workspaces=Folders(settings),
         agent=AgentService(store, clock, process_id),
         agent_settings=settings.agent,
         beginning=OwnAgent,
         bound=Application,
+    )
+
+
+def _choice(settings: Settings) -> Choice:
+    def is_set_by_now(model: str) -> bool:
+        with suppress(RunloreError):
+            now = read_settings(home=settings.state_root, environment=os.environ)
+            wanted = model or now.agent.model or now.models.default
+            return bool(Choice(default=wanted, providers=now.models.providers).find())
+        return False
+
+    return Choice(
+        default=settings.models.default,
+        providers=settings.models.providers,
+        is_set_by_now=is_set_by_now,
     )
 
 

@@ -1,20 +1,47 @@
 """Which provider is asked for a model that is named, or for the default one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runlore.domain import limits
 from runlore.ports.model import ModelFailure, Provider
 
+# What settings that were changed since they were read may mend.
+_UNSET = frozenset({"model.none", "model.unknown"})
+
+
+def _never(_model: str) -> bool:
+    return False
+
 
 class Choice:
-    """The default model and the providers of the settings."""
+    """The default model and the providers of the settings. `is_set_by_now` tells whether the settings, read
+    anew, have a model that is not known here."""
 
-    def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        default: str = "",
+        providers: Sequence[Provider] = (),
+        is_set_by_now: Callable[[str], bool] = _never,
+    ) -> None:
         self.default = default
         self.providers = {provider.name: provider for provider in providers}
+        self._is_set_by_now = is_set_by_now
 
     def find(self, model: str = "") -> tuple[Provider, str]:
         """The provider and its name for a model; ModelFailure where there is none, or no key for it."""
+        try:
+            return self._known(model)
+        except ModelFailure as failure:
+            if failure.code not in _UNSET or not self._is_set_by_now(model):
+                raise
+            raise ModelFailure(
+                f"{failure.sentence}: the settings have it by now, and were read before",
+                code=failure.code,
+                hint="end Runlore and start it again: it reads its settings when it starts",
+            ) from None
+
+    def _known(self, model: str) -> tuple[Provider, str]:
         chosen = model or self.default
         if not chosen:
             raise ModelFailure(

@@ -4,7 +4,6 @@ The wire brings pydantic-ai and the providers' clients, which take a second to l
 first question. Addresses and keys come from the settings alone.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runlore.domain import limits
@@ -12,7 +11,7 @@ from runlore.domain.record import JsonObject
 from runlore.models.choice import Choice
 from runlore.models.late import Late
 from runlore.models.prompt_files import CURRENT, load_prompt, rendered
-from runlore.ports.model import ModelFailure, Provider, Question, Reply
+from runlore.ports.model import ModelFailure, Question, Reply
 
 if TYPE_CHECKING:
     from runlore.models.wire import Wire
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 class ConfiguredModels:
     """What `ports.model.Models` promises, for any number of threads at once."""
 
-    def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
-        self._choice = Choice(default=default, providers=providers)
+    def __init__(self, choice: Choice | None = None) -> None:
+        self._choice = choice or Choice()
         self._wire = Late(_made)
 
     @property

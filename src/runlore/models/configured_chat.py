@@ -4,13 +4,11 @@ That brings pydantic-ai and the providers' clients, which take a second to load,
 turn. Addresses and keys come from the settings alone.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runlore.models.choice import Choice
 from runlore.models.late import Late
 from runlore.ports.chat import Listening, Said, Turn
-from runlore.ports.model import Provider
 from runlore.ports.stopping import Stop
 
 if TYPE_CHECKING:
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
 class ConfiguredChat:
     """What `ports.chat.Chat` promises, for any number of threads at once."""
 
-    def __init__(self, *, default: str = "", providers: Sequence[Provider] = ()) -> None:
-        self._choice = Choice(default=default, providers=providers)
+    def __init__(self, choice: Choice | None = None) -> None:
+        self._choice = choice or Choice()
         self._wire = Late(_made)
 
     def resolve(self, model: str = "") -> str:
