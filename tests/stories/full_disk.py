@@ -15,9 +15,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
+from runlore.cli.background import end_daemon, start_detached
+from runlore.cli.reach import reached
+from runlore.config.server import Server
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.logs import log_path
 from runlore.daemon.server import Health
+from runlore.daemon.tokens import operator_secret
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.radar import Finding
@@ -36,7 +43,7 @@ class Story:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.settings = Settings(state_root=str(folder / "home"))
+        self.settings = Settings(state_root=str(folder / "home"), server=Server(tcp=False))
         self.kept: dict[str, Record] = {}
         self.told: dict[str, object] = {}
         self.open()
@@ -62,6 +69,7 @@ class Story:
     def _begin(self) -> None:
         self.forgettable = self._propose("orchestra", SECRET_WORD)
         self.waiting = self._propose("editor", "vim")
+        operator_secret(self.operations.parts)
         self.active = self.operations.confirm(decision(self._propose("shell", "zsh")))
         self.kept[self.active.record_id] = self.active
         _fill(self.folder / "filler", leave=LEFT_BYTES)
@@ -91,12 +99,30 @@ class Story:
             "reads": self._reads(),
             "forget": outcome(lambda: self.operations.forget(decision(self.forgettable))),
             "rollback": self._code_and_keep(lambda: self.operations.rollback(decision(self.active)).record),
+            "told with a reserve": self._hint(),
             "traces": [Path(path).name for path in files_with(self.folder / "home", SECRET_WORD)],
         }
         del self.kept[self.forgettable.record_id]
+        _fill(self.folder / "reserve", leave=0)
+        self.told["used up"] = {"told": self._hint(), "reads": self._reads()}
 
     def _start_on_a_full_disk(self) -> None:
+        """Without a byte no daemon starts, and with the reserve it reads; neither says more than it does."""
         self.close()
+        _fill(self.folder / "reserve", leave=0)
+        log = log_path(self.settings.state_root)
+        with pytest.raises(RunloreError) as nothing:
+            start_detached(self.settings, log)
+        (self.folder / "reserve").unlink()
+        lacks = start_detached(self.settings, log)
+        with reached(self.settings) as daemon:
+            refused = outcome(lambda: daemon.add_episode(_episode()))
+        self.told["a daemon"] = {
+            "without a byte": (nothing.value.code, "start it again" in nothing.value.hint),
+            "with little": lacks.partition("[")[2],
+            "ended": end_daemon(self.settings.state_root, wait_s=30) is not None,
+            "a write": (refused, f'"code": "{refused}"' in Path(log).read_text()),
+        }
         self.open()
         self.told["started while full"] = {
             "propose": outcome(lambda: self._propose("theme", "dark")),
@@ -154,6 +180,15 @@ class Story:
             return str(self.operations.status().store["writes"]).partition(":")[0]
         except RunloreError as error:
             return error.code
+
+    def _hint(self) -> str:
+        """What is said to whoever wants to write, at two places that must agree."""
+        refusal = self.operations.parts.store.refusal()
+        assert refusal is not None
+        with pytest.raises(RunloreError) as refused:
+            self._propose("theme", "dark")
+        assert refused.value.hint == refusal.hint
+        return "reserve" if "reserve" in refusal.hint else "reads" if "reads go on" in refusal.hint else ""
 
     def _readiness(self) -> str:
         health = Health(self.operations.parts)

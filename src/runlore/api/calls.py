@@ -185,6 +185,7 @@ def failed(error: Exception, request: Request) -> Response:
         route = getattr(request.scope.get("route"), "path", "")
         _log.error("request failed", method=request.method, route=route, exc_info=error)
         return problem_answer(errors.unforeseen())
+    request.scope["runlore.problem"] = told.code
     if isinstance(told, Conflict) and told.code in errors.STALE and "if-match" in request.headers:
         told = Conflict(told.sentence, code="revision.stale", hint=told.hint)
     return problem_answer(told)

@@ -62,7 +62,9 @@ class Watch:
                 span.set_attribute("http.route", route)
                 span.set_attribute("http.response.status_code", status)
         if status >= 500:
-            _log.warning("call failed", method=method, route=route, status=status, seconds=round(seconds, 4))
+            code = scope.get("runlore.problem", "internal")
+            told = {"status": status, "code": code, "seconds": round(seconds, 4)}
+            _log.warning("call failed", method=method, route=route, **told)
 
 
 def _is_stream(message: Message) -> bool:

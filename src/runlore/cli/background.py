@@ -12,13 +12,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 
+import orjson
+
 from runlore.cli.failures import EXIT_CODES
 from runlore.cli.log_tail import last_lines
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
-from runlore.daemon.alone import LOCK_FILE, made_private
+from runlore.daemon.alone import LOCK_FILE, is_disk_full, made_private
 from runlore.daemon.sockets import read_daemon_file, socket_path
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, RunloreError, Unavailable
 
 START_S_MAX = 60.0
 _READY_S = 5.0
@@ -27,14 +29,16 @@ _PID_BYTES_MAX = 20
 _LINES_MAX = 200
 _ERROR_LINE = re.compile(r"error: (?P<sentence>.*) \[(?P<code>[a-z][a-z0-9.-]*)\]")
 _HINT_LINE = re.compile(r"hint: (?P<hint>.*)")
+_ROOM_FIRST = "free some space, then start it again; what was acknowledged is on the disk"
 # macOS tells the process at the other end of a unix socket by these numbers, which Python does not name.
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 2
 
 
-def start_detached(settings: Settings, log: str) -> None:
-    """Start a daemon in a session of its own, and come back when it is ready.
+def start_detached(settings: Settings, log: str) -> str:
+    """Start a daemon in a session of its own, and come back when it is ready: what it cannot do, or nothing.
 
-    Where it dies instead, its own error is raised; where it says nothing for too long, that is.
+    On a full disk it reads, and is ready for that. Where it dies instead, its own error is raised; where it
+    says nothing for too long, that is.
     """
     made_private(settings.state_root)
     file = _opened_log(log)
@@ -51,9 +55,9 @@ def start_detached(settings: Settings, log: str) -> None:
     finally:
         os.close(file)
     deadline = time.monotonic() + START_S_MAX
-    while not _is_ready(settings.state_root, process.pid):
+    while (lacks := _lacks(settings.state_root, process.pid)) is None:
         if process.poll() is not None:
-            raise _died(process.returncode, log, begin)
+            raise _died(process.returncode, settings.state_root, log, begin)
         if time.monotonic() >= deadline:
             process.terminate()
             raise Unavailable(
@@ -62,6 +66,7 @@ def start_detached(settings: Settings, log: str) -> None:
                 hint=f"its log may tell why: {log}",
             )
         time.sleep(_POLL_S)
+    return lacks
 
 
 def end_daemon(state_root: str, *, wait_s: float) -> int | None:
@@ -104,25 +109,37 @@ def _opened_log(log: str) -> int:
         ) from None
 
 
-def _is_ready(state_root: str, pid: int) -> bool:
+def _lacks(state_root: str, pid: int) -> str | None:
+    """What a daemon that has started cannot do, which is mostly nothing; None where it has not started."""
     told = read_daemon_file(state_root)
     if told is None or told.pid != pid:
-        return False
+        return None
     transport = Transport(unix_connect(told.socket), where=told.socket, host="localhost", token=None)
     with closing(transport), suppress(Unavailable):
-        return transport.call("GET", "/readyz", repeatable=True, timeout_s=_READY_S).status == 200
-    return False
+        answer = transport.call("GET", "/readyz", repeatable=True, timeout_s=_READY_S)
+        reasons = "; ".join(orjson.loads(answer.body)["reasons"])
+        return reasons if answer.status == 200 or DISK_FULL in reasons else None
+    return None
 
 
-def _died(code: int, log: str, begin: int) -> RunloreError:
+def _died(code: int, state_root: str, log: str, begin: int) -> RunloreError:
     """Its own error, as it wrote it into the log; else what can be told of its end."""
+    if is_disk_full(state_root):
+        # Then its log may lack its last words as well.
+        return Unavailable(
+            f"the disk that holds {state_root} is full: no daemon was started",
+            code=DISK_FULL,
+            hint=_ROOM_FIRST,
+        )
     size = os.stat(log).st_size
     lines = last_lines(log, _LINES_MAX).lines if size > begin else []
     for number, line in reversed(list(enumerate(lines))):
         if told := _ERROR_LINE.fullmatch(line):
             hint = _HINT_LINE.fullmatch(lines[number + 1]) if number + 1 < len(lines) else None
             kind = next((kind for kind, exit_code in EXIT_CODES if exit_code == code), RunloreError)
-            return kind(told["sentence"], code=told["code"], hint=hint["hint"] if hint else "")
+            # What the daemon could still do is no help to somebody who has none.
+            advice = _ROOM_FIRST if told["code"] == DISK_FULL else hint["hint"] if hint else ""
+            return kind(told["sentence"], code=told["code"], hint=advice)
     end = f"signal {-code}" if code < 0 else f"exit code {code}"
     last = f": {lines[-1]}" if lines else ""
     return Unavailable(

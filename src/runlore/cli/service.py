@@ -79,10 +79,11 @@ def up(
         from runlore.daemon.logs import log_path
 
         log = listen.log_file or log_path(settings.state_root)
-        on_a_port(settings, lambda where: start_detached(where, log), is_given=listen.port is not None)
+        given = listen.port is not None
+        lacks = on_a_port(settings, lambda where: start_detached(where, log), is_given=given)
         found = read_daemon_file(settings.state_root)
         assert found is not None, "a daemon that is ready has told where it is"
-        _tell_started(call, settings, found)
+        _tell_started(call, settings, found, lacks)
         return
     from runlore.api.serve import serve
     from runlore.daemon.server import planned
@@ -181,7 +182,7 @@ def where_text(settings: Settings) -> str:
     return f"daemon: process {daemon.pid}, {daemon.url or daemon.socket}, since {daemon.started_at}"
 
 
-def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
+def _tell_started(call: Call, settings: Settings, daemon: DaemonFile, lacks: str = "") -> None:
     from runlore.daemon.presence import damage_found
     from runlore.daemon.tokens import TOKEN_FILE
 
@@ -195,6 +196,7 @@ def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
         "version": daemon.version,
         "started_at": daemon.started_at,
         **({"damage": list(damage)} if damage else {}),
+        **({"lacks": lacks} if lacks else {}),
     }
 
     def show() -> None:
@@ -205,6 +207,8 @@ def _tell_started(call: Call, settings: Settings, daemon: DaemonFile) -> None:
         say(f"  token   in {token_file}")
         for note in damage:
             say(f"{note} [store.damaged]", "red")
+        if lacks:
+            say(f"It reads, and writes nothing yet: {lacks}", "yellow")
 
     call.answer(told, show)
 

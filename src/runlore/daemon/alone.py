@@ -6,21 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.daemon.sockets import running
-from runlore.storage.sqlite.files import prepare_state_root
+from runlore.storage.sqlite.files import DATABASE_FILE, prepare_state_root
+from runlore.storage.sqlite.room import Room
 
 LOCK_FILE = "daemon.lock"
 _PID_BYTES_MAX = 20
 
 
 def made_private(state_root: str) -> None:
-    """Make a state root ready before anything is put into it: only an empty folder, or ours, can be."""
+    """Make a state root ready before anything is put into it: only an empty folder, or ours, can be.
+
+    A start writes a little before it opens the store: on a full disk it does so in what the store holds free.
+    """
     prepare_state_root(state_root)
+    Room(os.path.join(state_root, DATABASE_FILE)).spare()
+
+
+def is_disk_full(state_root: str) -> bool:
+    """Whether there is hardly a byte left on the disk that holds a state root."""
+    return Room(os.path.join(state_root, DATABASE_FILE)).is_used_up()
 
 
 @contextmanager
 def alone(state_root: str) -> Iterator[None]:
     """One daemon for each state root, whichever database it uses. The kernel lets go when it dies."""
-    prepare_state_root(state_root)
+    made_private(state_root)
     path = os.path.join(state_root, LOCK_FILE)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

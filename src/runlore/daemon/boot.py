@@ -18,12 +18,11 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.promoted import mend_promoted
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
-from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.job import JobId, JobState
 from runlore.flow.capture.maintenance import drop_leftovers
 from runlore.flow.review.again import owed_revision, owes_a_look
 
-DISK_FULL = "store.disk-full"
 # How long a start reads and writes the files of skills; what is left is done by whoever asks for them.
 _REFRESHING_S = 2.0
 # A process holds as many jobs as it has threads, and there was one process at a time.
@@ -76,10 +75,11 @@ def boot_daemon(parts: Parts) -> None:
                 queue_enforcing_all(tx, JobId(parts.ids.new("job", now)), now)
         sweep(parts)
     except Corrupt as damage:
-        _log.warning("the start has left something undone: %s", damage.sentence)
+        _log.warning("the start has left something undone: %s", damage.with_code)
     except Unavailable as error:
         if error.code != DISK_FULL:
             raise
+        _log.warning("the start has left something undone: %s", error.with_code)
 
 
 def _mend_promoted(parts: Parts) -> None:
@@ -136,4 +136,4 @@ def _past_damage(step: Callable[[Parts], object], parts: Parts) -> None:
     try:
         step(parts)
     except Corrupt as damage:
-        _log.warning("the start has left something undone: %s", damage.sentence)
+        _log.warning("the start has left something undone: %s", damage.with_code)

@@ -11,7 +11,7 @@ from runlore.daemon.maintenance import BOOT, STOPPING, apply_learning, enforce_p
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.errors import Conflict, RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, Conflict, RunloreError, Unavailable
 from runlore.domain.excerpt import excerpt
 from runlore.domain.job import Job, JobId, JobKind, postponed_until, retry_at
 from runlore.domain.job_turns import Turns
@@ -48,7 +48,7 @@ _PASSING = frozenset(
         STOPPING,
         "store.busy",
         "store.closed",
-        "store.disk-full",
+        DISK_FULL,
         "store.interrupted",
         "store.io",
         "store.locked",
@@ -340,7 +340,8 @@ def _failed(parts: Parts, job: Job, error: Exception) -> None:
     except Conflict:
         _log.info("job %s was taken over by another process", job.job_id)
         return
-    _log.warning("job %s (%s %s) failed: %s", job.job_id, job.kind, job.subject, text)
+    code = f" [{error.code}]" if isinstance(error, RunloreError) else ""
+    _log.warning("job %s (%s %s) failed: %s%s", job.job_id, job.kind, job.subject, text, code)
 
 
 def _is_due(parts: Parts, kinds: frozenset[JobKind], now: datetime, passing_over: str | None) -> bool:

@@ -151,7 +151,7 @@ def _interrupt(
                 remembering(parts), closing(parts), run.run_id, interruption(reason), still=still
             )
         except Corrupt as damage:
-            _log.warning("run %s cannot be interrupted: %s", run.run_id, damage.sentence)
+            _log.warning("run %s cannot be interrupted: %s", run.run_id, damage.with_code)
         beat()
     return ended
 

@@ -113,7 +113,7 @@ class Health:
         if not self._is_ready:
             return ("the daemon is starting",)
         failure = self._recent_failure()
-        return () if failure is None else (f"{failure.sentence} [{failure.code}]",)
+        return () if failure is None else (failure.with_code,)
 
     def _recent_failure(self) -> RunloreError | None:
         """As `failure`, asked at most once a second: probes need no token, and keep no writer waiting."""

@@ -46,7 +46,8 @@ class Workers:
 
     def start(self) -> None:
         """Register this process, and begin."""
-        self.heartbeat()
+        # On a full disk it is written later, and what can be read is served meanwhile.
+        self._guarded(self.heartbeat)
         self._threads = [
             self._thread("heartbeat", self._beats),
             self._thread("worker", self._works),
@@ -154,7 +155,7 @@ class Workers:
         try:
             return step()
         except Unavailable as error:
-            _log.warning("a step of the background work has to wait: %s", error.sentence)
+            _log.warning("a step of the background work has to wait: %s", error.with_code)
             return None
         except Exception:
             # The outer loop of background work: nothing that one step meets may end the others.

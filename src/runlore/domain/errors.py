@@ -3,6 +3,9 @@
 Surfaces translate them (exit codes, HTTP statuses); nothing here knows how they are shown.
 """
 
+# The code of what a full disk keeps from being written, wherever that is noticed.
+DISK_FULL = "store.disk-full"
+
 
 class RunloreError(Exception):
     """What went wrong (`code`, for programs), why (the sentence), and what to do (`hint`)."""
@@ -14,6 +17,11 @@ class RunloreError(Exception):
         self.sentence = sentence
         self.code = code
         self.hint = hint
+
+    @property
+    def with_code(self) -> str:
+        """The sentence with the code behind it: what a log says, and whoever has room for one line."""
+        return f"{self.sentence} [{self.code}]"
 
 
 class Invalid(RunloreError):

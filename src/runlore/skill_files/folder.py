@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from runlore.domain.errors import Invalid, Refused, RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, Invalid, Refused, RunloreError, Unavailable
 from runlore.skill_files.disk import PRIVATE_FILE, PRIVATE_FOLDER, Disk
 from runlore.skill_files.front_matter import too_large
 
@@ -288,7 +288,7 @@ def _translated(path: str, error: OSError) -> RunloreError:
     if error.errno in _FULL:
         return Unavailable(
             f"the disk that holds {path} is full; nothing was changed",
-            code="store.disk-full",
+            code=DISK_FULL,
             hint="free some space and try again",
         )
     if error.errno in _NOT_ALLOWED:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.run import RunId
 from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Owed, Unreadable
@@ -267,7 +267,7 @@ class FileRunMemories:
         if error.errno in _FULL:
             return Unavailable(
                 f"the disk that holds {self._folder} is full; the run memory was not written",
-                code="store.disk-full",
+                code=DISK_FULL,
                 hint="free some space; what is owed is written when there is room again",
             )
         return Unavailable(

@@ -83,7 +83,7 @@ class Finishing:
         try:
             self._end(end, ending, leaving)
         except RunloreError as error:
-            _log.warning("run %s is owed its end: %s", run.run_id, error.sentence)
+            _log.warning("run %s is owed its end: %s", run.run_id, error.with_code)
             self._parts.agent.owe(run.run_id, lambda: self._end(end, ending, leaving))
         except Exception:
             # A run must not stay open because of a mistake of ours; the sweep ends it with this process.

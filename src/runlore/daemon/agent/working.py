@@ -82,7 +82,7 @@ class Working:
             ending = ending_of(end, assignment)
         except RunloreError as error:
             # What it did could not be written down, so it must not do more.
-            _log.warning("run %s cannot go on: %s", opened.run.run_id, error.sentence)
+            _log.warning("run %s cannot go on: %s", opened.run.run_id, error.with_code)
             ending = interruption(f"it could not be journalled: {error.sentence}")
         except Exception:
             # Whatever it was, the run ends, and nobody waits for it for ever.
@@ -145,7 +145,7 @@ def _left(assignment: Assignment) -> Mapping[str, str]:
     try:
         return assignment.leaves()
     except RunloreError as error:
-        _log.warning("run %s leaves less than it might: %s", assignment.opened.run.run_id, error.sentence)
+        _log.warning("run %s leaves less than it might: %s", assignment.opened.run.run_id, error.with_code)
     except Exception:
         # Whatever it was, the run ends.
         _log.exception("run %s leaves less than it might", assignment.opened.run.run_id)

@@ -312,7 +312,7 @@ class AgentService:
             step()
             return True
         except RunloreError as error:
-            _log.warning("a step of the runs has to wait: %s", error.sentence)
+            _log.warning("a step of the runs has to wait: %s", error.with_code)
         except Exception:
             # The outer loop of a thread: whatever one step meets, the next one comes all the same.
             _log.exception("a step of the runs failed; the next one tries again")

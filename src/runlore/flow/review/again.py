@@ -99,7 +99,7 @@ def readable(collections: Collections, record_ids: Sequence[RecordId]) -> list[R
         return list(collections.records.get_many(record_ids).values())
     except Corrupt as damage:
         if len(record_ids) == 1:
-            _log.warning("record %s is not reviewed: %s", record_ids[0], damage.sentence)
+            _log.warning("record %s is not reviewed: %s", record_ids[0], damage.with_code)
             return []
     return [record for record_id in record_ids for record in readable(collections, [record_id])]
 

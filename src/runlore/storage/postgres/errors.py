@@ -4,7 +4,7 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from runlore.domain.errors import Corrupt, Invalid, RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
 from runlore.storage.sql.rows import unstorable
 
 DRIVER_ERRORS = (psycopg.Error, UnicodeError, OverflowError)
@@ -70,7 +70,7 @@ class Server:
         if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.TooManyConnections):
             return Unavailable(
                 f"{self.name} has no room left: {self._said(error)}",
-                code="store.disk-full" if isinstance(error, errors.DiskFull) else "store.busy",
+                code=DISK_FULL if isinstance(error, errors.DiskFull) else "store.busy",
                 hint="free some on the server, then try again; nothing was written",
             )
         if isinstance(error, _DAMAGE):

@@ -5,11 +5,10 @@ from typing import TypeAlias
 
 import apsw
 
-from runlore.domain.errors import Corrupt, Invalid, RunloreError, Unavailable
+from runlore.domain.errors import DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
 from runlore.storage.sql.rows import unstorable
 
 DriverError: TypeAlias = apsw.Error | UnicodeError | OverflowError
-DISK_FULL = "store.disk-full"
 _STOPPING = frozenset({"store.io", "store.damaged", DISK_FULL})
 DRIVER_ERRORS = (apsw.Error, UnicodeError, OverflowError)
 
@@ -92,21 +91,22 @@ def _read_only(error: DriverError, path: str) -> RunloreError:
     )
 
 
-def disk_full(path: str) -> Unavailable:
-    """The error for a disk that is nearly full: what is left is kept for taking things away."""
+def disk_full(path: str, *, has_reserve: bool) -> Unavailable:
+    """The error for a disk that is nearly full: what is left is kept for taking things away, if anything."""
+    meanwhile = "forgetting and revoking still work, from a reserve" if has_reserve else "reads go on"
     return Unavailable(
         f"the disk that holds {path} is full, or nearly; nothing was written",
         code=DISK_FULL,
-        hint="free some space, and writing goes on by itself;"
-        " forgetting and revoking still work, from a reserve",
+        hint=f"free some space, and writing goes on by itself; until then {meanwhile}",
     )
 
 
-def _full(_error: DriverError, path: str) -> RunloreError:
+def not_opened(path: str) -> Unavailable:
+    """The error for a database that a full disk keeps from being opened: nobody reads it either."""
     return Unavailable(
-        f"the disk that holds {path} is full; nothing was written",
+        f"the disk that holds {path} is full, and the database needs a little room to be opened",
         code=DISK_FULL,
-        hint="free some space, and writing goes on by itself; until then reads go on",
+        hint="free some space, then start or ask again; what was acknowledged is on the disk",
     )
 
 
@@ -117,6 +117,6 @@ _KINDS: tuple[tuple[tuple[type[Exception], ...], Callable[[DriverError, str], Ru
     ((apsw.IOError, apsw.CantOpenError), _io),
     ((OverflowError, apsw.TooBigError), _too_large),
     ((apsw.BusyError, apsw.LockedError), _locked),
-    ((apsw.FullError,), _full),
+    ((apsw.FullError,), lambda _error, path: disk_full(path, has_reserve=False)),
     ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError), _read_only),
 )

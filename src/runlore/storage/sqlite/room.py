@@ -13,6 +13,8 @@ BALLAST_FILE = "ballast"
 # More than the log holds before it is copied into the database, which is what a full disk must still allow.
 BALLAST_BYTES = 12 * 1024**2
 RESERVE_BYTES = 16 * 1024**2
+# With less than this left and no ballast, forgetting would meet the full disk as well.
+FREEING_BYTES = 1024**2
 
 
 class Room:
@@ -43,7 +45,14 @@ class Room:
         """The error that something new would be refused with; None where there is room for it."""
         # A checkpoint copies the log into the database, which then needs as much again.
         needed = RESERVE_BYTES + self._log_bytes() + (BALLAST_BYTES if self._lacks_ballast else 0)
-        return None if self._free() >= needed else disk_full(self._path)
+        if self._free() >= needed:
+            return None
+        has_ballast = os.path.exists(self._ballast)
+        return disk_full(self._path, has_reserve=has_ballast or not self.is_used_up())
+
+    def is_used_up(self) -> bool:
+        """Whether there is hardly a byte left."""
+        return self._free() < FREEING_BYTES
 
     def spare(self) -> None:
         """Let the ballast go where hardly anything is left, for the database itself has met a full disk."""

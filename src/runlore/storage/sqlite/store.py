@@ -15,7 +15,7 @@ from runlore.storage.sql.session import Session
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
 from runlore.storage.sqlite.damaged_log import keep_if_damaged, read_claim
-from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health, not_opened
 from runlore.storage.sqlite.lock import StateLock
 from runlore.storage.sqlite.prepare import prepare
 from runlore.storage.sqlite.readers import Readers
@@ -58,7 +58,9 @@ class SqliteStore:
                 prepare(path, connection)
                 writer = Writer(connection, health, room)
             except DRIVER_ERRORS as error:
-                raise health.translated(error) from error
+                failure = health.translated(error)
+                is_full = isinstance(failure, Unavailable) and room.is_used_up()
+                raise not_opened(path) if is_full else failure from error
             undo.pop_all()
         return cls(path, writer, health, lock=lock, room=room)
 

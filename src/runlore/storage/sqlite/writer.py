@@ -129,7 +129,7 @@ class Writer:
                 ) from None
             except apsw.FullError:
                 # Nothing is lost by it: what is committed stays in the log.
-                raise disk_full(self._connection.filename) from None
+                raise disk_full(self._connection.filename, has_reserve=False) from None
             except DRIVER_ERRORS as error:
                 raise self._health.translated(error) from error
 
