@@ -224,6 +224,9 @@ def _library_calls(world: World, caller: Application) -> Calls:
         "accept_skill": lambda: caller.accept_skill(promotion),
         "delete_skill": lambda: caller.delete_skill("delete-it"),
         "restore_skill": lambda: caller.restore_skill("restore-it"),
+        "settle_skill_file": lambda: caller.settle_skill_file(
+            ops.SettleFile(name="use-it", keep=ops.Keep.STORED)
+        ),
         "match_skills": lambda: caller.match_skills(ops.MatchRequest(query="use it", session_id=SESSION)),
         "session_skills": lambda: caller.session_skills(SESSION),
         "use_skill": lambda: caller.use_skill(ops.UseSkill(name="use-it", run_id=RUN)),

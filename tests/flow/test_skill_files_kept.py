@@ -33,7 +33,7 @@ from tests.flow.test_detecting import worked
 from tests.flow.test_forgetting_skills import deploy, lived
 from tests.flow.test_forgetting_suggestions import forget
 from tests.skill_files.disks import WatchedDisk
-from tests.world import World
+from tests.world import World, outcome
 
 pytestmark = pytest.mark.req("SKL-8")
 FIRST, SECOND = skill_text("old", "As it was."), skill_text("old", "As it is by now.")
@@ -403,7 +403,7 @@ def test_a_file_that_was_damaged_never_becomes_the_skill(sqlite_world: World) ->
     world.parts.library.refresh()
     texts = rows(world)
     content, learned = path.read_bytes(), skill_file(world, "learned").read_bytes()
-    damaged = [content[:size] for size in range(0, len(content), 61)] + [content[:-1]]
+    damaged = [content[:size] for size in range(0, len(content), 61)] + [content[:-4]]
     damaged += [content[:size] + bytes(len(content) - size) for size in (200, 512, len(content) - 1)]
 
     for each in damaged:
@@ -433,14 +433,52 @@ def test_a_person_says_which_of_the_two_stands(sqlite_world: World) -> None:
     (cut,) = world.parts.library.look()
     assert cut.difference is Difference.CUT
 
-    path.unlink()
-    world.parts.library.refresh()
+    def settled(keep: ops.Keep) -> list[str]:
+        """What is told of the file before and after, wherever the skill is shown."""
+        asked, told = ops.SettleFile(name="long", keep=keep), []
+        for act in (lambda: None, lambda: world.operator.settle_skill_file(asked)):
+            act()
+            (listed,) = world.operator.list_skills(ops.SkillsRequest()).items
+            assert listed.file_remark == world.operator.get_skill("long").file_remark
+            told.append(listed.file_remark)
+        assert world.operator.settle_skill_file(asked).file_remark == ""
+        assert world.parts.library.look() == ()
+        return ["changed, or damaged?" in remark for remark in told]
+
+    assert settled(ops.Keep.STORED) == [True, False]
     assert path.read_text() == LONG == rows(world)["long"]
 
-    path.write_text(f"{short}That is all.\n")
+    path.write_text(short)
+    assert settled(ops.Keep.FILE) == [True, False]
+    assert path.read_text() == short == rows(world)["long"]
+    assert world.operator.skill_log(ops.SkillLogRequest(name="long")).items[0].actor == "operator"
+
+
+@pytest.mark.req("OPS-2")
+def test_an_end_of_line_that_an_editor_left_out_is_no_damage(sqlite_world: World) -> None:
+    world = sqlite_world
+    path = put_by_hand(world, "long", LONG)
     world.parts.library.refresh()
-    assert rows(world)["long"] == path.read_text() != LONG
-    assert world.parts.library.look() == ()
+    path.write_text(LONG.rstrip("\n"))
+
+    world.parts.library.refresh()
+
+    assert (world.parts.library.look(), world.parts.library.problems()) == ((), ())
+    assert rows(world)["long"] == path.read_text() == LONG.rstrip("\n")
+
+
+@pytest.mark.req("OPS-2")
+def test_a_file_that_cannot_be_read_is_written_again_and_never_taken(sqlite_world: World) -> None:
+    world = sqlite_world
+    path = put_by_hand(world, "long", LONG)
+    world.parts.library.refresh()
+    path.write_bytes(b"\0" * 300)
+
+    def settle(keep: ops.Keep) -> str:
+        return outcome(lambda: world.operator.settle_skill_file(ops.SettleFile(name="long", keep=keep)))
+
+    assert [settle(ops.Keep.FILE), settle(ops.Keep.STORED)] == ["skill.file-refused", "done"]
+    assert path.read_text() == LONG
 
 
 def test_the_cut_file_of_a_skill_that_is_gone_is_no_new_skill(sqlite_world: World) -> None:

@@ -104,6 +104,8 @@ def library(both: Both, found: ops.SuggestAnswer) -> None:
     assert gone.state is SkillState.DELETED
     assert both.read("delete_skill", "tidy-it") == gone
     assert both.do("restore_skill", gone.skill_id).state is SkillState.ACTIVE
+    settled = both.read("settle_skill_file", ops.SettleFile(name="tidy-it", keep=ops.Keep.STORED))
+    assert settled.file_remark == ""
     both.do("skip_suggestion", other.suggestion_id)
     assert [each.suggestion_id for each in both.do("reset_skips", other.suggestion_id)] == [
         other.suggestion_id
@@ -147,6 +149,7 @@ def skill_mistakes() -> tuple[tuple[str, Any], ...]:
         ("suggest", ops.SuggestRequest(idempotency_key=" ")),
         *(("get_skill", name) for name in ("none", "", "\0", "\udcff", "x" * 5_000, "a/b c%2F..")),
         *((name, "none") for name in ("delete_skill", "restore_skill", "reset_skips")),
+        ("settle_skill_file", ops.SettleFile(name="none", keep=ops.Keep.FILE)),
         ("save_skill", ops.SaveSkill(suggestion="none")),
         ("save_skill", ops.SaveSkill(suggestion="none", name="../x")),
         ("import_skill", ops.ImportSkill(text="no skill", source="a friend")),

@@ -83,6 +83,7 @@ TAKEN = {
     "skill export": {"NAME", "--to"},
     "skill delete": {"NAME"},
     "skill restore": {"NAME"},
+    "skill settle": {"NAME", "--keep"},
     "skill curate": {"--apply"},
     "skill undo": {"ID"},
     "skill curations": {"--limit"},

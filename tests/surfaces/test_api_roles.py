@@ -104,6 +104,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "accept_skill": ("POST", "/v1/skills/none/accept", None),
     "delete_skill": ("DELETE", "/v1/skills/none", None),
     "restore_skill": ("POST", "/v1/skills/none/restore", None),
+    "settle_skill_file": ("POST", "/v1/skills/none/settle", {"keep": "stored"}),
     "curate_skills": ("POST", "/v1/skills/curate", None),
     "undo_curation": ("POST", "/v1/skill-curations/none/undo", None),
     "list_curations": ("GET", "/v1/skill-curations", None),

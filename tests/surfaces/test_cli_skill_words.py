@@ -59,7 +59,8 @@ def test_view_says_why_a_file_is_refused_and_the_reason_names_the_broken_line(em
     file.write_text("---\nname: [broken\n---\nText.\n")
     seen = embedded.text("skill", "view", "tidy-up")
 
-    assert "Its file is refused" in seen
+    assert "The file of skill" in seen
+    assert "is refused" in seen
     assert "not YAML" in seen
     assert "line 2" in seen or "line 3" in seen
     assert "git clean -fd" in seen

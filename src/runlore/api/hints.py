@@ -36,6 +36,7 @@ ROUTES = {
     "skill curations": "GET /v1/skill-curations",
     "skill list": "GET /v1/skills",
     "skill restore": "POST /v1/skills/{name}/restore",
+    "skill settle": "POST /v1/skills/{name}/settle",
     "skill rollout revoke": "POST /v1/learning-skills/{name}/revoke",
     "skill rollout status": "GET /v1/learning-skills",
     "skill rollout trial": "POST /v1/learning-skills/{name}/trial",

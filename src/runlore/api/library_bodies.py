@@ -79,6 +79,14 @@ class AcceptBody(Body):
         )
 
 
+class SettleBody(Body):
+    """Say which stands: the file of a skill, or its stored text."""
+
+    keep: ops.Keep = Field(
+        description="`file` takes the file as it is, `stored` writes the stored text again."
+    )
+
+
 class UseBody(Body):
     """Open a skill."""
 

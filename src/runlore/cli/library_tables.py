@@ -43,7 +43,16 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
             for skill in skills
         ],
     )
+    show_file_remarks(skills)
     show_cursor(next_cursor)
+
+
+def show_file_remarks(skills: Sequence[Skill]) -> None:
+    """What is wrong with files, and how to say which stands."""
+    for skill in skills:
+        if skill.file_remark:
+            say(f"{skill.file_remark[:1].upper()}{skill.file_remark[1:]}.", "yellow")
+            say(f"To end that: runlore skill settle {skill.name} --keep file|stored", "dim")
 
 
 def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:

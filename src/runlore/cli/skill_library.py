@@ -76,13 +76,8 @@ def view(call: Call, name: SkillArgument) -> None:
         skill = operations.get_skill(name)
 
     def show() -> None:
-        from runlore.daemon.skill_texts import refusal_of
-
         library_tables.show_skill(skill, beside=_beside(call, skill))
-        settings = call.settings()
-        refused = "" if settings.url or not skill.is_there else refusal_of(settings.state_root, skill.name)
-        if refused:
-            say(f"Its file is refused, so what it says is not here: {refused}", "yellow")
+        library_tables.show_file_remarks([skill])
 
     call.answer(answers.write(skill), show)
 
@@ -229,6 +224,32 @@ def restore(call: Call, name: SkillArgument) -> None:
         bring_mounts_up_to_date(call, operations)
     told = "was there all the time" if before == skill else "is back"
     call.answer(answers.write(skill), lambda: say(f"{skill.name} {told}  {skill.skill_id}"))
+
+
+def settle(
+    call: Call,
+    name: SkillArgument,
+    *,
+    keep: Annotated[
+        str,
+        typer.Option("--keep", metavar="WHICH", help="file: as it is; stored: write the stored text again."),
+    ],
+) -> None:
+    """Say which stands where a skill's file and its stored text differ.
+
+    A file that ends before its skill does was shortened by somebody, or by a disk: Runlore does not guess.
+    """
+    which = options.word(ops.Keep, keep, "text to keep")
+    with call.operations() as operations:
+        skill = operations.settle_skill_file(ops.SettleFile(name=name, keep=which))
+        bring_mounts_up_to_date(call, operations)
+
+    def show() -> None:
+        says = "takes its file as it is" if which is ops.Keep.FILE else "stands as it is stored"
+        say(f"{skill.name} {says}.")
+        library_tables.show_file_remarks([skill])
+
+    call.answer(answers.write(skill), show)
 
 
 def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -15,6 +15,7 @@ from runlore.daemon.skills.seen import Seen, load_seen, save_seen
 from runlore.daemon.skills.shelf import Shelf, Shelves, SkillEngine
 from runlore.daemon.skills.skipping import mark_of, skipped_document
 from runlore.daemon.skills.vectors import FILE, SkillVectors, delete_vectors
+from runlore.domain.audit import Act
 from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.record import JsonValue
 from runlore.domain.session import SessionId
@@ -273,6 +274,18 @@ class SkillLibrary:
         """Have files follow where rows have changed since the last look, if there was one."""
         if self._followed is not None and self._followed != self.stamp():
             self.keep_fresh()
+
+    def settle(self, name: str, act: Act, *, keep_file: bool) -> None:
+        """End a doubt about the file of a skill as somebody says; see `Refreshing.settle`."""
+        self._refreshing.settle(name, act, keep_file=keep_file)
+        self.refresh()
+
+    def remarked(self, skills: Iterable[Skill]) -> Iterator[Skill]:
+        """The skills, each with what was wrong with its file at the last look."""
+        wrong = {problem.name: problem.told for problem in self._problems}
+        for skill in skills:
+            remark = wrong.get(skill.name, "") if skill.is_there else ""
+            yield replace(skill, file_remark=remark) if remark else skill
 
     def problems(self) -> Sequence[FileProblem]:
         """What was wrong with files at the last look."""

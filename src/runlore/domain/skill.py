@@ -125,14 +125,15 @@ class SkillWords:
     provenance: Provenance
 
 
-@JsonForm(flat=("document",), damage=DAMAGE)
+@JsonForm(flat=("document",), damage=DAMAGE, omit_default=("file_remark",))
 @dataclass(frozen=True, kw_only=True)
 class Skill:
     """A skill as it is kept.
 
     `text` is the file as somebody wrote it; empty where the document is Runlore's own, and then the file is
     the document as it is rendered. `pattern` and `suggestion_id` are those of what it was learned from,
-    `also_from` those of the drafts that were merged into it.
+    `also_from` those of the drafts that were merged into it. `file_remark` is what is wrong with its
+    file, for whoever is shown the skill: it is never stored.
     """
 
     skill_id: SkillId
@@ -151,6 +152,7 @@ class Skill:
     created_at: datetime
     updated_at: datetime
     revision: int = 1
+    file_remark: str = field(default="", compare=False)
 
     @property
     def words(self) -> SkillWords:

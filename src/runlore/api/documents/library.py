@@ -37,7 +37,9 @@ _SKILL: dict[str, Schema] = {
     "created_at": TIME,
     "updated_at": TIME,
     "revision": WHOLE,
+    "file_remark": {**TEXT, "description": "What is wrong with its file, where something is."},
 }
+_OPTIONAL = ("file_remark",)
 _MATCH = thing(
     {
         "score": WHOLE,
@@ -59,10 +61,14 @@ _ACTION = thing(
 )
 
 DOCUMENTS: dict[str, Schema] = {
-    "Skill": thing(_SKILL, "A skill: what it says, where it comes from, how it stands and how it fared."),
+    "Skill": thing(
+        _SKILL,
+        "A skill: what it says, where it comes from, how it stands and how it fared.",
+        optional=_OPTIONAL,
+    ),
     "SkillPage": page(ref("Skill"), "Skills, by name."),
     "FittingSkills": page(
-        thing({**_SKILL, "match": _MATCH}, "A skill that fits, with how well and why."),
+        thing({**_SKILL, "match": _MATCH}, "A skill that fits, with how well and why.", optional=_OPTIONAL),
         "The skills that fit a turn, the best first. `remark` says why vectors took no part.",
         semantic=FLAG,
         remark=TEXT,

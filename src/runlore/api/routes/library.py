@@ -16,6 +16,7 @@ from runlore.daemon.skill_texts import given_text
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill
 from runlore.domain.skill_curation import CurationId
+from runlore.ports import operations as ops
 
 MARKDOWN = "text/markdown"
 router = area("skills")
@@ -108,6 +109,12 @@ def restore_skill(
 ) -> Response:
     """Bring back a skill that was deleted or merged, by its id or by the name that it had."""
     return _answered(call.operations.restore_skill(name))
+
+
+@router.post("/v1/skills/{name}/settle", **told("Skill", tagged=True))
+def settle_skill_file(call: Reading, name: str, body: library_bodies.SettleBody) -> Response:
+    """Say which stands where `file_remark` asks: the file as it is, or the stored text."""
+    return _answered(call.operations.settle_skill_file(ops.SettleFile(name=name, keep=body.keep)))
 
 
 @router.post("/v1/skills/{name}/use", **told("Skill", tagged=True))

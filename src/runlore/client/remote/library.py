@@ -60,6 +60,11 @@ class RemoteLibrary(Remote):
         """Bring back a skill that was deleted or merged."""
         return answers.read(Skill, self.ask(path_of("skills", name, "restore"), repeatable=True))
 
+    def settle_skill_file(self, request: ops.SettleFile) -> Skill:
+        """Say which stands: a skill's file, or its stored text."""
+        path = path_of("skills", request.name, "settle")
+        return answers.read(Skill, self.ask(path, {"keep": request.keep.value}, repeatable=True))
+
     def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
         """The skills that fit a turn."""
         asked: list[tuple[str, Asked]] = [

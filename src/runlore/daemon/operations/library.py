@@ -6,6 +6,7 @@ act the files are looked at, so that what somebody has written is theirs before 
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from runlore.daemon.access import asks_privately, own_session
 from runlore.daemon.acts import Call, Done
@@ -103,7 +104,8 @@ class LibraryActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             found = standing(snapshot, all_skills(snapshot, request.states), self.parts.clock.now())
         wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
-        return page_of(wanted, limit=limit, cursor=request.cursor)
+        page = page_of(wanted, limit=limit, cursor=request.cursor)
+        return replace(page, items=tuple(self.parts.library.remarked(page.items)))
 
     @operation
     def get_skill(self, name: str) -> Skill:
@@ -112,7 +114,7 @@ class LibraryActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             skill = library.skill_named(snapshot, askable(name, "skill"))
             if standing(snapshot, [skill], self.parts.clock.now()):
-                return skill
+                return next(self.parts.library.remarked([skill]))
         raise NotFound(
             f"skill {skill.name} is gone: its learning has expired",
             code="skill.not-found",
@@ -167,6 +169,15 @@ class LibraryActs(Bound):
         )
         self._tell(self.parts.library.mirror_skips())
         return skill
+
+    @operation
+    def settle_skill_file(self, request: ops.SettleFile) -> Skill:
+        """Say which stands where a file may be damaged, or was written while the skill changed."""
+        with self.parts.store.snapshot() as snapshot:
+            name = library.skill_named(snapshot, askable(request.name, "skill")).name
+        act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="its file is taken as it is")
+        self.parts.library.settle(name, act, keep_file=request.keep is ops.Keep.FILE)
+        return self.get_skill(name)
 
     @operation
     def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:

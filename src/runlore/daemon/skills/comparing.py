@@ -31,7 +31,7 @@ class Difference(StrEnum):
 FILE_FOLLOWS = frozenset({Difference.MISSING, Difference.STALE, Difference.LEFT_OVER})
 # Somebody has written a file, and the row follows it.
 ROW_FOLLOWS = frozenset({Difference.EDITED, Difference.FOREIGN})
-# Nothing is done: a person has to look.
+# Nothing is done: a person has to look, and may say which of the two stands.
 LEFT_ALONE = frozenset({Difference.CUT, Difference.CONTESTED, Difference.TAKEN, Difference.REFUSED})
 
 
@@ -134,8 +134,9 @@ def _of_changed(found: FoundSkill, read: ReadSkill, row: Skill, *, standing: Fil
 
 def is_cut(read: ReadSkill, skill: Skill) -> bool:
     """Whether a file holds the beginning of a skill's text and nothing else: somebody may have shortened it,
-    and so may a disk."""
-    return text_of(skill).startswith(read.text)
+    and so may a disk. Many editors leave the end of the last line out: that is neither."""
+    whole = text_of(skill)
+    return whole.startswith(read.text) and whole.rstrip() != read.text.rstrip()
 
 
 def _of_promoted(found: FoundSkill, row: Skill | None, rows: Rows) -> Difference | None:
@@ -191,7 +192,8 @@ _TOLD = {
     Difference.UNTAKEN: "the file of skill {name} is not in the list of what was written",
     Difference.EDITED: "the file of skill {name} was edited, and has not been read in yet",
     Difference.FOREIGN: "the file of skill {name} was put there, and has not been read in yet",
-    Difference.CUT: "the file of skill {name} ends before the skill does, and was not read in",
+    Difference.CUT: "the file of skill {name} ends before the skill does (changed, or damaged?),"
+    " and was not read in",
     Difference.CONTESTED: "the file of skill {name} and the stored skill were both written by somebody",
     Difference.TAKEN: "the file of skill {name} is somebody's, and the name is a promoted skill's",
     Difference.REFUSED: "the file of skill {name} is refused",

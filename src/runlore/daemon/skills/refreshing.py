@@ -23,7 +23,7 @@ from runlore.daemon.skills.comparing import (
     stored_as,
 )
 from runlore.domain.audit import Act
-from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
+from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.taint import Provenance
 from runlore.flow.reactions import DAEMON
@@ -174,6 +174,36 @@ class Refreshing:
         self._done([each for each in differing if each.difference not in ROW_FOLLOWS], doing, None)
         return tuple(doing.problems)
 
+    def settle(self, name: str, act: Act, *, keep_file: bool) -> None:
+        """End a doubt about the file of a skill as somebody says: its text is the skill's from now on, or the
+        stored text is written again. Where there is no doubt nothing is done."""
+        found = self._files.find_all([name])
+        with self._store.snapshot() as snapshot:
+            row = snapshot.skills.find(name)
+            compared = () if row is None else _compared(snapshot, found, (row,))
+        doubtful = [each for each in compared if each.difference in LEFT_ALONE]
+        if any(each.difference is Difference.TAKEN for each in doubtful):
+            raise Refused(doubtful[0].told, code="skill.file-foreign", hint=HINTS[Difference.TAKEN])
+        if doubtful and keep_file:
+            failed = self._keep_file(doubtful[0], act)
+        else:
+            files = [replace(_file(name, each.row, each.store), overrides=True) for each in doubtful]
+            with self._writing:
+                failed = self._files.put_all(files)
+        for error in failed.values():
+            raise error
+
+    def _keep_file(self, differing: Differing, act: Act) -> Mapping[str, RunloreError]:
+        if differing.read is None:
+            raise Invalid(
+                f"{differing.told}; it cannot become the skill",
+                code="skill.file-refused",
+                hint=HINTS[Difference.REFUSED],
+            )
+        row = self._take_in(differing, differing.read, _Doing(), act)
+        stored = stored_as(row, differing.store)
+        return self._files.take_all([SkillFile(name=row.name, text=differing.read.text, stored=stored)])
+
     def says(self, skill: Skill, *, or_nothing: bool = False) -> bool:
         """Whether the file of a skill says what the skill does, `or_nothing` where there may be none."""
         found = self._files.find(skill.name)
@@ -213,7 +243,8 @@ class Refreshing:
         assert read is not None, "what cannot be read is left alone"
         try:
             if differing.difference in ROW_FOLLOWS:
-                row = self._take_in(differing, read, doing)
+                act = Act(actor=DAEMON, at=self._clock.now(), reason="somebody has written its file")
+                row = self._take_in(differing, read, doing, act)
                 doing.taken_in.append(differing.name)
                 doing.is_changed = True
         except RunloreError as error:
@@ -236,7 +267,7 @@ class Refreshing:
             for name, error in failed.items():
                 doing.fail(name, error)
 
-    def _take_in(self, differing: Differing, read: ReadSkill, doing: _Doing) -> Skill:
+    def _take_in(self, differing: Differing, read: ReadSkill, doing: _Doing, act: Act) -> Skill:
         """Make a file's text the row's, where that is still the one that the file was compared with."""
         with self._store.transaction() as tx:
             suggestions_turn(tx)
@@ -247,7 +278,6 @@ class Refreshing:
                     code="skill.moved",
                     hint="the file is left as it is, and looked at again",
                 )
-            act = Act(actor=DAEMON, at=self._clock.now(), reason="somebody has written its file")
             if known is None and differing.difference is Difference.EDITED:
                 # What somebody edited was a skill that is gone by now: whose words it has is known.
                 known = latest_gone(tx, differing.name)
@@ -255,7 +285,7 @@ class Refreshing:
                     raise Invalid(
                         f"the file of skill {differing.name} is the beginning of one that is gone",
                         code="skill.file-cut",
-                        hint=_CUT.format(does="remove it"),
+                        hint="remove it, or, where it is meant to end there, give it a last line of its own",
                     )
             saving = Saving(ids=self._ids, act=act)
             return take_in(tx, read, saving, known=known, written=differing.written, suspects=doing.suspects)
@@ -320,14 +350,13 @@ def _revision(skill: Skill | None) -> tuple[str, int] | None:
     return None if skill is None else (skill.skill_id, skill.revision)
 
 
-_CUT = (
-    "a damaged file and a shortened one look alike: {does}, or, where it is meant to end there, give it"
-    " a last line of its own"
+_SETTLE = (
+    "`runlore skill settle NAME --keep file` takes the file as it is,"
+    " `runlore skill settle NAME --keep stored` writes the stored text again"
 )
 HINTS = {
-    Difference.CUT: _CUT.format(does="remove it to have the stored text written again"),
-    Difference.CONTESTED: "`runlore skill view NAME` shows the stored one; give the folder another name, or"
-    " remove it",
+    Difference.CUT: _SETTLE,
+    Difference.CONTESTED: f"{_SETTLE}; or give the folder another name",
     Difference.TAKEN: "give the folder another name, or remove it: what is promoted has its own file",
     Difference.REFUSED: "mend the file, or move its folder away",
 }

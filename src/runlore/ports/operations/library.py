@@ -1,6 +1,7 @@
 """The library of skills: saving, reading, matching, using, curating, undoing."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runlore.domain import limits
@@ -50,6 +51,21 @@ class AcceptSkill:
     reason: str = ""
     expected_revision: int | None = None
     idempotency_key: str | None = None
+
+
+class Keep(StrEnum):
+    """Which of the two stands where a skill's file and its stored text differ."""
+
+    FILE = "file"
+    STORED = "stored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettleFile:
+    """End a doubt about a skill's file: take it as it is, or write the stored text again."""
+
+    name: str
+    keep: Keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +197,10 @@ class LibraryOperations(Protocol):
 
     def restore_skill(self, name: str) -> Skill:
         """Bring back a skill that was deleted or merged, by its id or by the name it had."""
+        ...
+
+    def settle_skill_file(self, request: SettleFile) -> Skill:
+        """Say which stands where a file may be damaged, or was written while the skill changed."""
         ...
 
     def match_skills(self, request: MatchRequest) -> FittingSkills:
