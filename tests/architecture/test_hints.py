@@ -1,15 +1,19 @@
 """Every hint fits the surface through which it comes: over HTTP none names a command or an option."""
 
 import ast
+import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runlore.api.answering import document
 from runlore.api.app import create_app
 from runlore.api.calls import ApiRoute
 from runlore.api.hints import ROUTES, hint_over_http
+from runlore.domain.record import JsonValue
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -25,35 +29,85 @@ BEFORE_HTTP = (
 )
 # What is done on the machine of the daemon, by whoever looks after it, is told as it is done there.
 ON_ITS_MACHINE = ("runlore learn", "runlore skill mount")
-WORDS = re.compile(r"--[a-z]|`(?:runlore|memory|skill|session|token|learning) |\brunlore [a-z]")
+# What reads or writes command lines and texts of others: its words are data.
+TABLES = (
+    *("agents", "domain/detectors", "domain/guard", "domain/injected.py", "domain/shell"),
+    *("domain/skill_keywords.py", "domain/statements", "domain/suggesting", "domain/suspicion"),
+    *("domain/taint_sources", "daemon/mining"),
+)
+# `runlore rec_1` is a command that is put in, and translated when it is said.
+WORDS = re.compile(
+    r"--[a-z]|`(?:runlore|memory|skill|session|token|learning) (?!rec_1)|\brunlore (?!rec_1|daemon)[a-z]"
+)
 
 
-def hints() -> Iterator[tuple[str, str]]:
-    """Every hint of the source, with where it stands; what is put into it reads as an id."""
+def sentences() -> Iterator[tuple[str, str]]:
+    """Every text of the source that may be said to somebody, with where it stands: hints, remarks, findings,
+    and what they are put together from. What is put into one reads as an id."""
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
-        if not name.startswith(BEFORE_HTTP):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.keyword) and node.arg == "hint":
-                    yield from ((f"{name}:{node.value.lineno}", text) for text in texts(node.value))
+        if name.startswith((*BEFORE_HTTP, *TABLES)):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        silent = {id(part) for node in ast.walk(tree) for part in unsaid(node)}
+        for node in ast.walk(tree):
+            if id(node) not in silent and (text := said(node)):
+                yield f"{name}:{getattr(node, 'lineno', 0)}", text
 
 
-def texts(node: ast.expr) -> Iterator[str]:
-    """The texts that an expression may be."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.JoinedStr):
-        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "rec_1" for part in node.values)
-    elif isinstance(node, ast.IfExp):
-        yield from (*texts(node.body), *texts(node.orelse))
+def unsaid(node: ast.AST) -> Iterator[ast.AST]:
+    """Docstrings, and the parts of a text that is looked at as a whole."""
+    if isinstance(node, ast.JoinedStr):
+        yield from node.values
+    elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from (statement.value for statement in node.body if isinstance(statement, ast.Expr))
 
 
-def test_no_hint_names_a_command_or_an_option_over_http() -> None:
-    found = list(hints())
-    assert len(found) > 300
+def said(node: ast.AST) -> str:
+    """The text that an expression is."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "rec_1" for part in node.values)
+    return ""
+
+
+def test_nothing_that_is_said_over_http_names_a_command_or_an_option() -> None:
+    found = list(sentences())
+    assert len(found) > 5_000
     told = {where: hint_over_http(hint) for where, hint in found if not any(map(hint.count, ON_ITS_MACHINE))}
 
     assert {where: hint for where, hint in told.items() if WORDS.search(hint)} == {}
+
+
+def test_every_answer_that_holds_hints_tells_them_so() -> None:
+    app = create_app()
+    schemas = app.openapi()["components"]["schemas"]
+
+    def holds_hints(schema: object) -> bool:
+        if isinstance(schema, list):
+            return any(map(holds_hints, schema))
+        if not isinstance(schema, dict):
+            return False
+        if "$ref" in schema:
+            return holds_hints(schemas[schema["$ref"].rpartition("/")[2]])
+        return "hint" in schema.get("properties", {}) or any(map(holds_hints, schema.values()))
+
+    hinted, told = set(), set()
+    for route in app.routes:
+        if isinstance(route, ApiRoute):
+            answers = (route.responses.get(200, {}), route.responses.get(201, {}))
+            if any(holds_hints(answer) for answer in answers):
+                hinted.add(route.name)
+            if "has_hints=True" in inspect.getsource(route.endpoint):
+                told.add(route.name)
+
+    assert {"review_list", "rollback", "doctor"} <= hinted == told
+    obstacle: JsonValue = {"code": "x", "hint": "publish it with --supersedes rec_1"}
+    whole = {"items": [{"metadata": obstacle, "outcome": {"obstacles": [obstacle]}}]}
+    answer = json.loads(bytes(document(whole, has_hints=True).body))["items"][0]
+    assert answer["outcome"]["obstacles"][0]["hint"] == 'publish it with "supersedes": rec_1'
+    assert answer["metadata"] == obstacle, "what somebody wrote is theirs"
 
 
 def test_every_route_that_a_hint_names_is_one() -> None:
@@ -77,6 +131,9 @@ def test_every_route_that_a_hint_names_is_one() -> None:
         ),
         ("say so with --accept-untrusted", 'say so with "accept_untrusted": true'),
         ("stop it: runlore session run cancel run_1", "stop it: POST /v1/runs/run_1/cancel"),
+        ("`runlore skill list --state deleted` shows them", "GET /v1/skills?state=deleted shows them"),
+        ("say so with --force --expected-revision 3", 'say so with "force": true, "expected_revision": 3'),
+        ("ask again with --yes", 'ask again with "confirm": true'),
         ("`runlore doctor --repair` rebuilds it", 'POST /v1/doctor with "repair": true rebuilds it'),
         ("`runlore skill rollout revoke it` ends it", "POST /v1/learning-skills/it/revoke ends it"),
         ("use another id, or leave it out", "use another id, or leave it out"),

@@ -10,7 +10,6 @@ from starlette.types import Receive, Scope, Send
 from runlore.api.errors import RETRY_AFTER_S, status_of
 from runlore.api.hints import OWN_AGENT, hint_over_http
 from runlore.daemon.answers import problem
-from runlore.domain.codec import Plain
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import JsonValue
 
@@ -21,7 +20,12 @@ PRIVATE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosni
 
 
 def document(
-    plain: JsonValue, *, status: int = 200, revision: int | None = None, location: str | None = None
+    plain: JsonValue,
+    *,
+    status: int = 200,
+    revision: int | None = None,
+    location: str | None = None,
+    has_hints: bool = False,
 ) -> Response:
     """One JSON document, with its revision as the entity tag, and where a new thing is found."""
     headers = dict(PRIVATE_HEADERS)
@@ -29,6 +33,8 @@ def document(
         headers["ETag"] = entity_tag(revision)
     if location is not None:
         headers["Location"] = location
+    if has_hints:
+        return _Hinted(plain, status, headers, JSON)
     return Response(encoded(plain), status, headers, JSON)
 
 
@@ -48,27 +54,39 @@ def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None
     elif status == 408:
         # The rest of the request may still come, and would be taken for the next one.
         own["Connection"] = "close"
-    return _Problem(problem(error, status), status, own)
+    told = {name: _sayable(value) for name, value in problem(error, status).items()}
+    return _Hinted(told, status, own, PROBLEM_JSON)
 
 
-class _Problem(Response):
-    """A problem document, with a hint in the words of the surface that asks: our own client is the command
-    line's."""
+class _Hinted(Response):
+    """A document with hints, in the words of the surface that asks: our own client is the command line's."""
 
-    def __init__(self, told: Plain, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, told: JsonValue, status: int, headers: Mapping[str, str], media_type: str) -> None:
         self._told = told
-        super().__init__(self._document(hint_over_http(str(told["hint"]))), status, headers, PROBLEM_JSON)
+        super().__init__(encoded(_over_http(told)), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         if dict(scope["headers"]).get(b"user-agent", b"").startswith(OWN_AGENT):
-            self.body = self._document(str(self._told["hint"]))
+            self.body = encoded(self._told)
             self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
 
-    def _document(self, hint: str) -> bytes:
-        plain = {**self._told, "hint": hint}
-        return orjson.dumps({name: _sayable(value) for name, value in plain.items()})
+
+def _over_http(told: JsonValue) -> JsonValue:
+    """The document with every hint of ours in routes and fields; what others wrote stays as it is."""
+    if isinstance(told, Mapping):
+        return {
+            name: hint_over_http(value)
+            if name == "hint" and isinstance(value, str)
+            else value
+            if name == "metadata"
+            else _over_http(value)
+            for name, value in told.items()
+        }
+    if isinstance(told, list | tuple):
+        return [_over_http(each) for each in told]
+    return told
 
 
 def entity_tag(revision: int) -> str:

@@ -50,19 +50,28 @@ ROUTES = {
     "why": "GET /v1/runs/{run_id}/receipt",
 }
 # These say yes; any other option has a value.
-_YES = frozenset({"accept-untrusted", "apply", "force", "on-my-word", "repair"})
+_YES = frozenset({"accept-untrusted", "apply", "dry-run", "force", "on-my-word", "repair", "yes"})
+# A field that has another name than the option.
+_FIELDS = {"yes": "confirm"}
 _NAMES = "|".join(sorted(map(re.escape, ROUTES), key=len, reverse=True))
 # A command with what it is given: in backticks up to the closing one, else the names in capitals or ids.
 _COMMAND = re.compile(
     rf"`(?:runlore )?(?P<quoted>{_NAMES})(?P<given>[^`]*)`"
     rf"|\brunlore (?P<bare>{_NAMES})(?P<taken>(?: (?:--[a-z-]+|[A-Z]+\b|[a-z]+_[0-9a-z]+))*)"
 )
-_OPTION = re.compile(r"--(?P<name>[a-z][a-z-]+)(?: (?P<value>(?!or\b|and\b|to\b)[^\s,;`]+))?")
+_UNNAMED = r"--[a-z][a-z-]+(?: (?!or\b|and\b|to\b|--)[^\s,;`]+)?"
+_OPTION = re.compile(r"--(?P<name>[a-z][a-z-]+)(?: (?P<value>(?!or\b|and\b|to\b|--)[^\s,;`]+))?")
+# Options that stand beside each other become fields of one body.
+_ROW = re.compile(rf"(?:{_UNNAMED} )+{_UNNAMED}")
 
 
 def hint_over_http(hint: str) -> str:
     """The hint in routes and fields."""
-    return _OPTION.sub(_field, _COMMAND.sub(_route, hint))
+    return _OPTION.sub(_field, _ROW.sub(_with_commas, _COMMAND.sub(_route, hint)))
+
+
+def _with_commas(row: re.Match[str]) -> str:
+    return _OPTION.sub(lambda option: f"{option[0]},", row[0]).removesuffix(",")
 
 
 def _route(found: re.Match[str]) -> str:
@@ -74,11 +83,16 @@ def _route(found: re.Match[str]) -> str:
         sorted(re.findall(r"{[a-z_]+}", route)), _OPTION.sub("", given).split(), strict=False
     ):
         route = route.replace(place, name)
-    return f"{route} with {', '.join(fields)}" if fields else route
+    if not fields:
+        return route
+    if route.startswith("GET "):
+        # What is asked for stands in the address; a name in quotes is for a body.
+        return f"{route}?{'&'.join(field.replace(chr(34), '').replace(': ', '=') for field in fields)}"
+    return f"{route} with {', '.join(fields)}"
 
 
 def _field(option: re.Match[str]) -> str:
-    name = option["name"].replace("-", "_")
+    name = _FIELDS.get(option["name"], option["name"].replace("-", "_"))
     if option["name"] in _YES:
         told = option["value"]
         return f'"{name}": true' + (f" {told}" if told else "")

@@ -105,7 +105,7 @@ class PolicyRevision:
 
 SWITCHED_OFF = (
     "from now on nothing is remembered of runs, and nothing remembered is given; what is stored stays until"
-    " its retention ends or `runlore capture delete-memories` deletes it"
+    " its retention ends, or until somebody has the run memories deleted"
 )
 PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
 

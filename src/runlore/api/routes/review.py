@@ -29,7 +29,7 @@ def review_list(call: Reading, query: Annotated[queries.ReviewQuery, Query()]) -
         cursor=query.cursor,
         session_id=query.session(),
     )
-    return document(answers.write(call.operations.review_list(request)))
+    return document(answers.write(call.operations.review_list(request)), has_hints=True)
 
 
 @router.post("/v1/review/{record_id}/confirm", **told("Record", tagged=True))
@@ -65,7 +65,7 @@ def rollback(call: Changing, record_id: str, body: bodies.RollbackBody = _ROLLED
         idempotency_key=call.idempotency_key,
     )
     answer = call.operations.rollback(decision)
-    return document(answers.write(answer), revision=answer.record.revision)
+    return document(answers.write(answer), revision=answer.record.revision, has_hints=True)
 
 
 @router.post("/v1/memory/records/{record_id}/restore", **told("Record", tagged=True))

@@ -203,7 +203,7 @@ def backup(call: Reading, body: bodies.BackupBody = _BACKUP) -> Response:
 @router.post("/v1/doctor", **told("Diagnosis"))
 def doctor(call: Reading, body: bodies.DoctorBody = _DOCTOR) -> Response:
     """Check everything, and repair what is derived where asked."""
-    return document(answers.write(call.operations.doctor(repair=body.repair)))
+    return document(answers.write(call.operations.doctor(repair=body.repair)), has_hints=True)
 
 
 @router.get("/v1/status", **told("Status"))

@@ -62,7 +62,7 @@ class CaptureActs(Bound):
             raise Refused(
                 f"{found.answer.memories} run memories would be deleted for good: confirm it",
                 code="run-memory.unconfirmed",
-                hint="look at it with dry_run, then ask again with confirm (`--yes` on the command line)",
+                hint="look at it with --dry-run, then ask again with --yes",
             )
         deleted: tuple[RunId, ...] = ()
 
