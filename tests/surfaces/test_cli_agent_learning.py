@@ -75,6 +75,7 @@ def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
     seen = here(working, "run", "Build the release", "--folder", str(place), answers=(answer,))
 
     assert (seen.code, seen.text.count(QUESTION)) == (0, 1)
+    assert "To keep it" not in seen.text, "it is asked at once"
     states = [each["state"] for each in working.items("skill", "suggestions", "list", "--state", left)]
     assert states == [left]
     assert len(working.items("skill", "list")) == (left == "saved")

@@ -34,10 +34,12 @@ _ENDS = {
 
 
 class Screen:
-    """What is shown of one run after the other. A `hidden` one shows nothing."""
+    """What is shown of one run after the other. A `hidden` one shows nothing; one that `asks_next` about what
+    waits does not tell how to keep it."""
 
-    def __init__(self, *, hidden: bool) -> None:
+    def __init__(self, *, hidden: bool, asks_next: bool = False) -> None:
         self._hidden = hidden
+        self._asks_next = asks_next
         self._is_terminal = sys.stdout.isatty()
         self._is_watched = self._is_terminal or sys.stderr.isatty()
         self._said = ""
@@ -78,9 +80,9 @@ class Screen:
             why = run.error or run.reason
             self.note(f"{sentence}: {why}" if why else f"{sentence}.", style)
         for found in ended.detected:
-            self.became(found)
+            self.became(found, is_asked_next=self._asks_next)
 
-    def became(self, found: ops.DetectedPattern) -> None:
+    def became(self, found: ops.DetectedPattern, *, is_asked_next: bool = False) -> None:
         """What has become of a pattern that a run shows, in a line, and what can be done about it."""
         name = found.name
         match found.became:
@@ -102,7 +104,8 @@ class Screen:
                 self.note("It is saved when a model has worded it better.")
             case ops.PatternOutcome.WAITING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
-                self.note(f"To keep it: runlore skill save {name}")
+                if not is_asked_next:
+                    self.note(f"To keep it: runlore skill save {name}")
 
     def _journalled(self, data: JsonObject) -> None:
         body = data.get("body")

@@ -47,7 +47,7 @@ def chat(call: Call, how: AgentOptions) -> None:
     """
     check_places(how)
     asks = is_terminal() and not call.as_json
-    screen = Screen(hidden=call.as_json)
+    screen = Screen(hidden=call.as_json, asks_next=asks and not how.yes)
     asking = Asking(screen, yes=how.yes, is_terminal=asks)
     session_id: SessionId | None = None
     told: list[ops.RunEnded] = []

@@ -87,8 +87,8 @@ def run(
     text = words_of(task)
     if not text.strip():
         raise Invalid("the task is blank", code="run.request", hint="say what is to be done")
-    screen = Screen(hidden=call.as_json)
     asks = is_terminal() and not call.as_json
+    screen = Screen(hidden=call.as_json, asks_next=asks and not how.yes)
     asking = Asking(screen, yes=how.yes, is_terminal=asks)
     with call.operations(learns_s=LEARNS_S if asks else 0.0) as operations:
         asked = how.asked(opened_session(call, operations, how, title=text), text)
