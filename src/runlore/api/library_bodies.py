@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from runlore.api import bounds
-from runlore.api.bodies import Body, Reason, Revision
+from runlore.api.bodies import Body, Reason, Revision, Word
 from runlore.api.calls import Call
 from runlore.api.queries import PageQuery
 from runlore.domain import limits
@@ -82,7 +82,7 @@ class AcceptBody(Body):
 class SettleBody(Body):
     """Say which stands: the file of a skill, or its stored text."""
 
-    keep: ops.Keep = Field(
+    keep: Annotated[ops.Keep, Word] = Field(
         description="`file` takes the file as it is, `stored` writes the stored text again."
     )
 

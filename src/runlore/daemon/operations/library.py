@@ -246,6 +246,9 @@ class LibraryActs(Bound):
 
         def do(tx: Transaction, act: Act) -> tuple[Curation, str]:
             suggestions_turn(tx)
+            known = None if asked is None else tx.curations.get(asked)
+            if known is not None and known.undone_at is not None:
+                return known, known.curation_id
             undone = curating.undo(tx, asked, act)
             return undone, undone.curation_id
 

@@ -135,6 +135,8 @@ class ServiceActs(Bound):
     def _next_revision(
         self, tx: Transaction, current: PolicyRevision, document: JsonObject, act: Act
     ) -> tuple[PolicyRevision, str]:
+        if current.revision and document == current.policy:
+            return current, f"{current.name}@{current.revision}"
         revision = PolicyRevision(
             name=current.name,
             revision=current.revision + 1,

@@ -5,10 +5,9 @@ Each is a line of the log.
 
 from runlore.domain import skips
 from runlore.domain.audit import Act
-from runlore.domain.errors import Conflict, NotFound
+from runlore.domain.errors import NotFound
 from runlore.domain.skill import Skill, SkillEventKind
 from runlore.domain.suggestion import (
-    SUGGESTION,
     StoredSuggestion,
     SuggestionId,
     SuggestionMove,
@@ -67,14 +66,8 @@ def _is_skipped(stored: StoredSuggestion) -> bool:
 
 
 def _reset(tx: Transaction, stored: StoredSuggestion, act: Act) -> StoredSuggestion:
-    if stored.state is SuggestionState.WAITING and not _is_skipped(stored):
+    if stored.state is SuggestionState.SAVED or not _is_skipped(stored):
         return stored
-    if stored.state is SuggestionState.SAVED:
-        raise Conflict(
-            f"suggestion {stored.suggestion.name} is saved, and was not skipped",
-            code=SUGGESTION.code,
-            hint="`runlore skill list` shows the skills that were saved",
-        )
     skill = _live_skill(tx, stored)
     # Nobody is asked again about what is a skill already.
     after = skips.reset(stored, act) if skill is None else skips.saved(stored, act)

@@ -162,7 +162,7 @@ class SqlJobs:
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
-        """Let a dead job wait again, its attempts at 0."""
+        """Let a dead job wait again, its attempts at 0; one that is tried anyway stays as it is."""
         locked = f"SELECT {_ALL} FROM jobs WHERE job_id = ?"
         rows = self._session.rows(locked + self._session.dialect.for_update, (made_storable(job_id),))
         if not rows:
@@ -171,7 +171,10 @@ class SqlJobs:
                 code="job.not-found",
                 hint="the list of jobs shows the ids; a finished job is no longer there",
             )
-        state = JOB.after(_read(rows[0]).state, JobMove.RETRY, name=job_id)
+        job = _read(rows[0])
+        if job.state is not JobState.DEAD:
+            return job
+        state = JOB.after(job.state, JobMove.RETRY, name=job_id)
         self._changes(_RETRY, (state.value, to_milliseconds(now), job_id))
         return _read(self._session.rows(f"SELECT {_ALL} FROM jobs WHERE job_id = ?", (job_id,))[0])
 
