@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.job import Job, JobKind, JobState
 from runlore.domain.policy import PolicyName
@@ -77,6 +78,12 @@ def receipts(world: World, run: Run) -> tuple[CaptureState | None, CaptureState 
         None if pointer is None else pointer.capture,
         None if memory is None else memory.capture,
     )
+
+
+def start(world: World) -> None:
+    """The start of a daemon, with what it leaves to the background on a shared database."""
+    boot_daemon(world.parts)
+    do_due_jobs(world.parts, kinds=frozenset({JobKind.MAINTAIN}))
 
 
 def jobs(world: World, kind: JobKind = JobKind.CAPTURE) -> list[Job]:

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.boot import boot_daemon
 from runlore.daemon.maintenance import maintain
 from runlore.domain.errors import RunloreError
 from runlore.domain.policy import PolicyName
@@ -22,7 +21,7 @@ from runlore.flow.capture.backfill import Wanted, to_capture
 from runlore.ports import operations as ops
 from runlore.ports.run_memories import RunMemories
 from tests.fakes import ScriptedModels
-from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said
+from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said, start
 from tests.flow.telling import bring, told
 from tests.flow.waiting import until_somebody_waits_for_a_lock
 from tests.world import OPERATOR, World, outcome
@@ -78,7 +77,7 @@ def test_a_start_between_asking_and_doing_changes_nothing(world: World) -> None:
     world.parts.run_memories.note_capture(run.run_id, SKIPPED)
 
     world.restart()
-    boot_daemon(world.parts)
+    start(world)
     assert receipts(world, run) == (SKIPPED, PENDING, PENDING)
     capture(world)
 

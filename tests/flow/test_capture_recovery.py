@@ -18,7 +18,7 @@ from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Models, Question
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
-from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said
+from tests.flow.capturing import CAPTURE, allow, answer, capture, captured, jobs, put, receipts, said, start
 from tests.flow.dying import Died, watched
 from tests.flow.kill_points import Fuse
 from tests.world import OPERATOR, World
@@ -254,7 +254,7 @@ def test_a_start_copies_the_receipt_that_counts_and_captures_nothing_again(world
     with world.parts.store.transaction() as tx:
         tx.pointers.delete([run.run_id])
 
-    boot_daemon(world.parts)
+    start(world)
     assert jobs(world) == []
     do_due_jobs(
         replace(world.parts, models=ScriptedModels(answer(("fact", "Something else")))), kinds=CAPTURE

@@ -152,7 +152,7 @@ class TestImport:
     def test_a_store_in_manual_mode_reviews_it_once_it_is_in_another(
         self, world: World, other: World
     ) -> None:
-        put_policy(other, None, mode="shadow")
+        put_policy(other, mode="shadow")
         put_policy(other, None, mode="shadow")
         candidate = offered(other, "The port of the server is 8080")
         work(other)

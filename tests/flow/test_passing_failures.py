@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import do_due_jobs, do_on_leaving, do_one_job
 from runlore.daemon.maintenance import maintain
 from runlore.daemon.workers import Workers
@@ -21,7 +20,7 @@ from runlore.flow.pipeline.capturing import ASKED_LATER
 from runlore.ports.model import ModelFailure
 from tests.fakes import ScriptedModels
 from tests.flow.automation import action, jobs, offered, put_policy, taught, with_judge, work
-from tests.flow.capturing import CAPTURE, allow, captured, receipts
+from tests.flow.capturing import CAPTURE, allow, captured, receipts, start
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-10")
@@ -181,7 +180,7 @@ class TestGivenUp:
         assert (jobs(world), len(models.questions)) == (before, asked)
 
     @pytest.mark.parametrize(
-        "mended", [lambda world: boot_daemon(world.parts), allow], ids=["start", "policy"]
+        "mended", [start, lambda world: allow(world, summaries=True)], ids=["start", "policy"]
     )
     def test_a_daemons_start_and_a_new_policy_try_it_again(
         self, given_up: tuple[World, ScriptedModels], mended: Callable[[World], None]

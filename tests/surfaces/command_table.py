@@ -168,6 +168,6 @@ TAKEN = {
     "up": {"--detach", "--host", "--port", "--no-tcp"},
     "down": {"--timeout"},
     "logs": {"--lines", "-n", "--follow", "-f"},
-    "status": set[str](),
+    "status": {"--verbose"},
     "version": set[str](),
 }

@@ -126,7 +126,7 @@ def test_a_skipped_suggestion_is_out_of_the_list_until_it_is_reset(embedded: Run
     assert "skipped" in embedded.text(*SKILLS, "show", first)
     waiting = len(embedded.items(*SKILLS, "list"))
     assert embedded.json("status")["suggestions"] == {"waiting": waiting, "saved": 0, "skipped": 1}
-    assert re.search(rf"suggestions +waiting {waiting}, skipped 1\n", embedded.text("status"))
+    assert re.search(rf"suggestions +waiting {waiting}, skipped 1\n", embedded.text("status", "--verbose"))
     assert embedded.text(*SKILLS, "reset", first).startswith(f"Waiting again: {first}  sug_")
     assert first in [each["name"] for each in embedded.items(*SKILLS, "list")]
 

@@ -5,18 +5,99 @@ from collections.abc import Iterator, Mapping, Sequence
 from runlore.cli.cells import counted, field_rows, scopes_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.access import AccessToken
-from runlore.domain.job import Job, JobState
+from runlore.domain.job import Job, JobKind, JobState
 from runlore.domain.record import JsonValue, Layer, State
+from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "repaired": "yellow", "problem": "red"}
 _JOB_STYLES = {JobState.DEAD: "red", JobState.LEASED: "green"}
+_LEARNED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 # What `status` shows elsewhere, or what says more in `policy show`.
 _NOT_IN_STATUS = frozenset({"policy", "policies", "daemon", "models"})
 
 
 def show_status(status: ops.Status, where: str) -> None:
-    """What this Runlore is, where it was asked, what it holds and does."""
+    """Where this Runlore is, what needs somebody, what it holds and what it does, in a few lines."""
+    say(f"Runlore {status.version} on {status.state_root}", "bold")
+    say(f"  {where}")
+    needs = [*_needs(status)]
+    say("Needs you" if needs else "Nothing needs you.", "bold" if needs else "green")
+    for what, command in needs:
+        say(f"  {what}{f': `runlore {command}`' if command else ''}", "yellow")
+    say(f"Holds: {', '.join(_holds(status))}")
+    say(f"Does: {', '.join(_does(status))}")
+    say("`runlore status --verbose` shows the rest.", "dim")
+
+
+def _needs(status: ops.Status) -> Iterator[tuple[str, str]]:
+    """What waits for a person, or is wrong, and the command that tells more or does it."""
+    sections, store = status.sections, status.store
+    if "damage" in store:
+        yield str(store["damage"]), "doctor"
+    if store.get("writes") not in (None, "ready"):
+        yield f"writes: {store['writes']}", ""
+    if doubt := _at(sections, "clock", "doubt"):
+        yield str(doubt), ""
+    runs = {state: _number(sections, "sessions", "runs", state) for state in RunStatus}
+    asking = runs[RunStatus.WAITING_FOR_APPROVAL] + runs[RunStatus.WAITING_FOR_USER]
+    for number, what, command in (
+        (status.waiting, "waiting for review", "memory review list"),
+        (asking, "waiting for your word in a run", "approvals list"),
+        (_number(sections, "suggestions", "waiting"), "suggested as skills", "skill save"),
+        (_number(sections, "skills", "needs_review"), "from outside among the skills", "skill list"),
+        (_number(sections, "skills", "files", "problem_count"), "wrong with files of skills", "doctor"),
+        (_jobs(sections, JobState.DEAD), "failed for good in the background", "jobs list --state dead"),
+        (len([*_listed(sections.get("run_memory"))]), "met by the last maintenance", "status --verbose"),
+    ):
+        if number:
+            yield f"{number:,} {what}", command
+
+
+def _holds(status: ops.Status) -> Iterator[str]:
+    active = {
+        layer: number for (layer, state), number in status.counts.items() if state is State.ACTIVE and number
+    }
+    learned = sum(number for layer, number in active.items() if layer in _LEARNED)
+    runs = sum(_number(status.sections, "sessions", "runs", state) for state in RunStatus)
+    yield counted(learned, "active memory", "active memories")
+    yield counted(active.get(Layer.EPISODIC, 0), "episode")
+    yield counted(_number(status.sections, "skills", "active"), "skill")
+    yield f"{counted(runs, 'run')} in {counted(_number(status.sections, 'sessions', 'count'), 'session')}"
+
+
+def _does(status: ops.Status) -> Iterator[str]:
+    sections = status.sections
+    yield "capture is paused" if _at(sections, "capture", "paused") else "captures runs"
+    yield f"model {_at(sections, 'models', 'default') or 'none'}"
+    running = sum(
+        _number(sections, "sessions", "runs", state) for state in (RunStatus.QUEUED, RunStatus.RUNNING)
+    )
+    if running:
+        yield f"{counted(running, 'run')} at work"
+    if waiting := _jobs(sections, JobState.WAITING) + _jobs(sections, JobState.LEASED):
+        yield f"{counted(waiting, 'job')} in the background"
+
+
+def _jobs(sections: Mapping[str, JsonValue], state: JobState) -> int:
+    return sum(_number(sections, "jobs", kind, state) for kind in JobKind)
+
+
+def _at(sections: Mapping[str, JsonValue], *path: str) -> JsonValue:
+    """What stands at a place of the sections; None where nothing does, as with another version's answer."""
+    value: JsonValue = dict(sections)
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _number(sections: Mapping[str, JsonValue], *path: str) -> int:
+    value = _at(sections, *path)
+    return value if isinstance(value, int) else 0
+
+
+def show_whole_status(status: ops.Status, where: str) -> None:
+    """All of it: the store, records by layer and state, and every section."""
     say(f"Runlore {status.version} on {status.state_root}", "bold")
     say(f"  {where}")
     for name, value in status.store.items():
@@ -27,6 +108,8 @@ def show_status(status: ops.Status, where: str) -> None:
         [Column(title="LAYER"), *(Column(title=state.upper(), labelled=True) for state in State)],
         [(layer, *(str(status.counts.get((layer, state), 0)) for state in State)) for layer in Layer],
     )
+    if status.counts.get((Layer.EPISODIC, State.CONSTRAINED)):
+        say("What is constrained among episodes are summaries of runs: nobody has to decide on them.", "dim")
     say("")
     say(f"{status.waiting} waiting for review" + (": `runlore memory review list`" if status.waiting else ""))
     say("")

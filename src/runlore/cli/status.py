@@ -1,16 +1,21 @@
 """`runlore status`: how this Runlore is."""
 
+from typing import Annotated
+
+import typer
+
 from runlore.cli import service_tables
 from runlore.cli.calls import Call
 from runlore.cli.service import where_text
 from runlore.daemon import answers
 
 
-def status(call: Call) -> None:
-    """Show where the state lies, what it holds and what it does."""
+def status(
+    call: Call,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that there is to tell.")] = False,
+) -> None:
+    """Show where the state lies, what needs you, what it holds and what it does."""
     with call.operations() as operations:
         answer = operations.status()
-    call.answer(
-        answers.write(answer),
-        lambda: service_tables.show_status(answer, where_text(call.settings())),
-    )
+    show = service_tables.show_whole_status if verbose else service_tables.show_status
+    call.answer(answers.write(answer), lambda: show(answer, where_text(call.settings())))

@@ -34,6 +34,8 @@ _INDENT_COLUMNS = 4
 _MARKS_MAX = 4
 _MARKS = frozenset({"Mn", "Me"})
 _LINE_ENDS = re.compile(r"\r?\n(?:[ \t]*\r?\n)*[ \t]*|\t")
+# A word, with what stands in backticks in it; where two blanks follow each other there is an empty one.
+_WORDS = re.compile(r"(?:`[^`]*`|[^ `]|`)+|(?<= )(?= )")
 # What neither hides nor moves anything where an agent speaks.
 _SPOKEN = ("\r\n", "\t", "\\")
 
@@ -57,9 +59,13 @@ class Column:
 
 
 def say(text: str, style: str = "", *, keep_newlines: bool = False, on_stderr: bool = False) -> None:
-    """One line for a person. A terminal may wrap it; nothing is put into it, so it can be copied."""
+    """One line for a person. Where it is wider than a terminal it goes on in the next ones, between words and
+    outside of backticks; a text with lines of its own is left to the terminal."""
     console = _console(on_stderr=on_stderr)
-    console.print(_text((text, style), keep_newlines=keep_newlines), soft_wrap=True)
+    line = _text((text, style), keep_newlines=keep_newlines)
+    lines = [line] if keep_newlines or not _has_edge(console) else _fitted(console, line, style)
+    for each in lines:
+        console.print(each, soft_wrap=True)
 
 
 def say_spoken(text: str, style: str = "", *, on_stderr: bool = False) -> None:
@@ -171,6 +177,31 @@ def _text(cell: Cell, *, keep_newlines: bool = False) -> "Text":
 
     text, style = cell if isinstance(cell, tuple) else (cell, "")
     return Text(visible(text, keep_newlines=keep_newlines), style=style)
+
+
+def _has_edge(console: "Console") -> bool:
+    """Whether lines end somewhere: what is piped has no edge, unless somebody says where."""
+    return console.file.isatty() or "COLUMNS" in os.environ
+
+
+def _fitted(console: "Console", line: "Text", style: str) -> "list[Text]":
+    """A line as lines that fit, as far as its words do; what is in backticks is one word."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    plain = line.plain
+    if line.cell_len <= console.width:
+        return [line]
+    lead = len(plain) - len(plain.lstrip(" "))
+    margin = " " * (lead + _GAP_COLUMNS)
+    first, *words = _WORDS.findall(plain[lead:])
+    lines = [" " * lead + first]
+    for word in words:
+        if cell_len(lines[-1]) + cell_len(word) < console.width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(margin + word)
+    return [Text(each.rstrip(), style=style) for each in lines]
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence["Text"]]) -> list[int]:

@@ -13,6 +13,8 @@ import tempfile
 import textwrap
 from dataclasses import dataclass
 
+# What a shell reads as one line with the next.
+_GOES_ON = " \\"
 _ID = re.compile(r"rec_[0-9a-z]{26}")
 
 
@@ -98,14 +100,26 @@ def main() -> None:
                     print("\nThe tour ends here; its state root is gone again.")
                     return
     print("\nThe tour's state root is gone again. Your own starts with your first command:")
-    print('  .venv/bin/runlore memory profile propose --key editor --value vim --reason "I said so"')
+    proposal = ("memory profile propose", "--key editor", "--value vim", '--reason "I said so"')
+    print(command_lines(["  .venv/bin/runlore", *proposal], columns))
+
+
+def command_lines(words: list[str], columns: int) -> str:
+    """A command that fits, as far as its words do, and can be copied as it stands."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + len(" " + _GOES_ON) <= columns:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"    {word}")
+    return f"{_GOES_ON}\n".join(lines)
 
 
 def _run(step: Step, scratch: str, ids: list[str]) -> int:
     names = dict(zip(("FIRST", "SECOND"), ids, strict=False))
     arguments = [names.get(word, word) for word in step.command]
-    shown = " ".join(f'"{word}"' if " " in word else word for word in arguments)
-    print(f"$ runlore {shown}", flush=True)
+    words = ["$ runlore", *(f'"{word}"' if " " in word else word for word in arguments)]
+    print(command_lines(words, shutil.get_terminal_size().columns), flush=True)
     done = subprocess.run(
         [sys.executable, "-m", "runlore", *arguments],
         # Its output is read here, and shown where this is: it has to fit there.

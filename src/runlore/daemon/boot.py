@@ -9,7 +9,7 @@ from runlore.daemon.clean_stop import believe_clean_stop
 from runlore.daemon.jobs import (
     QUICK_KINDS,
     do_due_jobs,
-    queue_enforcing_all,
+    queue_after_boot,
     queue_looking,
     queue_reviews_again,
 )
@@ -59,20 +59,23 @@ def boot(parts: Parts) -> None:
 def boot_daemon(parts: Parts) -> None:
     """What a daemon does before it answers: the pointers of run memories rebuilt, what is owed written.
 
-    Where the last daemon has stopped in order and nothing came or went since, the pointers are right already:
-    a start takes no longer for all the runs that have ended. What no policy keeps goes soon after.
+    Where the last daemon has stopped in order and nothing came or went since, the pointers are right already,
+    and so they are where memories are rows beside them: whatever is unfinished there is noted, and looked for
+    by that. A start takes no longer for all the runs that have ended. What no policy keeps goes soon after,
+    and with it what somebody else did to a shared database.
 
     Run memories that cannot be read at all fail the start: a daemon that forgets silently is worse. On a full
     disk it starts and answers what it can; its workers try again. What is damaged stops no start either: it
     is left alone, and the doctor names it.
     """
     try:
-        is_in_order = believe_clean_stop(parts)
+        is_in_store = parts.run_memories.in_store
+        is_in_order = is_in_store or believe_clean_stop(parts)
         maintain(parts, source=BOOT, is_in_order=is_in_order)
         if is_in_order:
             now = parts.clock.now()
             with parts.store.transaction() as tx:
-                queue_enforcing_all(tx, JobId(parts.ids.new("job", now)), now)
+                queue_after_boot(tx, JobId(parts.ids.new("job", now)), now, is_whole=is_in_store)
         sweep(parts)
     except Corrupt as damage:
         _log.warning("the start has left something undone: %s", damage.with_code)

@@ -45,8 +45,7 @@ def believe_clean_stop(parts: Parts) -> bool:
     except Unavailable:
         # The note would still be there after a crash; and a rebuild says loudly what is wrong with a folder.
         return False
-    # What others may write to, this daemon's note says nothing about.
-    if parts.store.is_shared or (told.get("version"), told.get("memories")) != (__version__, memories):
+    if (told.get("version"), told.get("memories")) != (__version__, memories):
         return False
     position = position_of(str(told.get("position")))
     return position is not None and parts.store.is_current(position)

@@ -169,9 +169,10 @@ def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at
     tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
 
 
-def queue_enforcing_all(tx: Transaction, job_id: JobId, at: datetime) -> None:
-    """Have somebody delete what the policies keep no longer, whichever of them says so."""
-    subject = f"{PolicyName.RETENTION}@{BOOT}"
+def queue_after_boot(tx: Transaction, job_id: JobId, at: datetime, *, is_whole: bool) -> None:
+    """Have somebody do what a start has left to the background: everything is maintained where that
+    `is_whole`, else what the policies keep no longer is deleted."""
+    subject = BOOT if is_whole else f"{PolicyName.RETENTION}@{BOOT}"
     tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
 
 
