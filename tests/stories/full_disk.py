@@ -212,7 +212,12 @@ class Story:
 def main(folder: str) -> None:
     """Mount, and tell the story."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True)
-    print(json.dumps(Story(Path(folder)).run()))
+    story = Story(Path(folder))
+    try:
+        print(json.dumps(story.run()))
+    finally:
+        # Nobody else ends a daemon that a story which goes wrong has left.
+        end_daemon(story.settings.state_root, wait_s=30)
 
 
 def _episode() -> ops.Episode:
