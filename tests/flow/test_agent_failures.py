@@ -73,11 +73,11 @@ def test_a_model_that_was_set_since_the_start_needs_a_new_start_and_no_setting(s
     world = sqlite_world
     session_id = world.session().session_id
 
-    def hint(**named: str) -> str:
-        asked = ops.NewInput(session_id=session_id, text="Hello", **named)
+    def hint(model: str | None = None) -> str:
+        asked = ops.NewInput(session_id=session_id, text="Hello", model=model)
         return refusal(lambda: world.operator.start_input(asked)).hint
 
-    before = [hint(), hint(model="near:small")]
+    before = [hint(), hint("near:small")]
     (Path(world.parts.state_root) / "config.toml").write_text(
         """
 [models]
@@ -90,10 +90,9 @@ base_url = "http://127.0.0.1:9/v1"
 
     assert ["start it again" in told for told in before] == [False, False]
     assert [
-        "start it again" in told and "RUNLORE_MODEL" not in told
-        for told in (hint(), hint(model="near:small"))
+        "start it again" in told and "RUNLORE_MODEL" not in told for told in (hint(), hint("near:small"))
     ] == [True, True]
-    assert "start it again" not in hint(model="far:large"), "nobody has set that one"
+    assert "start it again" not in hint("far:large"), "nobody has set that one"
 
 
 @pytest.mark.req("AGT-3")

@@ -433,7 +433,7 @@ def test_a_person_says_which_of_the_two_stands(sqlite_world: World) -> None:
     (cut,) = world.parts.library.look()
     assert cut.difference is Difference.CUT
 
-    def settled(keep: ops.Keep) -> list[str]:
+    def settled(keep: ops.Keep) -> list[bool]:
         """What is told of the file before and after, wherever the skill is shown."""
         asked, told = ops.SettleFile(name="long", keep=keep), []
         for act in (lambda: None, lambda: world.operator.settle_skill_file(asked)):

@@ -68,7 +68,7 @@ class Asking:
             say(f"   {name}:", "dim")
             # All of it, and what else could end a line told by its code: whoever says yes says it to all.
             for line in text.split("\n"):
-                say(f"     {line.expandtabs()}")
+                say(f"     {line.expandtabs()}", is_code=True)
         if approval.why:
             say(f"   {approval.why}", "dim")
 

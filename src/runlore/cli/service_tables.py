@@ -55,13 +55,11 @@ def _needs(status: ops.Status) -> Iterator[tuple[str, str]]:
 
 
 def _holds(status: ops.Status) -> Iterator[str]:
-    active = {
-        layer: number for (layer, state), number in status.counts.items() if state is State.ACTIVE and number
-    }
-    learned = sum(number for layer, number in active.items() if layer in _LEARNED)
+    active = {layer: status.counts.get((layer, State.ACTIVE), 0) for layer in Layer}
+    learned = sum(active[layer] for layer in _LEARNED)
     runs = sum(_number(status.sections, "sessions", "runs", state) for state in RunStatus)
     yield counted(learned, "active memory", "active memories")
-    yield counted(active.get(Layer.EPISODIC, 0), "episode")
+    yield counted(active[Layer.EPISODIC], "episode")
     yield counted(_number(status.sections, "skills", "active"), "skill")
     yield f"{counted(runs, 'run')} in {counted(_number(status.sections, 'sessions', 'count'), 'session')}"
 

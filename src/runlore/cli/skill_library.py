@@ -235,7 +235,7 @@ def settle(
         typer.Option("--keep", metavar="WHICH", help="file: as it is; stored: write the stored text again."),
     ],
 ) -> None:
-    """Say which stands where a skill's file and its stored text differ.
+    """Say which text of a skill stands.
 
     A file that ends before its skill does was shortened by somebody, or by a disk: Runlore does not guess.
     """

@@ -92,7 +92,7 @@ def show_preview(stored: StoredSuggestion, *, place: str = "") -> None:
     if suggestion.commands:
         say("   Commands:")
     for command in suggestion.commands:
-        say(f"     • {command}")
+        say(f"     • {command}", is_code=True)
     is_outside = suggestion.provenance.tainted
     if is_outside:
         say("   From outside:", "red")

@@ -58,12 +58,20 @@ class Column:
     columns_min: int = TEXT_COLUMNS_MIN
 
 
-def say(text: str, style: str = "", *, keep_newlines: bool = False, on_stderr: bool = False) -> None:
+def say(
+    text: str,
+    style: str = "",
+    *,
+    keep_newlines: bool = False,
+    on_stderr: bool = False,
+    is_code: bool = False,
+) -> None:
     """One line for a person. Where it is wider than a terminal it goes on in the next ones, between words and
-    outside of backticks; a text with lines of its own is left to the terminal."""
+    outside of backticks. What `is_code`, or has lines of its own, is left to the terminal."""
     console = _console(on_stderr=on_stderr)
     line = _text((text, style), keep_newlines=keep_newlines)
-    lines = [line] if keep_newlines or not _has_edge(console) else _fitted(console, line, style)
+    is_left = keep_newlines or is_code or not _has_edge(console)
+    lines = [line] if is_left else _fitted(console, line, style)
     for each in lines:
         console.print(each, soft_wrap=True)
 
