@@ -36,7 +36,7 @@ def test_a_search_that_finds_nothing_names_the_layer_that_it_passed_over(sqlite_
 
     def told(query: str, **filters: Any) -> list[bool]:
         asked = ops.SearchRequest(query=query, filters=ops.Filters(**filters))
-        return ["episodic" in remark for remark in world.operator.search(asked).remarks]
+        return ["episodic" in remark for remark in world.operator.search(asked).unsearched]
 
     assert [told("zeppelin"), told("zeppelin", kinds=PERSON_KINDS)] == [[True], []]
     assert [told("airship", kinds=PERSON_KINDS), told("airship", layers=frozenset({Layer.PROFILE}))] == [
@@ -44,9 +44,9 @@ def test_a_search_that_finds_nothing_names_the_layer_that_it_passed_over(sqlite_
         [],
     ]
     assert told("the and") == [], "that nothing was looked for is told already"
-    assert ["episodic" in remark for remark in find(world, "zeppelin").remarks] == [True]
+    assert ["episodic" in remark for remark in find(world, "zeppelin").unsearched] == [True]
     learn(world, "The zeppelin is moored")
-    assert (told("zeppelin"), find(world, "zeppelin").remarks) == ([], ())
+    assert (told("zeppelin"), find(world, "zeppelin").unsearched) == ([], ())
 
 
 def test_learnings_and_runs_come_with_all_that_there_is_to_say_of_them(world: World) -> None:

@@ -61,7 +61,7 @@ def show_hits(hits: ops.SearchHits) -> None:
     show_remark(hits.remark)
     if not hits.items:
         say("Nothing matches.", "dim")
-        show_unsearched(hits.remarks)
+        show_unsearched(hits.unsearched)
         return
     show_table(
         [
@@ -89,10 +89,10 @@ def show_remark(remark: str) -> None:
         say(f"By words alone: {remark}.", "dim", on_stderr=True)
 
 
-def show_unsearched(remarks: Iterable[str]) -> None:
+def show_unsearched(passed_over: Iterable[str]) -> None:
     """What a search that found nothing did not look at."""
-    for remark in remarks:
-        say(f"{remark[:1].upper()}{remark[1:]}.", "dim")
+    for each in passed_over:
+        say(f"{each[:1].upper()}{each[1:]}.", "dim")
 
 
 def show_goal_context(context: ops.GoalContext) -> None:

@@ -91,11 +91,11 @@ DOCUMENTS: dict[str, Schema] = {
     "Hit": thing(_HIT_FIELDS, "A record that matches, with its score and the score's parts."),
     "SearchResults": page(
         ref("Hit"),
-        "The best matches first. Where there are none, `remarks` says what was not searched.",
+        "The best matches first. Where there are none, `unsearched` says what was not searched.",
         query=TEXT,
         semantic=FLAG,
         remark=maybe(TEXT),
-        remarks=many(TEXT),
+        unsearched=many(TEXT),
     ),
     "GoalContext": thing(
         {

@@ -111,7 +111,7 @@ class RecordActs(Bound):
         )
         remark = remark_on(query, asked, found_any=bool(hits))
         passed_over = () if hits or remark else unsearched(filters)
-        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, remarks=passed_over)
+        return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, unsearched=passed_over)
 
     @operation
     def states(self) -> tuple[Transition, ...]:

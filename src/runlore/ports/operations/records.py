@@ -71,16 +71,16 @@ class SearchHit:
         return self.score.total
 
 
-@JsonForm(unpaged=True, may_lack=("semantic", "remarks"), null_if_empty=("remark",))
+@JsonForm(unpaged=True, may_lack=("semantic", "unsearched"), null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class SearchHits:
     """What a search found, best first. `semantic` tells whether vectors took part; `remark` why they did
-    not, or why nothing was found; `remarks` what was not searched where nothing was."""
+    not, or why nothing was found; `unsearched` what was not searched where nothing was."""
 
     items: tuple[SearchHit, ...] = ()
     semantic: bool = False
     remark: str = ""
-    remarks: tuple[str, ...] = ()
+    unsearched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
