@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bench.learning_gold import GoldLine, Person
 from runlore.domain.record import Kind
 from runlore.domain.scope import ScopeKind
-from runlore.domain.statements.finding import Judged, Statement, judged_sentences, statements_from
+from runlore.domain.statements.finding import Judged, OwnStatement, judged_sentences, statements_from
 from runlore.domain.statements.weights import POINTS
 
 FIRST = 20
@@ -70,7 +70,9 @@ def judge(person: Person) -> list[Judged]:
     return judged_sentences(person.said)
 
 
-def result_of(person: Person, judged: Sequence[Judged], weights: Weights) -> tuple[Result, list[Statement]]:
+def result_of(
+    person: Person, judged: Sequence[Judged], weights: Weights
+) -> tuple[Result, list[OwnStatement]]:
     """How these weights do on a person; and the statements that stand in no line of the gold."""
     found = statements_from(judged, weights)
     lines = [person.line_of(each.said[0].session_id, each.text) for each in found]

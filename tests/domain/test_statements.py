@@ -14,7 +14,7 @@ from runlore.domain.run import RunId
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.statements.features import Seen
-from runlore.domain.statements.finding import STATEMENTS_MAX, Statement, statements_of
+from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
 from runlore.domain.statements.said import Said, refusal_words, said_in
 from runlore.domain.statements.sentences import SENTENCE_CHARS_MAX, SENTENCES_MAX, sentences_of
 from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS
@@ -45,7 +45,7 @@ def said(text: str, session: str = "one", *, is_refusal: bool = False, tool: str
     )
 
 
-def found(*texts: str) -> tuple[Statement, ...]:
+def found(*texts: str) -> tuple[OwnStatement, ...]:
     return statements_of([said(text) for text in texts])
 
 

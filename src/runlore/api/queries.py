@@ -130,6 +130,9 @@ class ReviewQuery(SessionQuery):
     scope: list[str] = Field(default=[], description=_SCOPES)
     limit: int = _limit(limits.LIST_LIMIT_DEFAULT, limits.LIST_LIMIT_MAX)
     cursor: str | None = _cursor()
+    folded: bool = Field(
+        default=False, description="Only what waits folded under the rest: said once, and less promising."
+    )
 
 
 class SessionRunsQuery(PageQuery):

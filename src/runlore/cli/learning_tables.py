@@ -10,6 +10,7 @@ from runlore.cli.verdicts import feedback_text, verdict_rows, verdict_word
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
 from runlore.domain.record import EvidenceRef, Record
+from runlore.domain.statements.candidates import confidence_reasons
 from runlore.domain.visibility import hidden_because
 from runlore.ports import operations as ops
 
@@ -74,6 +75,7 @@ def show_learning(record: Record, now: datetime) -> None:
     rows += [((name, "bold"), text) for name, text in _standing(record) if text]
     rows += [((name, "bold"), text) for name, text in verdict_rows(record)]
     rows += [((name, "bold"), text) for name, text in _origin(record) if text]
+    rows += [(("why", "bold"), reason) for reason in confidence_reasons(record)]
     rows += [((name, "bold"), text) for name, text in field_rows("metadata", dict(record.metadata))]
     show_table(_FIELDS, rows, indent=2)
 

@@ -43,6 +43,10 @@ def list_waiting(
     where: options.Narrowing,
     page: options.PageOptions,
     session: options.SessionOption = None,
+    *,
+    folded: Annotated[
+        bool, typer.Option("--folded", help="Only what users said once, and that promises less.")
+    ] = False,
 ) -> None:
     """Show what waits, beside what a confirmation would replace."""
     request = ops.ReviewRequest(
@@ -51,6 +55,7 @@ def list_waiting(
         limit=page.read_limit(),
         cursor=page.cursor,
         session_id=options.session_id(session),
+        folded=folded,
     )
     with call.operations() as operations:
         waiting = operations.review_list(request)

@@ -8,6 +8,7 @@ from runlore.cli.verdicts import verdict_rows
 from runlore.domain.audit import RecordEvent
 from runlore.domain.codec import serialize
 from runlore.domain.record import Layer, Record, State, Transition
+from runlore.domain.statements.candidates import confidence_reasons
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops
 
@@ -53,7 +54,7 @@ def show_record(record: Record) -> None:
         del usual["provenance"]
     if record.feedback.wrong or record.feedback.helped:
         del usual["feedback"]
-    show_fields({**plain, **usual})
+    show_fields({**plain, **usual, "why": list(confidence_reasons(record))})
 
 
 def show_hits(hits: ops.SearchHits) -> None:
@@ -158,8 +159,7 @@ def show_states(rows: Iterable[Transition]) -> None:
 def show_review(page: ops.ReviewPage) -> None:
     """What waits, each beside what it would replace."""
     if not page.items:
-        say("Nothing waits for review.", "dim")
-        return
+        say("Nothing else waits for review." if page.folded else "Nothing waits for review.", "dim")
     for number, item in enumerate(page.items):
         if number:
             say("")
@@ -170,6 +170,9 @@ def show_review(page: ops.ReviewPage) -> None:
         else:
             _show_waiting(item)
     show_cursor(page.next_cursor)
+    if page.folded:
+        more = counted(page.folded, "sentence")
+        say(f"And {more} of users' own words, less sure: runlore memory review list --folded", "dim")
 
 
 def _show_waiting(item: ops.ReviewItem) -> None:
@@ -295,7 +298,9 @@ def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
     record, outcome = item.record, item.outcome
     for replaced in outcome.supersedes:
         yield f"replaces {replaced.record_id}", ""
-    if record.metadata.get("reason"):
+    if item.why:
+        yield f"why: the user said it; {', '.join(item.why)}", "dim"
+    elif record.metadata.get("reason"):
         yield f"why: {record.metadata['reason']}", "dim"
     for name, text in verdict_rows(record):
         yield f"{name}: {text}", "dim"

@@ -21,6 +21,7 @@ from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.run_access import own_artifact, own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
+from runlore.domain.admission import OWN_WORDS
 from runlore.domain.agents_word import on_agents_word
 from runlore.domain.contracts import check_summary, check_text
 from runlore.domain.errors import Invalid, NotFound, Refused
@@ -36,7 +37,7 @@ from runlore.flow.capture.provenance import conversation_provenance
 from runlore.ports.operations import NewCandidate
 from runlore.ports.store import Collections
 
-_OURS = "sources_digest"
+_OURS = ("sources_digest", OWN_WORDS)
 # Of how many of its latest sessions an agent's words may be that it says for more than one.
 _RECENT_SESSIONS = 16
 
@@ -49,9 +50,9 @@ def checked_candidate(request: NewCandidate) -> NewCandidate:
             code="candidate.kind",
             hint="use one of: decision, fact, preference, procedure",
         )
-    if request.metadata.get("origin") == ORIGIN or _OURS in request.metadata:
+    if request.metadata.get("origin") == ORIGIN or any(name in request.metadata for name in _OURS):
         raise Invalid(
-            f"the metadata says origin: {ORIGIN} or {_OURS}, which mark what radar and merges have written",
+            f"the metadata says origin: {ORIGIN}, {' or '.join(_OURS)}, which only Runlore itself writes",
             code="candidate.metadata",
             hint="leave them out, or say where it came from in another word",
         )

@@ -19,6 +19,7 @@ from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import RecordId
 from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
+from runlore.domain.session import PersonaId
 from runlore.flow.asking import Asking, budget_renews_at
 from runlore.flow.capture.remember import JOB_LOST
 from runlore.flow.capture.turns import Beat, unhurried
@@ -26,8 +27,10 @@ from runlore.flow.pipeline.capturing import ASKED_LATER, Capturing
 from runlore.flow.pipeline.enhancing_skills import EnhancingSkills
 from runlore.flow.pipeline.keeping_skills import KeepingSkills
 from runlore.flow.pipeline.learning_skills import LearningSkills
+from runlore.flow.pipeline.recurring import Recurring
 from runlore.flow.pipeline.reviewing import MODEL_BUDGET, Reviewing
 from runlore.flow.pipeline.verifying import Verifying
+from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
 
 POLICY_CHANGED = "policy"
@@ -40,6 +43,7 @@ THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE, Jo
 ALL_KINDS = frozenset(JobKind)
 # What may save skills or change them.
 _SKILL_KINDS = frozenset({JobKind.DETECT, JobKind.ENHANCE, JobKind.SAVE, JobKind.CURATE})
+_CAPTURES = frozenset({JobKind.CAPTURE})
 # What is left to do with what a look has found; it may ask a model.
 LEARNING_KINDS = _SKILL_KINDS - {JobKind.DETECT}
 # These say nothing about the job that met them: it waits until they are over.
@@ -158,6 +162,14 @@ def finish_earlier_learning(parts: Parts) -> None:
     threading.Thread(target=work, name="runlore-learning", daemon=True).start()
 
 
+def capture_now(parts: Parts) -> None:
+    """Capture the runs that are due without asking a model, and look for what comes back in several of them:
+    where somebody waits for that. Those that others have begun are theirs."""
+    while do_due_jobs(parts, kinds=_CAPTURES, may_ask=False) == _AT_ONCE:
+        pass
+    _recurring(parts).look(None, None)
+
+
 def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at: datetime) -> None:
     """Have somebody see to it that a new revision of a policy is kept to.
 
@@ -252,7 +264,10 @@ def _maintain(parts: Parts, job: Job, beat: Heartbeat) -> None:
     def hold(tx: Transaction) -> None:
         tx.jobs.check(job)
 
-    about = job.subject.partition("@")[0]
+    about, _, behind = job.subject.partition("@")
+    if about in RECURRING_SUBJECTS:
+        _look_for_recurring(parts, job, PersonaId(behind) if behind else None, beat)
+        return
     if about == PolicyName.LEARNING:
         apply_learning(parts, beat=beat, hold=hold)
     elif about == LOOKING:
@@ -263,6 +278,22 @@ def _maintain(parts: Parts, job: Job, beat: Heartbeat) -> None:
         maintain(parts, source=job.subject, beat=beat, hold=hold)
     with parts.store.transaction() as tx:
         tx.jobs.finish(job)
+
+
+def _look_for_recurring(parts: Parts, job: Job, persona_id: PersonaId | None, beat: Beat) -> None:
+    """Look once for all runs that are still to be captured: while there are some it waits for them."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        is_early = snapshot.jobs.is_due(_CAPTURES, now, passing_over=ASKED_LATER)
+    if is_early:
+        with parts.store.transaction() as tx:
+            tx.jobs.postpone(job, until=postponed_until(now, job), reason="runs are still to be captured")
+    else:
+        _recurring(parts).look(job, persona_id, beat)
+
+
+def _recurring(parts: Parts) -> Recurring:
+    return Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
 
 
 def _capturing(parts: Parts, *, may_ask: bool) -> Capturing:

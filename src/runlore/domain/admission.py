@@ -40,8 +40,10 @@ from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug
 from runlore.domain.suspicion import flagged
 from runlore.domain.taint import TRUSTED, Provenance
 
-# What compaction and dedup note of their sources.
-MERGE_NOTES = frozenset({"compacted_from", "sources_digest"})
+OWN_WORDS = "own_words"
+"""The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
+# What compaction, dedup and capture note of where a text comes from.
+_SOURCE_NOTES = frozenset({"compacted_from", "sources_digest", OWN_WORDS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +151,7 @@ def successor(old: Record, edits: Edits, *, now: datetime) -> Draft:
     """
     made_of_others = old.proposal in _OF_ONE_KIND
     own = {} if made_of_others and old.layer is Layer.SEMANTIC else old.metadata
-    given = {name: value for name, value in own.items() if name not in MERGE_NOTES}
+    given = {name: value for name, value in own.items() if name not in _SOURCE_NOTES}
     fresh = replace(
         old,
         proposal=None if made_of_others else old.proposal,

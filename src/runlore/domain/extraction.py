@@ -111,6 +111,12 @@ class Sieve:
             self._add(self._item(item))
         self._dropped[Dropped.OVER_CAP] += max(0, len(items) - limits.EXTRACTION_ITEMS_MAX)
 
+    def add_said(self, kind: Kind, text: str, points: int) -> Statement | None:
+        """What a user said that lasts, as it can be kept; None where it cannot be, or is there already."""
+        before = len(self._kept)
+        self._add(self._read(kind, text, points))
+        return self._kept[-1] if len(self._kept) > before else None
+
     def drop(self, reason: Dropped, statements: Iterable[Statement]) -> None:
         """Take kept statements out again, for a reason that only the caller knows."""
         for statement in statements:

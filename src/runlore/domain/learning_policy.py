@@ -28,6 +28,13 @@ class Action(StrEnum):
     PUBLISH_ACTIVE = "publish_active"
 
 
+class OwnWords(StrEnum):
+    """What becomes of lasting things that users say in their own words: nothing, or a candidate."""
+
+    OFF = "off"
+    PROPOSE = "propose"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SemanticCapture:
     """Whether statements are taken from completed runs, by which model, and how many of each run."""
@@ -43,6 +50,7 @@ class CapturePolicy:
     """What becomes a candidate by itself."""
 
     run_summary_candidates: bool = True
+    own_words: OwnWords = OwnWords.PROPOSE
     semantic_candidates: SemanticCapture = SemanticCapture()
 
 

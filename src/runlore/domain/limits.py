@@ -74,6 +74,12 @@ EXTRACTION_REQUEST_CHARS_MAX = 12_000
 EXTRACTION_OUTCOME_CHARS_MAX = 8_000
 EXTRACTION_ITEMS_MAX = 64
 REMEMBERED_PER_RUN_MAX = 8
+# How many statements of one run are proposed; how many of the latest messages are looked through for wishes
+# that come back, how long after a run, and how many of them are written at once.
+OWN_WORDS_PER_RUN_MAX = 20
+RECURRING_MESSAGES_MAX = 4_000
+RECURRING_AFTER_S = 60
+RECURRING_WISHES_MAX = 100
 RUN_SUMMARY_DAYS = 30
 
 JOB_ATTEMPTS_MAX = 8

@@ -17,6 +17,7 @@ from runlore.domain.learning_policy import (
     LearningPolicy,
     Mode,
     ModelBudget,
+    OwnWords,
     ProjectionPolicy,
     PublicationPolicy,
     Rule,
@@ -191,6 +192,15 @@ CAPTURE = Table(
             " no prompt gets, gone after 30 days.",
             requirement="CAP-1",
             example="[capture]\nrun_summary_candidates = false",
+        ),
+        Field(
+            name="own_words",
+            shape=Word(words=tuple(OwnWords)),
+            about="Whether what users say that lasts (rules, wishes, how things are done, reasons for"
+            " refusing a call) becomes candidates, in the words said and without a model: `propose` or"
+            " `off`. Runs that ended while it was `off` are left alone.",
+            requirement="CAP-8",
+            example='[capture]\nown_words = "off"',
         ),
         Field(
             name="semantic_candidates",

@@ -252,6 +252,10 @@ class Journal(Protocol):
         """The text of each run's input."""
         ...
 
+    def short_inputs(self, run_ids: Sequence[RunId], *, bytes_max: int) -> dict[RunId, JournalEvent]:
+        """The input of each run whose body takes no more bytes than that; longer ones are not read."""
+        ...
+
     def latest_text(self, run_id: RunId) -> str:
         """The text of a run's last assistant message that has one, with those that it continues; empty where
         there is none."""

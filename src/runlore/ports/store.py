@@ -25,6 +25,7 @@ from runlore.domain.record import (
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.domain.statements.candidates import Rank, rank_of
 from runlore.domain.verdict import rule_of
 from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
 from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
@@ -47,6 +48,7 @@ class RecordFilter:
     """Which records a list asks for; None asks for all. Live ones that have expired at `now` are left out.
 
     `published` asks for what was ever published; `actor` and `rule` are who decided and which rule did.
+    `ranks` are those of candidates in the user's own words; None among them is what is none.
     """
 
     layers: frozenset[Layer] | None = None
@@ -60,6 +62,7 @@ class RecordFilter:
     decisions: frozenset[PolicyDecision] | None = None
     actor: str | None = None
     rule: str | None = None
+    ranks: frozenset[Rank | None] | None = None
     now: datetime | None = None
 
     def admits(self, record: Record) -> bool:
@@ -73,6 +76,7 @@ class RecordFilter:
             (record.proposal, self.proposals),
             (record.publish_tier, self.tiers),
             (record.policy_decision, self.decisions),
+            (rank_of(record), self.ranks),
         )
         names = ((record.policy_actor, self.actor), (rule_of(record), self.rule))
         is_over = self.now is not None and record.state in _LIVE and record.is_expired(self.now)

@@ -18,10 +18,13 @@ DOCUMENTS: dict[str, Schema] = {
                 "obstacles": many(thing(_OBSTACLE_FIELDS)),
                 "rivals": many(TEXT),
                 "attention": many(TEXT),
+                "why": many(TEXT),
             }
         ),
         "What waits for review, each with what its confirmation would do; before it, learnings that are"
-        " active and that somebody should look at again, each with why (`attention`).",
+        " active and that somebody should look at again, each with why (`attention`). `folded` is how many"
+        " wait folded under these.",
+        folded=WHOLE,
     ),
     "Rollback": thing(
         {

@@ -28,6 +28,7 @@ def review_list(call: Reading, query: Annotated[queries.ReviewQuery, Query()]) -
         limit=query.limit,
         cursor=query.cursor,
         session_id=query.session(),
+        folded=query.folded,
     )
     return document(answers.write(call.operations.review_list(request)), has_hints=True)
 

@@ -17,6 +17,7 @@ class RemoteReview(Remote):
             ("limit", request.limit),
             ("cursor", request.cursor),
             ("session_id", request.session_id),
+            ("folded", request.folded or None),
         ]
         return answers.read(ops.ReviewPage, self.read(path_of("review"), asked))
 

@@ -22,8 +22,12 @@ from runlore.domain.detectors.earlier_reads import first_reads
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.extraction import Sieve
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.statements.candidates import proposable
+from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
+from runlore.domain.statements.said import Said
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.transcript import TranscriptSource
@@ -91,6 +95,7 @@ class _Gathered:
     sums: Sums
     only: frozenset[RunId] | None = None
     tally: Tally = field(default_factory=Tally)
+    said: list[Said] = field(default_factory=list)
     left: Counter[str] = field(default_factory=Counter)
     settles_at: datetime | None = None
     _sessions: dict[SessionId, dict[int, MinedRun]] = field(default_factory=dict)
@@ -109,6 +114,8 @@ class _Gathered:
         for tally in tallies:
             self.sums.add_run(source, tally.session_id, tally.run_id)
         self.tally.add(tallies)
+        taken = {tally.run_id for tally in tallies}
+        self.said += [said for said in read.said if said.run_id in taken]
         for session_id, latest in read.sessions.items():
             is_first = session_id not in self._sessions and session_id not in self._earlier
             self._matches[session_id] = read.matches[session_id] if is_first else None
@@ -140,7 +147,15 @@ class _Gathered:
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),
+            statements=self._statements(),
         )
+
+    def _statements(self) -> tuple[OwnStatement, ...]:
+        """What users say that would be proposed; nothing of it that holds a secret or personal data."""
+        sieve = Sieve(cap=STATEMENTS_MAX, personal=True)
+        with contained(self._note_mishap):
+            return tuple(proposable(statements_of(self.said), sieve, leaves_reminders=True))
+        return ()
 
     def _is_taken(self, run_id: RunId) -> bool:
         return self.only is None or run_id in self.only

@@ -8,6 +8,7 @@ from runlore.domain.detectors.mined import Step
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.domain.statements.finding import OwnStatement
 from runlore.domain.suggestion import Suggestion
 
 
@@ -124,6 +125,8 @@ class Findings:
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
+    # What users say that lasts, the best first.
+    statements: tuple[OwnStatement, ...] = ()
 
     def beyond_retention(self, policy: RunMemoryPolicy, now: datetime) -> int:
         """Of how many runs no memory would be kept."""

@@ -14,6 +14,7 @@ from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.session import SessionId
+from runlore.domain.statements.said import Said, said_in
 from runlore.domain.transcript import Left, ReadCounts, ToldFolder, ToldRun, TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
@@ -36,6 +37,7 @@ class SourceRead:
     settles_at: datetime | None = None
     matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
 
     def keep(self, run: ToldRun, mined: MinedRun) -> None:
         """Take one run."""
@@ -106,6 +108,10 @@ def _mine(
         elif folder.capture:
             mined = mined_told(run, project=folder.project, project_name=folder.project_name)
             read.keep(run, mined)
+            entries = (event.entry for event in run.events)
+            read.said += said_in(
+                entries, session_id=run.session_id, run_id=run.run_id, first_number=run.first_number
+            )
         else:
             read.leave(run)
         if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:

@@ -20,12 +20,20 @@ from runlore.domain.curation import compactions, dedups
 from runlore.domain.publication import Terms
 from runlore.domain.record import Layer, Record, StateReason
 from runlore.domain.scope import Scope
+from runlore.domain.statements.candidates import confidence_reasons
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.repeats import ended_before, published_before, restored_before
 from runlore.flow.publish.undo import replaced_by, restore
 from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
-from runlore.flow.review.inbox import due_items, held_items, standing_first, waiting_for_review
+from runlore.flow.review.inbox import (
+    due_items,
+    folded,
+    held_items,
+    standing_first,
+    unfolded,
+    waiting_for_review,
+)
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
@@ -42,11 +50,13 @@ class ReviewActs(ForgetActs):
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
             where = waiting_for_review(now, kinds=request.kinds, scopes=narrowed(request.scopes, readable))
-            held, due = ((), ()) if place else standing_first(snapshot.records, where, now)
+            held, due = ((), ()) if place or request.folded else standing_first(snapshot.records, where, now)
             held = tuple(record for record in held if may_see(self.caller, record))[:limit]
             due = due[: limit - len(held)]
             room = limit - len(held) - len(due)
-            found = snapshot.records.page(where, limit=room + 1, before=place)
+            shown = folded(where) if request.folded else unfolded(where)
+            found = snapshot.records.page(shown, limit=room + 1, before=place)
+            under = 0 if request.folded else snapshot.records.count_lines(folded(where))
             seen = tuple(record for record in found[:room] if may_see(self.caller, record))
             listed = (
                 *held_items(snapshot.records, held, now),
@@ -61,10 +71,12 @@ class ReviewActs(ForgetActs):
                     outcome=item.outcome,
                     rivals=item.rivals,
                     attention=item.attention,
+                    why=tuple(confidence_reasons(item.record)),
                 )
                 for item in listed
             ),
             next_cursor=onward,
+            folded=under,
         )
 
     @operation

@@ -5,9 +5,10 @@ import binascii
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from runlore.daemon.acts import Call, Done
-from runlore.daemon.jobs import learning_skills
+from runlore.daemon.jobs import capture_now, learning_skills
 from runlore.daemon.lookups import askable
 from runlore.daemon.mining.folders import told_folder
 from runlore.daemon.operations.bound import operation
@@ -20,11 +21,13 @@ from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.record import RecordId
 from runlore.domain.session import SessionId
+from runlore.domain.statements.candidates import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.domain.told_bounds import check_position, check_told
 from runlore.domain.transcript import Position
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
+from runlore.flow.review.inbox import waiting_for_review
 from runlore.flow.skills.deciding import decide
 from runlore.flow.skills.turn import suggestions_turn
 from runlore.ports import operations as ops
@@ -35,7 +38,7 @@ _WAITING = frozenset({SuggestionState.WAITING})
 _PAUSED = "paused"
 # The numbers that answers tell, as they are kept with a key.
 _BROUGHT = ("stored", "known", "left", "sessions", "events", "beyond_retention")
-_FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhancing", _PAUSED)
+_FOUND = ("runs", "sessions", "seen_again", "candidates", "suppressed", "enhancing", "statements", _PAUSED)
 _BECAUSE = "left: "
 _log = logging.getLogger(__name__)
 
@@ -105,6 +108,8 @@ class SkillActs(ForgetActs):
         if before is not None:
             return before
         answer = learning_skills(self.parts).suggest(enhance=request.enhance, progress=progress)
+        if not answer.paused:
+            answer = self._with_statements(answer)
 
         def do(_tx: Transaction, _act: Act) -> Done[ops.SuggestAnswer]:
             new: dict[str, int] = {stored.suggestion_id: 0 for stored in answer.new}
@@ -113,6 +118,16 @@ class SkillActs(ForgetActs):
             )
 
         return self.acting.perform_counted(call, do, _suggested_again)
+
+    def _with_statements(self, answer: ops.SuggestAnswer) -> ops.SuggestAnswer:
+        """The answer with what users said: what was brought in is listened to now, without a model."""
+        capture_now(self.parts)
+        with self.parts.store.snapshot() as snapshot:
+            where = replace(waiting_for_review(self.parts.clock.now()), ranks=frozenset(Rank))
+            newest = snapshot.records.page(where, limit=limits.LIST_LIMIT_MAX)
+            best = max(newest, key=lambda record: record.confidence, default=None)
+            count = snapshot.records.count_lines(where)
+        return replace(answer, statements=count, first_statement="" if best is None else best.summary)
 
     @operation
     def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:
@@ -190,7 +205,8 @@ def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.Suggest
             with suppress(NotFound):
                 new.append(tx.suggestions.get(SuggestionId(name)))
     counts = {name: numbers.get(name, 0) for name in _FOUND if name != _PAUSED}
-    return ops.SuggestAnswer(new=tuple(new), paused=bool(numbers.get(_PAUSED)), **counts)
+    nothing = ops.SuggestAnswer(runs=0, sessions=0, new=(), seen_again=0, candidates=0, suppressed=0)
+    return replace(nothing, new=tuple(new), paused=bool(numbers.get(_PAUSED)), **counts)
 
 
 def _cursor(stored: StoredSuggestion) -> str:

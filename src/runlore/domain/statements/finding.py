@@ -31,10 +31,11 @@ _RECURRENCES = (8, 5, 3, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class OwnStatement:
     """One sentence that a user said and that may hold beyond its task. `said` is where it was said, the
-    sentence itself first; `sessions` in how many sessions. `foreign_tools` are the tools from outside that
-    may have put it there, where no message of the user's says it too."""
+    sentence itself first; `sessions` in how many sessions; `wordings` are all sentences that say it.
+    `foreign_tools` are the tools from outside that may have put it there, where no message of the user's says
+    it too."""
 
     text: str
     kind: Kind
@@ -43,6 +44,7 @@ class Statement:
     said: tuple[Said, ...]
     sessions: int
     language: str
+    wordings: tuple[str, ...] = ()
     foreign_tools: tuple[str, ...] = ()
 
     @property
@@ -74,7 +76,7 @@ class Judged:
         return sum(weights[name] for name in self.features)
 
 
-def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
+def statements_of(said: Iterable[Said]) -> tuple[OwnStatement, ...]:
     """What these messages state that lasts, the best first. They are one person's: the same wish is looked
     for in all of them. Always the same for the same messages in the same order."""
     return statements_from(judged_sentences(said))
@@ -82,7 +84,7 @@ def statements_of(said: Iterable[Said]) -> tuple[Statement, ...]:
 
 def statements_from(
     judged_ones: Iterable[Judged], weights: Mapping[str, int] = POINTS
-) -> tuple[Statement, ...]:
+) -> tuple[OwnStatement, ...]:
     """The same of sentences that were judged before, by weights that may be others than those in use."""
     best: dict[object, list[Judged]] = {}
     for judged in judged_ones:
@@ -122,13 +124,13 @@ def _is_wish(judged: Judged) -> bool:
     return judged.seen.is_request or judged.said.is_refusal
 
 
-def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statement:
+def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> OwnStatement:
     """One statement of all the sentences that say the same: in the words of the one with the most points."""
     first = max(judged, key=lambda one: one.points_by(weights))
     said = tuple(dict.fromkeys([first.said, *(one.said for one in judged)]))
     own = any(not one.foreign_tool for one in said)
     kind = _kind(first)
-    return Statement(
+    return OwnStatement(
         text=first.sentence.text,
         kind=kind,
         scope=_scope(kind, first),
@@ -136,6 +138,7 @@ def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> Statemen
         said=said[:EVIDENCE_MAX],
         sessions=max(first.sessions, len({one.session_id for one in said})),
         language=first.seen.language.name,
+        wordings=tuple(dict.fromkeys([first.sentence.text, *(one.sentence.text for one in judged)])),
         foreign_tools=() if own else tuple(dict.fromkeys(one.foreign_tool for one in said)),
     )
 

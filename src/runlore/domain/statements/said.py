@@ -5,10 +5,11 @@ own can put the same words there, so a reason that stands in the answer of one i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runlore.domain.journal import Entry, EventType, text_of
+from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.whose_words import words_of
@@ -57,31 +58,48 @@ class Said:
     foreign_tool: str = ""
 
 
-def said_in(
-    entries: Sequence[Entry], *, session_id: SessionId, run_id: RunId, first_number: int = 1
-) -> Iterator[Said]:
-    """What the user said in a run, of its entries in order; `first_number` is that of the first. An input
-    that is another agent's or a task's is nobody's wish."""
-    tools: dict[str, str] = {}
-    for number, entry in enumerate(entries, first_number):
-        body = entry.body
+class Listener:
+    """Hears the events of a run in order, and keeps what its user said. An input that is another agent's or a
+    task's is nobody's wish."""
+
+    def __init__(self, *, session_id: SessionId, run_id: RunId) -> None:
+        self.said: list[Said] = []
+        self._session_id = session_id
+        self._run_id = run_id
+        self._tools: dict[str, str] = {}
+
+    def hear(self, number: int, kind: EventType, body: JsonObject) -> None:
+        """Hear the event of this number."""
         words, tool, is_refusal = "", "", False
-        if entry.type is EventType.INPUT and not words_of(body):
+        if kind is EventType.INPUT and not words_of(body):
             words = text_of(body)
-        elif entry.type is EventType.TOOL_CALL:
-            tools[str(body.get("call_id"))] = str(body.get("name"))
-        elif entry.type is EventType.TOOL_RESULT:
+        elif kind is EventType.TOOL_CALL:
+            self._tools[str(body.get("call_id"))] = str(body.get("name"))
+        elif kind is EventType.TOOL_RESULT and "exit_code" not in body:
+            # A command that ran has said whatever stands there.
             words = refusal_words(str(body.get("output")), is_error=body.get("is_error") is True)
-            tool, is_refusal = foreign_tool(tools.get(str(body.get("call_id")), "")), True
+            tool, is_refusal = foreign_tool(self._tools.get(str(body.get("call_id")), "")), True
         if words:
-            yield Said(
-                session_id=session_id,
-                run_id=run_id,
-                event_number=number,
-                text=words,
-                is_refusal=is_refusal,
-                foreign_tool=tool,
+            self.said.append(
+                Said(
+                    session_id=self._session_id,
+                    run_id=self._run_id,
+                    event_number=number,
+                    text=words,
+                    is_refusal=is_refusal,
+                    foreign_tool=tool,
+                )
             )
+
+
+def said_in(
+    entries: Iterable[Entry], *, session_id: SessionId, run_id: RunId, first_number: int = 1
+) -> list[Said]:
+    """What the user said in a run, of its entries in order; `first_number` is that of the first."""
+    listener = Listener(session_id=session_id, run_id=run_id)
+    for number, entry in enumerate(entries, first_number):
+        listener.hear(number, entry.type, entry.body)
+    return listener.said
 
 
 def refusal_words(output: str, *, is_error: bool) -> str:

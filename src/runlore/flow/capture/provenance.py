@@ -5,6 +5,7 @@ what was recovered of a run that had read a web page is still that page's text. 
 what capture has noted of a run stands in for its journal, which may be gone.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +13,7 @@ from runlore.domain import limits
 from runlore.domain.journal import JournalEvent
 from runlore.domain.projection import SectionName
 from runlore.domain.run import Run, RunId
+from runlore.domain.statements.said import Listener
 from runlore.domain.taint import TRUSTED, Provenance, inherited
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.capture.turns import Beat, unhurried
@@ -24,14 +26,21 @@ _UNENDED = datetime(9999, 1, 1, tzinfo=UTC)
 _INSTANT = timedelta(milliseconds=1)
 
 
-def run_provenance(collections: Collections, run: Run, beat: Beat = unhurried) -> Provenance:
-    """What a run itself took in: what its own calls read, and the conversations of runs it was given."""
+def run_provenance(
+    collections: Collections, run: Run, beat: Beat = unhurried, listener: Listener | None = None
+) -> Provenance:
+    """What a run itself took in: what its own calls read, and the conversations of runs it was given. A
+    `listener` hears all of its events."""
     given = [
         found
         for run_id in _given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
-    own = read_outside(_events(collections, run.run_id, beat))
+    events = _heard(_events(collections, run.run_id, beat), listener)
+    own = read_outside(events)
+    if listener is not None:
+        # Where enough was found to be from outside the rest was not read.
+        deque(events, maxlen=0)
     return _joined([own, *_conversations(collections, given, {run.run_id}, beat)])
 
 
@@ -92,6 +101,13 @@ def _events(collections: Collections, run_id: RunId, beat: Beat) -> Iterator[Jou
         yield from page
         after = page[-1].number
         beat()
+
+
+def _heard(events: Iterator[JournalEvent], listener: Listener | None) -> Iterator[JournalEvent]:
+    for event in events:
+        if listener is not None:
+            listener.hear(event.number, event.type, event.body)
+        yield event
 
 
 def _joined(found: Iterable[Provenance]) -> Provenance:

@@ -12,6 +12,7 @@ from datetime import datetime
 from runlore.domain.errors import Conflict, Corrupt, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import EventType
+from runlore.domain.learning_policy import OwnWords
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
@@ -152,7 +153,8 @@ def capture_due(collections: Collections, run: Run, session: Session) -> Capture
     if run.imported:
         has_work = is_owed and is_captured(collections, session)
         return CaptureDue(receipt=CaptureState.SKIPPED, has_work=has_work)
-    if not (is_owed or policy.run_summary_candidates) or not is_captured(collections, session):
+    has_work = is_owed or policy.run_summary_candidates or policy.own_words is OwnWords.PROPOSE
+    if not has_work or not is_captured(collections, session):
         return CaptureDue(receipt=CaptureState.SKIPPED, has_work=False)
     return CaptureDue(receipt=CaptureState.PENDING if is_owed else CaptureState.SKIPPED, has_work=True)
 

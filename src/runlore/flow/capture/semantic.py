@@ -3,7 +3,7 @@
 `Sight` is everything that capture rests on, read in one snapshot. Nothing here writes, and no model is asked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,16 +12,19 @@ from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.analysis import terms_of
 from runlore.domain.errors import Corrupt
-from runlore.domain.extraction import Statement
+from runlore.domain.extraction import Dropped, Sieve, Statement
 from runlore.domain.injected import stripped
-from runlore.domain.learning_policy import LearningPolicy
+from runlore.domain.learning_policy import LearningPolicy, OwnWords
 from runlore.domain.own_words import is_said, own_words
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Sensitivity, Source
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, RunText, remembered
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import learned_scope
+from runlore.domain.session import UNBOUND, Binding, learned_scope
+from runlore.domain.statements.candidates import candidate_of, proposable, scope_of
+from runlore.domain.statements.finding import OwnStatement, statements_of
+from runlore.domain.statements.said import Listener
 from runlore.domain.subject import semantic_key
 from runlore.domain.suspicion import is_order
 from runlore.domain.taint import TRUSTED, Provenance, inherited
@@ -32,7 +35,7 @@ from runlore.flow.capture.episodes import unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.capture.unlooked import unlooked
-from runlore.flow.policies import current_policy, learning_in_force, learning_then
+from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
 from runlore.ports.store import Collections
 
 # How many earlier runs of a session are looked at for what their prompts were given.
@@ -70,6 +73,12 @@ class Sight:
     was_owed: bool
     unlooked: tuple[Capture, ...] = ()
     injected: tuple[str, ...] = ()
+    binding: Binding = UNBOUND
+    # Whether it is listened to for what its user says, and what of that lasts.
+    is_heard: bool = False
+    stated: tuple[OwnStatement, ...] = ()
+    # Whether what the user asks to remember becomes a candidate elsewhere.
+    leaves_reminders: bool = False
 
     @property
     def wants_summary(self) -> bool:
@@ -161,10 +170,18 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
     noted = collections.captures.get(run_id)
     text = run_text(collections, run)
     is_semantic = terms.learning.capture.semantic_candidates.enabled
-    own = noted.provenance if noted is not None else _readable_provenance(collections, run, beat)
+    listener = (
+        Listener(session_id=run.session_id, run_id=run.run_id) if _is_heard(terms, run, noted) else None
+    )
+    own = noted.provenance if noted is not None else TRUSTED
+    if noted is None or listener is not None:
+        read = _readable_provenance(collections, run, beat, listener)
+        own = read if noted is None else own
+    stated = () if listener is None else statements_of(listener.said)[: limits.OWN_WORDS_PER_RUN_MAX]
+    session = collections.sessions.get(run.session_id)
     return Sight(
         run=run,
-        scope=learned_scope(collections.sessions.get(run.session_id), imported=run.imported),
+        scope=learned_scope(session, imported=run.imported),
         terms=terms,
         noted=noted,
         pointed=pointed(collections, run_id),
@@ -174,8 +191,19 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
         conversation=inherited((own, _readable_conversation(collections, run, beat))),
         unlooked=_readable_unlooked(collections, run, beat),
         was_owed=is_semantic and _was_on(collections, run),
-        injected=_injected(collections, run) if is_semantic else (),
+        injected=_injected(collections, run) if is_semantic or stated else (),
+        binding=session.binding,
+        is_heard=listener is not None,
+        stated=stated,
+        leaves_reminders=is_semantic or current_skills(collections).learn,
     )
+
+
+def _is_heard(terms: Terms, run: Run, noted: Capture | None) -> bool:
+    """Whether a run is listened to for what its user says. The first look at it decides that; one that was
+    brought in may have been noted together with others of its session."""
+    is_first = noted is None or (run.imported and noted.state is CaptureState.SKIPPED)
+    return is_first and terms.captured and terms.learning.capture.own_words is OwnWords.PROPOSE
 
 
 def _was_on(collections: Collections, run: Run) -> bool:
@@ -232,6 +260,23 @@ def _provenance(sight: Sight, statement: Statement, *, is_own: bool) -> Provenan
     return inherited((comes_from, _ORDERED))
 
 
+def own_words_drafts(sight: Sight) -> tuple[list[Draft], Mapping[Dropped, int]]:
+    """The candidates of what the user says that lasts, and how much was dropped for which reason. What is
+    labelled, or asked to be remembered where others see to that, is theirs."""
+    sieve = Sieve(cap=limits.OWN_WORDS_PER_RUN_MAX, personal=sight.terms.run_memory.redact_pii)
+    leaves = sight.leaves_reminders
+    kept = proposable(sight.stated, sieve, leaves_reminders=leaves, asked=sight.text.asked)
+    echoing = echoes(sight, sieve.kept)
+    sieve.drop(Dropped.ECHO, echoing)
+    told = {each.text for each in echoing}
+    drafts = [
+        candidate_of(stated, _source(sight.run), scope_of(stated.scope, [sight.binding]))
+        for stated in kept
+        if stated.text not in told
+    ]
+    return drafts, sieve.result().dropped
+
+
 def echoes(sight: Sight, statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Those of the statements that only repeat what Runlore itself put into a prompt of this conversation.
 
@@ -254,9 +299,11 @@ def _is_within(text: str, given: Sequence[set[str]]) -> bool:
     return bool(terms) and any(terms <= held for held in given)
 
 
-def _readable_provenance(collections: Collections, run: Run, beat: Beat) -> Provenance:
+def _readable_provenance(
+    collections: Collections, run: Run, beat: Beat, listener: Listener | None
+) -> Provenance:
     try:
-        return run_provenance(collections, run, beat)
+        return run_provenance(collections, run, beat, listener)
     except Corrupt:
         return _DOUBTFUL
 

@@ -6,6 +6,7 @@ noted with that, so that it is read once and stays known when the journals are g
 
 from collections.abc import Iterable, Iterator
 
+from runlore.domain.learning_policy import OwnWords
 from runlore.domain.run import MemoryState, Run
 from runlore.domain.run_memory import Capture, CaptureState
 from runlore.flow.capture.provenance import missing_from, run_provenance
@@ -51,6 +52,7 @@ def _left_alone(collections: Collections, runs: Iterable[Run]) -> Iterator[Run]:
         then = learning_then(collections, run.finished_at).capture
         pointer = collections.pointers.get_many([run.run_id]).get(run.run_id)
         is_asked_for = pointer is not None and pointer.capture is CaptureState.PENDING
-        is_due = not run.imported and (then.run_summary_candidates or then.semantic_candidates.enabled)
+        is_asked = then.run_summary_candidates or then.semantic_candidates.enabled
+        is_due = not run.imported and (is_asked or then.own_words is OwnWords.PROPOSE)
         if not (is_due or is_asked_for):
             yield run

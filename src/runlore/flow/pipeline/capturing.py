@@ -6,7 +6,8 @@ itself moved meanwhile it is done again. Whatever dies in between leaves the job
 What needs no model never waits for one: labels are written at once, and the receipt stays pending.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,17 +22,21 @@ from runlore.domain.job import Job, JobKind, retry_at
 from runlore.domain.labels import labelled
 from runlore.domain.learning_policy import Mode
 from runlore.domain.record import (
+    PROMPT_KINDS,
+    EvidenceRef,
     Layer,
     Move,
     Origin,
     PublishTier,
     Record,
     RecordId,
+    StateReason,
     VerificationStatus,
 )
 from runlore.domain.redaction import redacted
 from runlore.domain.run import Run, RunId
 from runlore.domain.run_memory import Capture, CaptureState
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.subject import SemanticKey
 from runlore.domain.to_remember import told_to_remember
 from runlore.flow.asking import Asking, budget_renews_at
@@ -41,15 +46,16 @@ from runlore.flow.capture.semantic import (
     echoes,
     is_capturable,
     look,
+    own_words_drafts,
     pointed,
     statement_draft,
     summary_draft,
     terms_of_capture,
 )
-from runlore.flow.capture.turns import Beat, run_turn_if_any, unhurried
+from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.capture.unlooked import note_unlooked
 from runlore.flow.policies import current_learning
-from runlore.flow.queueing import queue
+from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
@@ -58,6 +64,7 @@ from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Store, Transaction
 
 REASON = "captured from a run"
+SAID = "said by the user"
 ASKED_LATER = "it waits for a daemon, or for `runlore jobs work`, to ask a model"
 _LATER = timedelta(seconds=1)
 
@@ -128,18 +135,25 @@ class Capturing:
         else:
             found = _Found(sieved=_sieve(sight).result()) if sight.wants_own_words else _Found()
         ready = _drafts(sight, found.sieved.statements, self.asking.clock.now())
+        said, dropped = own_words_drafts(sight)
+        own = _ready(said, self.asking.clock.now())
         with self.store.transaction() as tx:
-            # The session before the job: whoever forgets the run takes them in this order too.
-            run = run_turn_if_any(tx, run_id)
+            # All scopes before the job: whoever forgets the run takes them in this order too.
+            tx.lock({Scope(ScopeKind.SESSION, sight.run.session_id), *(each.record.scope for each in own)})
+            run = tx.runs.find(run_id)
             tx.jobs.check(job)
             now = self.asking.clock.now()
             if not _still(tx, run, sight, now):
                 return False, None
-            self._write(tx, ready, Act(actor=DAEMON, at=now, reason=REASON))
+            act = Act(actor=DAEMON, at=now, reason=REASON)
+            self._write(tx, ready, act)
+            self._write(tx, _not_proposed_before(tx, run_id, own), replace(act, reason=SAID))
             state = _state(sight, found)
             _note(tx, sight, state)
             _close(tx, job, found.wait, now)
-            _count(tx, found)
+            _count(tx, found, dropped)
+            if sight.is_heard:
+                queue_recurring(tx, self.ids, sight.binding, now)
         return True, state
 
     def _found(self, sight: Sight, job: Job) -> _Found:
@@ -201,26 +215,36 @@ class Capturing:
             if known is None:
                 propose(tx, intake, [each.draft])
             else:
-                self._add_evidence(tx, known, each.record, act)
+                told = replace(act, reason="a later run says the same")
+                is_tainted = each.record.provenance.tainted
+                add_evidence(tx, self.ids, known, each.record.evidence_refs, told, is_tainted=is_tainted)
 
-    def _add_evidence(self, tx: Transaction, known: Record, new: Record, act: Act) -> None:
-        fresh = [ref for ref in new.evidence_refs if ref not in known.evidence_refs]
-        room = limits.EVIDENCE_REFS_MAX - len(known.evidence_refs)
-        if not fresh[:room]:
-            return
-        # What was read from outside raises nothing, whoever says the same; and only where automation is
-        # enabled does anybody look, so that elsewhere what was found before stands.
-        is_verified = (
-            known.publish_tier is PublishTier.PROVISIONAL
-            and not new.provenance.tainted
-            and current_learning(tx).mode is Mode.ENABLED
-        )
-        status = VerificationStatus.PENDING if is_verified else known.verification_status
-        refs = (*known.evidence_refs, *fresh[:room])
-        after = replace(known, evidence_refs=refs, verification_status=status)
-        tx.write([moved(known, Move.AMEND, replace(act, reason="a later run says the same"), after=after)])
-        if is_verified:
-            queue(tx, self.ids, JobKind.VERIFY, [known.record_id], at=act.at)
+
+def add_evidence(
+    tx: Transaction,
+    ids: Ids,
+    known: Record,
+    refs: Sequence[EvidenceRef],
+    act: Act,
+    *,
+    is_tainted: bool = False,
+) -> None:
+    """Add evidence to a record that stands. What was read from outside raises nothing, whoever says the same;
+    and only where automation is enabled does anybody look, so that elsewhere what was found before stands."""
+    fresh = [ref for ref in refs if ref not in known.evidence_refs]
+    room = limits.EVIDENCE_REFS_MAX - len(known.evidence_refs)
+    if not fresh[:room]:
+        return
+    is_verified = (
+        known.publish_tier is PublishTier.PROVISIONAL
+        and not is_tainted
+        and current_learning(tx).mode is Mode.ENABLED
+    )
+    status = VerificationStatus.PENDING if is_verified else known.verification_status
+    after = replace(known, evidence_refs=(*known.evidence_refs, *fresh[:room]), verification_status=status)
+    tx.write([moved(known, Move.AMEND, act, after=after)])
+    if is_verified:
+        queue(tx, ids, JobKind.VERIFY, [known.record_id], at=act.at)
 
 
 def _sieve(sight: Sight, known: Sequence[Statement] = ()) -> Sieve:
@@ -250,12 +274,27 @@ def _drafts(sight: Sight, statements: Sequence[Statement], now: datetime) -> lis
 
 
 def _ready(drafts: Sequence[Draft], now: datetime) -> list[_Ready]:
-    stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=now)
     found: list[_Ready] = []
     for draft in drafts:
         with suppress(Invalid, Refused):
-            found.append(_Ready(draft=draft, record=admitted(draft, stamp)))
+            found.append(_Ready(draft=draft, record=draft_record(draft, now)))
     return found
+
+
+def draft_record(draft: Draft, now: datetime) -> Record:
+    """The record that a draft of ours would be; Invalid or Refused where it cannot be one."""
+    stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=now)
+    return admitted(draft, stamp)
+
+
+def _not_proposed_before(tx: Transaction, run_id: RunId, own: Sequence[_Ready]) -> Sequence[_Ready]:
+    """Those that were not proposed of this run before: what people have decided about one stays decided. One
+    that was forgotten tells no longer what it was."""
+    earlier = [each for each in tx.records.of_run(run_id) if each.kind in PROMPT_KINDS] if own else []
+    if any(each.state_reason is StateReason.FORGOTTEN for each in earlier):
+        return ()
+    known = {each.summary for each in earlier}
+    return [each for each in own if each.record.summary not in known]
 
 
 def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
@@ -328,7 +367,8 @@ def _close(tx: Transaction, job: Job, wait: _Wait | None, now: datetime) -> None
         tx.jobs.postpone(job, until=wait.until, reason=wait.reason)
 
 
-def _count(tx: Transaction, found: _Found) -> None:
-    """Count what was dropped, once: by whoever ends the capture."""
-    if found.wait is None and found.sieved.dropped:
-        tx.counters.add({f"capture.dropped_{why}_total": n for why, n in found.sieved.dropped.items()})
+def _count(tx: Transaction, found: _Found, own: Mapping[Dropped, int]) -> None:
+    """Count what was dropped, once: by whoever ends the capture, or listens to the run."""
+    dropped = Counter(own) + Counter(found.sieved.dropped if found.wait is None else {})
+    if dropped:
+        tx.counters.add({f"capture.dropped_{why}_total": n for why, n in dropped.items()})

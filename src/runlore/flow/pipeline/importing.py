@@ -18,11 +18,14 @@ from runlore.domain.detectors.mining import mined_told
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import Entry
+from runlore.domain.learning_policy import OwnWords
 from runlore.domain.record import Origin
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.skill_uses import OpenedSkill, opened_told
+from runlore.domain.statements.finding import statements_of
+from runlore.domain.statements.said import said_in
 from runlore.domain.told_entry import told_entries
 from runlore.domain.transcript import Left, Position, ToldFolder, ToldRun
 from runlore.flow.capture.ending import owe_memory
@@ -35,8 +38,8 @@ from runlore.flow.capture.importing import (
     is_paused,
 )
 from runlore.flow.capture.remember import Remembering, capture_due
-from runlore.flow.policies import current_run_memory
-from runlore.flow.queueing import queue
+from runlore.flow.policies import current_capture, current_run_memory
+from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.skills.opened import RunOpened, note_opened
@@ -78,9 +81,15 @@ class _Prepared:
         """The skills that it opened."""
         return opened_told(self.told)
 
-    def prepared(self) -> tuple[tuple[Entry, ...], MinedRun, tuple[OpenedSkill, ...]]:
-        """All of them, made now."""
-        return self.entries, self.mined, self.opened
+    @cached_property
+    def states_something(self) -> bool:
+        """Whether its user says something that lasts."""
+        said = said_in(self.entries, session_id=self.told.session_id, run_id=self.told.run_id)
+        return bool(statements_of(said))
+
+    def prepare(self) -> None:
+        """Make all of them now."""
+        _ = self.entries, self.mined, self.opened, self.states_something
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +170,7 @@ class Importing:
             known = snapshot.runs.get_many([run.told.run_id for run in runs])
         for run in runs:
             if run.told.run_id not in known:
-                run.prepared()
+                run.prepare()
 
     def _bring_all(self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: Bringing) -> Came:
         came = Came()
@@ -189,9 +198,18 @@ class Importing:
             came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
             self._remember(tx, brought, bringing, came)
-        elif capture_due(tx, brought.run, tx.sessions.get(brought.run.session_id)).has_work:
-            # Otherwise its memory has that done, when it is written.
-            queue(tx, self.remembering.ids, JobKind.CAPTURE, [brought.run.run_id], at=bringing.now)
+        self._capture(tx, run, brought, bringing)
+
+    def _capture(self, tx: Transaction, run: _Prepared, brought: Brought, bringing: Bringing) -> None:
+        """Have a run captured where there is something in it; the memory of a later one has it done too."""
+        ids, at = self.remembering.ids, bringing.now
+        session = tx.sessions.get(brought.run.session_id)
+        is_heard = current_capture(tx).own_words is OwnWords.PROPOSE
+        has_work = not brought.is_remembered and capture_due(tx, brought.run, session).has_work
+        if has_work or (is_heard and run.states_something):
+            queue(tx, ids, JobKind.CAPTURE, [brought.run.run_id], at=at)
+        if is_heard:
+            queue_recurring(tx, ids, session.binding, at)
 
     def _remember(self, tx: Transaction, brought: Brought, bringing: Bringing, came: Came) -> None:
         """What follows when a run of late ends: its episode, and the memory that is owed from here on."""

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft, Stamp, admitted
+from runlore.domain.admission import Draft
 from runlore.domain.audit import Act
 from runlore.domain.detectors.explicit_instruction import candidates_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.job import Job, JobKind
-from runlore.domain.record import EvidenceRef, Origin, Record, RecordId, Source, StateReason
+from runlore.domain.record import EvidenceRef, Origin, Record, Source, StateReason
 from runlore.domain.repetition import scope_of_suggestion
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope
@@ -29,7 +29,7 @@ from runlore.domain.taint import inherited
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.importing import is_paused
 from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
-from runlore.flow.pipeline.capturing import said_already
+from runlore.flow.pipeline.capturing import draft_record, said_already
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.pipeline.repeating import (
     propose_noted,
@@ -283,9 +283,8 @@ def _drafts(run: Run, scope: Scope, match: Match) -> Iterator[Draft]:
 
 def _admitted(draft: Draft, at: datetime) -> Record | None:
     """The record that a draft would be; None where it cannot be one."""
-    stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=at)
     try:
-        return admitted(draft, stamp)
+        return draft_record(draft, at)
     except (Invalid, Refused):
         return None
 

@@ -19,6 +19,7 @@ from runlore.domain.record import (
 )
 from runlore.domain.rivals import Surroundings, in_the_way
 from runlore.domain.scope import Scope
+from runlore.domain.statements.candidates import Rank
 from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records
@@ -33,6 +34,16 @@ def waiting_for_review(
     return RecordFilter(
         kinds=kinds or REVIEWED_KINDS, states=frozenset({State.CONSTRAINED}), scopes=scopes, now=now
     )
+
+
+def unfolded(where: RecordFilter) -> RecordFilter:
+    """Those of them that are shown at once."""
+    return replace(where, ranks=frozenset({None, Rank.FIRST}))
+
+
+def folded(where: RecordFilter) -> RecordFilter:
+    """Those of them that wait folded under the others."""
+    return replace(where, ranks=frozenset({Rank.FOLDED}))
 
 
 def standing_first(

@@ -16,13 +16,15 @@ from runlore.domain.session import SessionId
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRequest:
-    """A page of what waits for review; run summaries only when asked for."""
+    """A page of what waits for review; run summaries only when asked for. What users said that may last and
+    promises less is folded under the rest: `folded` asks for that alone."""
 
     kinds: frozenset[Kind] = frozenset()
     scopes: frozenset[Scope] = frozenset()
     limit: int = limits.LIST_LIMIT_DEFAULT
     cursor: str | None = None
     session_id: SessionId | None = None
+    folded: bool = False
 
 
 @JsonForm(flat=("record", "outcome"))
@@ -31,21 +33,24 @@ class ReviewItem:
     """A waiting record, what a confirmation would do, and other proposals for the same place.
 
     `attention` says why a learning that is published waits: it was called wrong, is due for revalidation, or
-    is supported and contradicts something (`outcome.obstacles` says what).
+    is supported and contradicts something (`outcome.obstacles` says what). `why` are the parts of the
+    confidence of what a user said.
     """
 
     record: Record
     outcome: Consequences
     rivals: tuple[RecordId, ...] = ()
     attention: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewPage:
-    """Waiting records and the cursor of the next page."""
+    """Waiting records and the cursor of the next page. `folded` is how many wait folded under these."""
 
     items: tuple[ReviewItem, ...]
     next_cursor: str | None = None
+    folded: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

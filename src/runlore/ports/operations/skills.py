@@ -47,10 +47,11 @@ class SuggestRequest:
     idempotency_key: str | None = None
 
 
-@JsonForm(may_lack=("paused",))
+@JsonForm(may_lack=("paused", "statements", "first_statement"))
 @dataclass(frozen=True, kw_only=True)
 class SuggestAnswer:
     """What was found: new suggestions, those seen again, and what became candidates for want of a command.
+    `statements` is how many sentences of the users' own words wait for review by now, the best of them first.
     While capture is `paused` nothing is looked for."""
 
     runs: int
@@ -61,6 +62,8 @@ class SuggestAnswer:
     suppressed: int
     enhancing: int = 0
     paused: bool = False
+    statements: int = 0
+    first_statement: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

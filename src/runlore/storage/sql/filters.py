@@ -6,9 +6,10 @@ from enum import StrEnum
 
 from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
+from runlore.domain.statements.candidates import Rank
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter
-from runlore.storage.sql.rows import name_digest
+from runlore.storage.sql.rows import name_digest, rank_digest
 from runlore.storage.sql.session import SqlValue, in_list
 
 # Each scope is a walk of its own in the index; many more than this read the list by time instead.
@@ -47,6 +48,7 @@ def asks_for_nothing(where: RecordFilter) -> bool:
         where.proposals,
         where.tiers,
         where.decisions,
+        where.ranks,
     )
     return any(part is not None and not part for part in parts)
 
@@ -97,9 +99,22 @@ def condition(where: RecordFilter) -> Condition:
             result = result.also(f"{column} = ?", name_digest(name))
     if where.scopes is not None:
         result = result.also(*scope_term(where.scopes))
+    if where.ranks is not None:
+        result = result.also(*_rank_term(where.ranks))
     if where.now is not None:
         result = result.also("(due_at_ms IS NULL OR due_at_ms > ?)", to_milliseconds(where.now))
     return result
+
+
+def _rank_term(ranks: frozenset[Rank | None]) -> tuple[str, *tuple[SqlValue, ...]]:
+    """The term that asks for some ranks. What has none may be made of other records."""
+    if None not in ranks:
+        asked = [rank_digest(rank) for rank in sorted(filter(None, ranks))]
+        return (f"sources_digest IN ({in_list(asked)})", *asked)
+    others = [rank_digest(rank) for rank in Rank if rank not in ranks]
+    if not others:
+        return ("1 = 1",)
+    return (f"(sources_digest IS NULL OR sources_digest NOT IN ({in_list(others)}))", *others)
 
 
 def _layers(where: RecordFilter) -> frozenset[Layer]:

@@ -143,6 +143,16 @@ class SqlJournal:
                     found[event.run_id] = text_of(event.body)
         return found
 
+    def short_inputs(self, run_ids: Sequence[RunId], *, bytes_max: int) -> dict[RunId, JournalEvent]:
+        """The input of each run whose body is not longer than that."""
+        found: dict[RunId, JournalEvent] = {}
+        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+            sql = f"{_INPUTS.format(ids=in_list(chunk))} AND e.bytes <= ?"
+            for event in map(read, self._session.rows(sql, (*chunk, bytes_max))):
+                if event.run_id is not None:
+                    found[event.run_id] = event
+        return found
+
     def latest_text(self, run_id: RunId) -> str:
         """The text of a run's last assistant message that has one, with those that it continues; empty where
         there is none."""

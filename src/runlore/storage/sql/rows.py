@@ -18,6 +18,7 @@ from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
+from runlore.domain.statements.candidates import Rank, rank_of
 from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.domain.verdict import rule_of
@@ -81,7 +82,7 @@ def steady_values(record: Record) -> tuple[SqlValue, ...]:
         None if record.proposal is None else record.proposal.value,
         _subject(record.semantic_key),
         _profile_key(record.layer, metadata),
-        _text_digest(metadata.get("sources_digest")),
+        _origin_digest(record),
         _text_digest(record.source.imported_from),
         record.source.run_id,
         record.source.session_id,
@@ -105,6 +106,17 @@ def moving_values(record: Record) -> tuple[SqlValue, ...]:
         _milliseconds(revalidate_at),
         record.revision,
     )
+
+
+def rank_digest(rank: Rank) -> str:
+    """What stands in `sources_digest` for a candidate in the user's own words, which was made of no records:
+    its rank, which lists ask for."""
+    return digest(f"own words: {rank.value}")
+
+
+def _origin_digest(record: Record) -> str | None:
+    rank = rank_of(record)
+    return _text_digest(record.metadata.get("sources_digest")) if rank is None else rank_digest(rank)
 
 
 def name_digest(name: str | None) -> str | None:

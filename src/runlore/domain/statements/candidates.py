@@ -1,0 +1,115 @@
+"""Candidates of what users say (CAP-8): where each belongs, what is noted of it, and how it ranks.
+
+What is noted stands in the metadata of the record: whether it ranks first, in how many sessions it was said,
+and the parts that its confidence is the sum of, by their names in `WEIGHTS`: a search finds no words there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from runlore.domain import limits
+from runlore.domain.admission import OWN_WORDS, Draft
+from runlore.domain.excerpt import excerpt
+from runlore.domain.extraction import Sieve
+from runlore.domain.labels import labelled
+from runlore.domain.record import EvidenceRef, JsonValue, Origin, Record, Source
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import Binding
+from runlore.domain.statements.finding import OwnStatement
+from runlore.domain.statements.said import Said
+from runlore.domain.statements.weights import WEIGHTS
+from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.to_remember import told_to_remember
+
+_NAMES = {reason: name for name, (_, reason) in WEIGHTS.items()}
+
+
+class Rank(StrEnum):
+    """How a candidate in the user's own words stands in the review list: shown, or folded under the rest."""
+
+    FIRST = "first"
+    FOLDED = "folded"
+
+
+def rank_of(record: Record) -> Rank | None:
+    """The rank of a candidate; None where it is not in the user's own words."""
+    noted = record.metadata.get(OWN_WORDS) if record.origin is Origin.DAEMON else None
+    if not isinstance(noted, Mapping):
+        return None
+    return Rank.FIRST if noted.get("first") is True else Rank.FOLDED
+
+
+def confidence_reasons(record: Record) -> Iterator[str]:
+    """The parts that the confidence of a candidate in the user's own words is made of, in words."""
+    noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
+    parts = noted.get("parts") if isinstance(noted, Mapping) else None
+    for name, points in parts.items() if isinstance(parts, Mapping) else ():
+        if name in WEIGHTS and isinstance(points, int):
+            yield f"{WEIGHTS[name][1]} ({points:+})"
+
+
+def proposable(
+    stated: Iterable[OwnStatement], sieve: Sieve, *, leaves_reminders: bool, asked: str | None = None
+) -> list[OwnStatement]:
+    """Those that pass a sieve, in the words that are kept. `asked` is the whole request where it is at hand.
+    What it labels is left to the labels; with `leaves_reminders` others see to what it asks to remember."""
+    found: list[OwnStatement] = []
+    for each in stated:
+        if not _is_told_elsewhere(each.text, asked or each.text, leaves_reminders=leaves_reminders):
+            kept = sieve.add_said(each.kind, each.text, each.confidence.points)
+            found += [] if kept is None else [replace(each, text=kept.text)]
+    return found
+
+
+def _is_told_elsewhere(text: str, asked: str, *, leaves_reminders: bool) -> bool:
+    reminders = told_to_remember(asked) if leaves_reminders else ()
+    said = _plain(text)
+    others = [_plain(each.text) for each in (*labelled(asked), *reminders)]
+    return any(other in said or said in other for other in others)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")
+
+
+def candidate_of(statement: OwnStatement, source: Source, scope: Scope) -> Draft:
+    """The candidate of a statement. The user's own words are trusted; what a tool from outside may have put
+    there is not."""
+    foreign = tuple(excerpt(tool, limits.TITLE_CHARS_MAX) for tool in statement.foreign_tools)
+    return Draft(
+        kind=statement.kind,
+        summary=statement.text,
+        scope=scope,
+        metadata={OWN_WORDS: notes_of(statement)},
+        confidence=statement.confidence.points,
+        source=source,
+        evidence_refs=evidence_of(statement.said),
+        provenance=Provenance(untrusted=True, needs_review=True, sources=foreign) if foreign else TRUSTED,
+    )
+
+
+def notes_of(statement: OwnStatement) -> dict[str, JsonValue]:
+    """What is noted of a statement beside its text."""
+    return {
+        "first": statement.is_first,
+        "sessions": statement.sessions,
+        "refusal": any(said.is_refusal for said in statement.said),
+        "parts": {_NAMES[part.reason]: part.points for part in statement.confidence.parts},
+    }
+
+
+def evidence_of(said: Iterable[Said]) -> tuple[EvidenceRef, ...]:
+    """Where it was said."""
+    return tuple(EvidenceRef(run_id=one.run_id, event_number=one.event_number) for one in said)
+
+
+def scope_of(kind: ScopeKind, bindings: Iterable[Binding]) -> Scope:
+    """Where a statement of sessions with these bindings belongs: to the persona or the project that all of
+    them have, else to the workspace."""
+    names: set[str | None] = {
+        binding.persona_id if kind is ScopeKind.PERSONA else next(iter(binding.project_ids), None)
+        for binding in bindings
+    }
+    name = names.pop() if len(names) == 1 else None
+    return WORKSPACE if name is None else Scope(kind, name)
