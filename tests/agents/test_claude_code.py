@@ -226,6 +226,48 @@ def test_what_the_user_typed_while_the_agent_worked_is_an_input(tmp_path: Path) 
     assert inputs(runs) == ["Go", "No, use pnpm", "And hurry"]
 
 
+@pytest.mark.req("CAP-8")
+def test_what_was_typed_ahead_is_told_once_wherever_it_stands_and_whoever_goes_on_reads_the_same(
+    tmp_path: Path,
+) -> None:
+    claude = Claude()
+
+    def queue(operation: str, **more: object) -> dict[str, object]:
+        return claude.line("queue-operation", operation=operation, **more)
+
+    lines = [
+        claude.user("Go"),
+        claude.says("One"),
+        queue("enqueue", content="No, use pnpm"),
+        claude.says("Two"),
+        queue("enqueue", content="And hurry"),
+        queue("remove"),
+        claude.says("Three"),
+        queue("remove", content="And hurry"),
+        # Newer versions tell it again.
+        claude.line("attachment", attachment={"type": "queued_command", "prompt": "And hurry"}),
+        claude.says("Four"),
+        queue("enqueue", content="<task-notification>done</task-notification>"),
+        queue("remove"),
+        queue("enqueue", content="never mind"),
+        queue("popAll", content="never mind"),
+        queue("enqueue", content="Now the docs"),
+        queue("dequeue"),
+        claude.user("Now the docs"),
+        claude.says("Five"),
+    ]
+    runs = runs_of(tmp_path, *lines)
+    assert [shape(run) for run in runs] == [
+        [("input", "Go"), ("assistant_message", "One"), ("assistant_message", "Two")],
+        [("input", "No, use pnpm"), ("assistant_message", "Three")],
+        [("input", "And hurry"), ("assistant_message", "Four")],
+        [("input", "Now the docs"), ("assistant_message", "Five")],
+    ]
+    path = tmp_path / f"{SESSION}.jsonl"
+    for place, run in enumerate(runs):
+        assert read(path, start=run.after) == runs[place + 1 :]
+
+
 def test_a_slash_command_that_asks_the_model_is_an_input_as_it_was_typed(tmp_path: Path) -> None:
     claude = Claude()
     wrapper = "<command-message>review is running</command-message>\n<command-name>/review</command-name>\n"

@@ -19,6 +19,7 @@ from runlore.agents.transcripts.claude_code_words import (
     exit_code_of,
     output_of,
     queued_words,
+    typed_words,
     words_of,
 )
 from runlore.agents.transcripts.parsing import (
@@ -59,7 +60,6 @@ _HOUSEKEEPING: Final = frozenset(
         "permission-mode",
         "pr-link",
         "progress",
-        "queue-operation",
         "speculation-accept",
         "started",
         "result",
@@ -69,7 +69,11 @@ _HOUSEKEEPING: Final = frozenset(
     }
 )
 _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary": "summary"}
-_KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", *_TITLES}
+_QUEUE: Final = "queue-operation"
+_KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", _QUEUE, *_TITLES}
+# So many messages that wait for the agent are known at once.
+_QUEUED_MAX: Final = 100
+_TOLD_UNTIL: Final = "told until"
 _USAGE: Final = (
     "input_tokens",
     "output_tokens",
@@ -158,11 +162,17 @@ class ClaudeCodeTeller:
         self._time: datetime | None = None
         self._spoken_of = ""
         self._chains: dict[str, str] = {}
+        # What the user typed while the agent worked: what still waits, and what was told from there.
+        self._queued: list[tuple[str, Place]] = []
+        self._told_from_queue: list[str] = []
+        # Up to this line everything but the queue was told before, by whoever noted the position.
+        self._told_until = int(assembly.carried.pop(_TOLD_UNTIL, 0))
         self._tellers: dict[str, Callable[[Plain], str]] = {
             "assistant": self._assistant,
             "user": self._user,
             "attachment": self._attachment,
             "system": self._system,
+            _QUEUE: self._queue,
             **dict.fromkeys(_TITLES, self._title),
         }
 
@@ -179,6 +189,8 @@ class ClaudeCodeTeller:
     def tell(self, told: Plain) -> str:
         """Tell what the object of a line says."""
         kind = told.get("type")
+        if self._assembly.here.number < self._told_until and kind != _QUEUE:
+            return ""
         tell = self._tellers.get(kind) if type(kind) is str else None
         if tell is not None:
             return tell(told)
@@ -299,7 +311,8 @@ class ClaudeCodeTeller:
         words = words_of(line, content)
         if words.said is Said.INPUT:
             self._command = None
-            self._begin(words.text, line)
+            if not self._is_told_from_queue(words.text):
+                self._begin(words.text, line)
         elif words.said is Said.COMMAND:
             # Whether the model was asked or the program answered by itself shows in what follows.
             if words.text:
@@ -343,12 +356,46 @@ class ClaudeCodeTeller:
         attachment = object_of(line.get("attachment"))
         if text := queued_words(attachment):
             self._speak_of(line)
-            self._begin(text, line)
+            if not self._is_told_from_queue(text):
+                self._begin(text, line)
         elif source := outside_of(attachment):
             self._speak_of(line)
             self._flush()
             self._assembly.outside(source)
         return ""
+
+    def _queue(self, line: Plain) -> str:
+        """A message that was typed ahead. One that leaves the queue for the turn at work stands in no other
+        line of many transcripts; one that is dequeued follows as the user's, and `popAll` takes all back."""
+        operation, text = line.get("operation"), typed_words(line.get("content"))
+        here = self._assembly.here
+        if operation == "enqueue":
+            self._queued = [*self._queued, (text, here)][-_QUEUED_MAX:] if text else self._queued
+        elif operation == "popAll":
+            self._queued = []
+        elif operation in ("dequeue", "remove") and self._queued and here.number >= self._told_until:
+            taken = next((each for each in self._queued if each[0] == text), self._queued[0])
+            self._queued.remove(taken)
+            if operation == "remove":
+                self._begin_queued(*taken, line)
+        return ""
+
+    def _begin_queued(self, text: str, place: Place, line: Plain) -> None:
+        """Whoever goes on from this run reads its words again where they were typed, and tells nothing else
+        that stands before this line."""
+        self._speak_of(line)
+        self._assembly.carried[_TOLD_UNTIL] = self._assembly.here.number
+        self._begin(text, line, place)
+        del self._assembly.carried[_TOLD_UNTIL]
+        self._told_from_queue = [*self._told_from_queue, text][-_QUEUED_MAX:]
+
+    def _is_told_from_queue(self, text: str) -> bool:
+        """Whether these words were told before, when they left the queue; each is told once."""
+        self._queued = [each for each in self._queued if each[0] != text]
+        if text not in self._told_from_queue:
+            return False
+        self._told_from_queue.remove(text)
+        return True
 
     def _summed_up(self) -> None:
         """What went before is told in short. Where none of it was read here, it may hold anything."""

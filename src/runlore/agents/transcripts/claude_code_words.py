@@ -95,8 +95,13 @@ def queued_words(attachment: Plain) -> str:
         return ""
     if object_of(attachment.get("origin")).get("kind") not in (None, "human"):
         return ""
-    prompt = attachment.get("prompt")
-    texts = [prompt] if type(prompt) is str else _texts(prompt)
+    return typed_words(attachment.get("prompt"))
+
+
+def typed_words(content: object) -> str:
+    """What the user typed, of the content of a message that waits; empty for the harness's own words and for
+    commands."""
+    texts = [content] if type(content) is str else _texts(content)
     words = _united([_words(text) for text in texts])
     return words.text if words.said is Said.INPUT else ""
 

@@ -1,15 +1,16 @@
-"""What a user has said: the input of a run, or the reason given with a call that was refused.
+"""What a user has said: the input of a run, what they typed into a form of the agent's, or the reason given
+with a call that was refused.
 
 The harness of Claude Code puts such a reason into the result of the call. A tool that is not the harness's
 own can put the same words there, so a reason that stands in the answer of one is marked with its name.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runlore.domain.journal import Entry, EventType, text_of
-from runlore.domain.record import JsonObject
+from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.whose_words import words_of
@@ -43,6 +44,8 @@ _HARNESS_TOOLS = frozenset(
     }
 )
 _UNKNOWN_TOOL = "an unknown tool"
+_FORM = "AskUserQuestion"
+_ANSWER_ENDS = re.compile(r'"(?:, "|\. You can now|\.?\s*$)')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,7 @@ class Listener:
         self._session_id = session_id
         self._run_id = run_id
         self._tools: dict[str, str] = {}
+        self._forms: dict[str, dict[str, frozenset[str]]] = {}
 
     def hear(self, number: int, kind: EventType, body: JsonObject) -> None:
         """Hear the event of this number."""
@@ -75,6 +79,10 @@ class Listener:
             words = text_of(body)
         elif kind is EventType.TOOL_CALL:
             self._tools[str(body.get("call_id"))] = str(body.get("name"))
+            if body.get("name") == _FORM:
+                self._forms[str(body.get("call_id"))] = _choices(body.get("arguments"))
+        elif kind is EventType.TOOL_RESULT and (form := self._forms.get(str(body.get("call_id")))):
+            words = typed_answers(str(body.get("output")), form)
         elif kind is EventType.TOOL_RESULT and "exit_code" not in body:
             # A command that ran has said whatever stands there.
             words = refusal_words(str(body.get("output")), is_error=body.get("is_error") is True)
@@ -113,3 +121,29 @@ def refusal_words(output: str, *, is_error: bool) -> str:
 def foreign_tool(name: str) -> str:
     """The name of a tool that answers with texts of its own; empty for those of the harness."""
     return "" if name in _HARNESS_TOOLS else name or _UNKNOWN_TOOL
+
+
+def typed_answers(output: str, form: Mapping[str, frozenset[str]]) -> str:
+    """What the user typed into a form of the agent's, of its questions with their choices. What was only
+    chosen are the agent's words."""
+    typed: list[str] = []
+    for question, choices in form.items():
+        _, found, behind = output.partition(f'"{question}"="')
+        answer = _ANSWER_ENDS.split(behind, maxsplit=1)[0].strip() if found else ""
+        parts = {part.strip() for part in answer.split(",")} | {answer}
+        if answer and not parts & choices:
+            typed.append(answer)
+    return "\n".join(typed)
+
+
+def _choices(arguments: JsonValue) -> dict[str, frozenset[str]]:
+    """The questions of a form, each with the labels that can be chosen."""
+    questions = arguments.get("questions") if isinstance(arguments, Mapping) else None
+    found: dict[str, frozenset[str]] = {}
+    for each in questions if isinstance(questions, list | tuple) else ():
+        if isinstance(each, Mapping) and isinstance(each.get("question"), str):
+            options = each.get("options")
+            listed = options if isinstance(options, list | tuple) else ()
+            labels = (option.get("label") for option in listed if isinstance(option, Mapping))
+            found[str(each["question"])] = frozenset(str(label).strip() for label in labels)
+    return found
