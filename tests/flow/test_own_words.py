@@ -12,7 +12,7 @@ from runlore.domain.job import JobKind
 from runlore.domain.journal import EventType
 from runlore.domain.learning_policy import Action
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import EvidenceRef, Kind, Origin, Record, RecordId, State
+from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, Record, RecordId, State
 from runlore.domain.run import Run, RunStatus
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
@@ -206,7 +206,11 @@ def test_what_a_reminder_asks_for_is_one_candidate_however_many_find_it(sqlite_w
 
 @pytest.mark.req("CAP-11")
 def test_a_policy_decides_on_what_was_said_and_a_decision_is_not_asked_for_again(sqlite_world: World) -> None:
-    rule = {"kind": "preference", "min_confidence": 50, "action": Action.PUBLISH_PROVISIONAL.value}
+    rule: JsonObject = {
+        "kind": "preference",
+        "min_confidence": 50,
+        "action": Action.PUBLISH_PROVISIONAL.value,
+    }
     put(sqlite_world, {"mode": "enabled", "publication": {"rules": [rule]}})
     said(sqlite_world, f"{RULE} I prefer short answers.")
     do_due_jobs(sqlite_world.parts)

@@ -17,6 +17,7 @@ from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
+from runlore.domain.learning_policy import OwnWords
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from runlore.daemon.mining.decided import Decided, Queue
     from runlore.daemon.mining.findings import Findings, Reading
     from runlore.daemon.mining.storing import Stored
+    from runlore.domain.statements.finding import OwnStatement
 
 _AGO = re.compile("([0-9]{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -115,9 +117,9 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         )
         report(stopped, as_json=call.as_json)
         raise
-    before, policy = _known_before(call)
+    before, policy, proposes = _known_before(call)
     waiting, decided = parted(findings.suggestions, before)
-    findings = replace(findings, suggestions=waiting)
+    findings = replace(findings, suggestions=waiting, statements=findings.statements if proposes else ())
     beyond = findings.beyond_retention(policy, SystemClock().now())
     written = _written(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
@@ -126,6 +128,7 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         "decided": [each.to_plain() for each in decided],
         "settles_at": _time(findings.settles_at),
         "suggestions": [serialize(suggestion) for suggestion in findings.suggestions],
+        "statements": [_statement_to_plain(statement) for statement in findings.statements],
         "left": dict(findings.left),
         "beyond_retention": beyond,
         "report": written,
@@ -161,6 +164,8 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
         "new": [each.suggestion.name for each in answer.new],
         "seen_again": answer.seen_again,
         "candidates": answer.candidates,
+        "statements": answer.statements,
+        "first_statement": answer.first_statement,
         "suppressed": answer.suppressed,
         "enhancing": answer.enhancing,
         "paused": answer.paused,
@@ -210,21 +215,36 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
 
 
-def _known_before(call: Call) -> "tuple[tuple[Decided, ...], RunMemoryPolicy]":
-    """All that was decided, and what is kept of runs, where there is a store that can tell it. Nothing is
-    made for that, and where it cannot be opened the transcripts are looked through all the same."""
+def _known_before(call: Call) -> "tuple[tuple[Decided, ...], RunMemoryPolicy, bool]":
+    """All that was decided, what is kept of runs, and whether what users say is proposed, where there is a
+    store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are looked
+    through all the same."""
     from runlore.daemon.mining.decided import decided_in
+    from runlore.domain.policy_fields import learning_policy
 
     settings = call.settings()
     if settings.url is None and not has_store(settings.state_root, settings.database_url):
-        return (), RunMemoryPolicy()
+        return (), RunMemoryPolicy(), True
     try:
         with call.operations(mounts_follow=False) as operations:
-            policy = operations.get_policy(PolicyName.RUN_MEMORY).policy
-            return decided_in(operations), run_memory_policy(policy)
+            run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
+            learning = learning_policy(operations.get_policy(PolicyName.LEARNING).policy)
+            return decided_in(operations), run_memory, learning.capture.own_words is OwnWords.PROPOSE
     except RunloreError as error:
         say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
-        return (), RunMemoryPolicy()
+        return (), RunMemoryPolicy(), True
+
+
+def _statement_to_plain(statement: "OwnStatement") -> dict[str, JsonValue]:
+    return {
+        "text": statement.text,
+        "kind": statement.kind.value,
+        "scope": statement.scope.value,
+        "confidence": statement.confidence.points,
+        "why": [f"{part.reason} ({part.points:+})" for part in statement.confidence.parts],
+        "sessions": statement.sessions,
+        "first": statement.is_first,
+    }
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -1,7 +1,7 @@
 """What people see of `runlore learn`: the skills that were found, what was read for them, what to do next."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,10 +13,12 @@ from runlore.daemon.mining.findings import Findings, Reading, Unread
 from runlore.daemon.mining.places import looked_at
 from runlore.daemon.mining.storing import Stored
 from runlore.domain.excerpt import excerpt
+from runlore.domain.statements.finding import OwnStatement
 from runlore.domain.suggestion import Suggestion
 from runlore.ports import operations as ops
 
 SHOWN_MAX = 40
+STATEMENTS_SHOWN_MAX = 10
 _PATHS_SHOWN_MAX = 1
 _COLUMNS = (
     Column(title="NAME"),
@@ -62,19 +64,27 @@ def show_dry_run(told: DryRun, paths: Sequence[str], *, report: str | None) -> N
         _show_report(report)
         return
     _show_suggestions(findings.suggestions, decided)
+    _show_statements(findings.statements)
     show_reading(findings.reading)
     _show_left(findings.left, findings.settles_at)
     _show_beyond(told.beyond_retention)
     _show_decided(decided)
     _show_report(report)
-    if findings.suggestions:
+    if findings.suggestions or findings.statements:
         say("This was a dry run: nothing was stored. What next:", "dim")
         _show_next(
             shlex.join(["runlore", "learn", *paths]),
-            "stores these, for `runlore skill save`",
+            f"stores these, for {' and '.join(_kept_by(findings))}",
         )
     else:
         say("This was a dry run: nothing was stored.", "dim")
+
+
+def _kept_by(findings: Findings) -> Iterator[str]:
+    if findings.suggestions:
+        yield "`runlore skill save`"
+    if findings.statements:
+        yield "`runlore memory review list`"
 
 
 def show_learned(
@@ -103,6 +113,12 @@ def show_learned(
     if answer.candidates:
         say(f"{counted(answer.candidates, 'learning candidate')} came of what you asked to keep or remember.")
         _show_next("runlore memory review list", "shows what waits")
+    if answer.statements:
+        first = excerpt(answer.first_statement, DESCRIPTION_CHARS_MAX)
+        waits = f"{counted(answer.statements, 'sentence')} of your own words"
+        say(f"Waiting for review: {waits}" + (f', the first: "{first}"' if first else "."))
+        if not answer.candidates:
+            _show_next("runlore memory review list", "shows what waits")
     if answer.enhancing:
         say(f"{counted(answer.enhancing, 'suggestion')} will be improved by the model in the background.")
     _show_report(report)
@@ -179,6 +195,22 @@ def _show_suggestions(suggestions: Sequence[Suggestion], decided: Sequence[Decid
     more = len(suggestions) - SHOWN_MAX
     if more > 0:
         say(f"And {more:,} more: --json tells all of them, --report FILE.html shows them.", "dim")
+
+
+def _show_statements(statements: Sequence[OwnStatement]) -> None:
+    """What users say that would be proposed: the best, and how many there are."""
+    if not statements:
+        return
+    say("")
+    number = len(statements)
+    say(f"{counted(number, 'sentence')} of your own words would wait for review:")
+    for statement in statements[:STATEMENTS_SHOWN_MAX]:
+        often = f", in {counted(statement.sessions, 'session')}" if statement.sessions > 1 else ""
+        text = excerpt(statement.text, DESCRIPTION_CHARS_MAX)
+        say(f"  {text}  ({statement.kind}, confidence {statement.confidence.points}{often})")
+    more = len(statements) - STATEMENTS_SHOWN_MAX
+    if more > 0:
+        say(f"  and {more:,} more: --json tells all of them", "dim")
 
 
 def _row(suggestion: Suggestion) -> tuple[Cell, ...]:

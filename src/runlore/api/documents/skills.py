@@ -60,6 +60,8 @@ DOCUMENTS: dict[str, Schema] = {
             "new": many(ref("Suggestion")),
             "seen_again": WHOLE,
             "candidates": WHOLE,
+            "statements": WHOLE,
+            "first_statement": TEXT,
             "suppressed": WHOLE,
             "enhancing": WHOLE,
             "paused": FLAG,

@@ -205,8 +205,8 @@ def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.Suggest
             with suppress(NotFound):
                 new.append(tx.suggestions.get(SuggestionId(name)))
     counts = {name: numbers.get(name, 0) for name in _FOUND if name != _PAUSED}
-    nothing = ops.SuggestAnswer(runs=0, sessions=0, new=(), seen_again=0, candidates=0, suppressed=0)
-    return replace(nothing, new=tuple(new), paused=bool(numbers.get(_PAUSED)), **counts)
+    is_paused = bool(numbers.get(_PAUSED))
+    return ops.SuggestAnswer(new=tuple(new), paused=is_paused, first_statement="", **counts)
 
 
 def _cursor(stored: StoredSuggestion) -> str:
