@@ -61,7 +61,7 @@ def test_every_run_that_ends_gives_one_summary_to_review(world: World, status: R
 
 @pytest.mark.req("CAP-1", "CAP-2")
 def test_nothing_is_queued_where_nothing_is_captured(world: World) -> None:
-    put(world, {"capture": {"run_summary_candidates": False}})
+    put(world, {"capture": {"run_summary_candidates": False, "own_words": "off"}})
     run = world.finished(LABELS)
 
     assert jobs(world) == []

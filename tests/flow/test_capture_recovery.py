@@ -266,7 +266,7 @@ def test_a_start_copies_the_receipt_that_counts_and_captures_nothing_again(world
 
 @pytest.mark.req("RUN-10", "RUN-9")
 def test_a_start_replays_what_is_pending_and_nothing_else(world: World) -> None:
-    put(world, {"mode": "manual_only", "capture": {"run_summary_candidates": False}})
+    put(world, {"mode": "manual_only", "capture": {"run_summary_candidates": False, "own_words": "off"}})
     skipped = world.finished("Fact: it was off")
     allow(world)
     pending = world.finished(ATLAS)

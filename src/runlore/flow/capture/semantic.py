@@ -82,9 +82,15 @@ class Sight:
 
     @property
     def wants_summary(self) -> bool:
-        """Whether a run summary is still to be proposed; the first look at a run decides that."""
+        """Whether a run summary is still to be proposed; the first look at a run decides that. Of one that
+        was brought in, and is only listened to, none is."""
+        policy = self.terms.learning.capture
+        is_listened_to = self.run.imported and not policy.semantic_candidates.enabled
         return (
-            self.noted is None and self.terms.captured and self.terms.learning.capture.run_summary_candidates
+            self.noted is None
+            and self.terms.captured
+            and policy.run_summary_candidates
+            and not is_listened_to
         )
 
     @property
@@ -195,7 +201,7 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
         binding=session.binding,
         is_heard=listener is not None,
         stated=stated,
-        leaves_reminders=is_semantic or current_skills(collections).learn,
+        leaves_reminders=is_semantic or run.imported or current_skills(collections).learn,
     )
 
 

@@ -36,7 +36,7 @@ from runlore.domain.whose_words import words_of
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import add_evidence, draft_record, said_already
-from runlore.flow.policies import current_capture, current_learning, current_run_memory, current_skills
+from runlore.flow.policies import current_capture, current_learning, current_run_memory
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
@@ -129,11 +129,10 @@ class Recurring:
 
 def _kept(collections: Collections, found: Sequence[OwnStatement]) -> list[OwnStatement]:
     """Those that can be proposed, in the words that are kept."""
-    capture, learns = current_capture(collections), current_skills(collections).learn
-    if capture.own_words is OwnWords.OFF:
+    if current_capture(collections).own_words is OwnWords.OFF:
         return []
     sieve = Sieve(cap=limits.RECURRING_WISHES_MAX, personal=current_run_memory(collections).redact_pii)
-    return proposable(found, sieve, leaves_reminders=capture.semantic_candidates.enabled or learns)
+    return proposable(found, sieve, leaves_reminders=True)
 
 
 def _scopes_of_news(collections: Collections, statement: OwnStatement, heard: _Heard) -> frozenset[Scope]:
