@@ -117,7 +117,7 @@ def reaped() -> None:
         started.append(process)
     for process in started:
         os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
-    print(launcher.reaped())
+    print(launcher.reap_children())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.aider import _BLOCK_CHARS_MAX, _Text
-from runlore.agents.transcripts.parsing import beginning, bounded, half_of, shortened
+from runlore.agents.transcripts.aider import _BLOCK_CHARS_MAX, _TextBuffer
+from runlore.agents.transcripts.parsing import beginning, bound_value, half_of, shorten
 from runlore.domain import limits
 from runlore.domain.guard import redact, secret_spans
 from tests.domain.guard_samples import SHAPES, drawn
@@ -80,7 +80,7 @@ def check(text: str, secret: str, before: int) -> None:
 def test_no_part_of_a_secret_on_the_first_cut_is_left(kind: str) -> None:
     secret, before = SECRETS[kind]
     for offset in offsets(secret):
-        check(shortened(LOG[: HALF - offset - 1] + "\n" + secret + "\n" + LOG), secret, before)
+        check(shorten(LOG[: HALF - offset - 1] + "\n" + secret + "\n" + LOG), secret, before)
 
 
 @pytest.mark.parametrize("kind", SECRETS)
@@ -88,7 +88,7 @@ def test_no_part_of_a_secret_on_the_second_cut_is_left(kind: str) -> None:
     secret, before = SECRETS[kind]
     for offset in offsets(secret):
         rest = LOG[: HALF - (len(secret) - offset) - 1]
-        check(shortened(LOG + "\n" + secret + "\n" + rest), secret, before)
+        check(shorten(LOG + "\n" + secret + "\n" + rest), secret, before)
 
 
 @given(st.sampled_from(sorted(SECRETS)), st.integers(0, 2_000), st.booleans())
@@ -98,7 +98,7 @@ def test_nor_of_one_inside_the_arguments_of_a_call(kind: str, back: int, is_firs
     back = min(back, len(secret))
     head = LOG[: HALF - back] if is_first else LOG
     rest = LOG if is_first else LOG[: HALF - len(secret) + back]
-    told = bounded({"edits": [{"text": f"{head}\n{secret}\n{rest}"}]})
+    told = bound_value({"edits": [{"text": f"{head}\n{secret}\n{rest}"}]})
     assert isinstance(told, dict)
     check(str(told["edits"][0]["text"]), secret, before)
 
@@ -107,25 +107,25 @@ def test_nor_of_one_inside_the_arguments_of_a_call(kind: str, back: int, is_firs
 def test_nor_of_one_at_the_end_of_what_is_kept_of_a_long_block(kind: str) -> None:
     secret, before = SECRETS[kind]
     for offset in range(1, len(secret), 1 + len(secret) // 11):
-        text = _Text()
+        text = _TextBuffer()
         lines = LOG + LOG
         for line in (lines[: _BLOCK_CHARS_MAX - offset - 1] + "\n" + secret + "\n" + LOG).split("\n"):
             text.add(line)
         told = text.taken()
         assert len(told) <= _BLOCK_CHARS_MAX
-        check(shortened(told), secret, before)
+        check(shorten(told), secret, before)
 
 
 @given(st.integers(1, 20_000))
 def test_a_text_without_secrets_is_cut_where_it_is(chars: int) -> None:
     assert beginning(LOG, chars) == LOG[:chars]
     text = LOG + LOG[:chars]
-    assert shortened(text).startswith(text[:HALF])
-    assert shortened(text).endswith(text[-HALF:])
+    assert shorten(text).startswith(text[:HALF])
+    assert shorten(text).endswith(text[-HALF:])
 
 
 def test_many_short_secrets_make_no_text_longer_than_it_may_be() -> None:
-    text = shortened("password=" + drawn("{alnum:5}") + "\n" + f"password={drawn('{alnum:9}')}\n" * 4_000)
+    text = shorten("password=" + drawn("{alnum:5}") + "\n" + f"password={drawn('{alnum:9}')}\n" * 4_000)
     assert len(text) <= limits.TOLD_TEXT_CHARS_MAX
 
 
@@ -180,7 +180,7 @@ def assert_nothing_is_left(secret: str, filling: str, offset: int) -> None:
     gone = removed(secret, filling[:200])
     assert gone, "a sample is a secret"
     for text in (cut_first(secret, filling, offset), cut_second(secret, filling, offset)):
-        told = shortened(text)
+        told = shorten(text)
         assert len(told) <= limits.TOLD_TEXT_CHARS_MAX
         clean, _ = redact(told)
         left = without_filling(clean.replace(UNSEEN, ""))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.transcripts.finding import BINARY, EMPTY, NO_READER, NOT_A_FILE, UNREADABLE
-from runlore.agents.transcripts.places import PLACES, Place
+from runlore.agents.transcripts.places import PLACES, KnownLocation
 from runlore.domain.errors import Invalid
 from runlore.domain.transcript import START, Position, ReadCounts, TranscriptAgent, TranscriptSource
 from tests.agents.claude_lines import Claude
@@ -187,7 +187,7 @@ def test_without_paths_the_places_of_the_known_agents_are_walked(tmp_path: Path)
 @pytest.mark.parametrize(
     "place", [place for place in PLACES if place.variable], ids=lambda place: place.in_home
 )
-def test_a_variable_moves_an_agents_place(tmp_path: Path, place: Place) -> None:
+def test_a_variable_moves_an_agents_place(tmp_path: Path, place: KnownLocation) -> None:
     variable, inside = place.variable, place.in_variable
     session(tmp_path / "moved" / inside / "one.jsonl")
     session(tmp_path / "home" / place.in_home / "two.jsonl")

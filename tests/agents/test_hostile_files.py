@@ -9,8 +9,8 @@ import apsw
 import pytest
 
 from runlore.agents.transcripts.finding import ELSEWHERE
-from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_crowded, opened, whole_of
-from runlore.agents.transcripts.opencode_database import TOO_LARGE, TOO_MANY, UNREADABLE, Database
+from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_crowded, open_unpacked, whole_of
+from runlore.agents.transcripts.opencode_database import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
 from runlore.domain import limits
 from runlore.domain.storable import is_storable
 from runlore.domain.transcript import ReadCounts, ToldRun
@@ -55,7 +55,7 @@ def test_a_database_that_takes_too_long_is_told_as_one_that_cannot_be_read(tmp_p
     connection.execute("DROP TABLE session; " + ENDLESS)
     connection.close()
     began = time.monotonic()
-    [told] = Database(str(path), seconds_max=0.2).sources(source)
+    [told] = OpencodeDatabase(str(path), seconds_max=0.2).sources(source)
     assert time.monotonic() - began < 10
     assert (told.agent, told.problem) == (None, UNREADABLE)
 
@@ -64,11 +64,11 @@ def test_no_more_sessions_and_bytes_are_read_of_a_database_than_are_allowed(tmp_
     sessions = [Told(id=f"ses_{n}").user(text("a" * 100)).user(text("b" * 100)) for n in range(4)]
     path = put_database(tmp_path / "opencode.db", *sessions)
     source = next(iter(local().find([str(path)])))
-    told = list(Database(str(path), sessions_max=3).sources(source))
+    told = list(OpencodeDatabase(str(path), sessions_max=3).sources(source))
     assert [each.part for each in told if each.agent] == ["ses_0", "ses_1", "ses_2"]
     assert [each.problem for each in told if not each.agent] == [TOO_MANY]
     counts = ReadCounts()
-    with Database(str(path), "ses_0", bytes_max=100).opened(counts) as session:
+    with OpencodeDatabase(str(path), "ses_0", bytes_max=100).opened(counts) as session:
         assert session is not None
         assert len([list(message.parts) for message in session.messages]) == 1
     assert counts.skipped == {TOO_LARGE: 1}
@@ -149,7 +149,7 @@ def test_blank_lines_are_passed_over_together_and_counted_one_by_one(tmp_path: P
         path = tmp_path / "lines"
         path.write_bytes(content)
         counts = ReadCounts()
-        with opened(str(path)) as file:
+        with open_unpacked(str(path)) as file:
             lines = Lines(file, counts)
             told = [(line, lines.start, lines.number) for line in lines]
         starts = [(b"a\n", 0, 0), (b"b\n", 2 + blanks, 1 + blanks), (b"c", len(content) - 1, blanks + 4)]
@@ -160,7 +160,7 @@ def test_blank_lines_are_passed_over_together_and_counted_one_by_one(tmp_path: P
 def test_many_blank_lines_take_no_time(tmp_path: Path) -> None:
     path = packed(tmp_path / "n", b"\n" * 12_000_000)
     began = time.process_time()
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         assert list(Lines(file, ReadCounts())) == []
     assert time.process_time() - began < 2
 

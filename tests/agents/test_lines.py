@@ -19,7 +19,7 @@ from runlore.agents.transcripts.lines import (
     fits,
     head_of,
     is_binary,
-    opened,
+    open_unpacked,
     whole_of,
 )
 from runlore.domain.transcript import Position, ReadCounts
@@ -73,7 +73,7 @@ def test_a_file_that_grows_gives_each_line_once(before: bytes, after: bytes, at:
         if first.is_ended:
             told.append(line)
         else:
-            first.unread()
+            first.push_back()
     rest = lines_of(content, offset=first.end, number=first.number, line_bytes_max=10)
     told.extend(rest)
 
@@ -95,7 +95,7 @@ def test_a_line_that_was_not_understood_because_it_is_not_whole_is_read_again() 
     first = lines_of(b'one\n{"half')
     for _ in first:
         if not first.is_ended:
-            first.unread()
+            first.push_back()
 
     later = lines_of(b'one\n{"half": 1}\n', offset=first.end, number=first.number)
     assert list(later) == [b'{"half": 1}\n']
@@ -116,7 +116,7 @@ def test_a_line_beyond_the_limit_is_passed_over_without_being_held(tmp_path: Pat
         file.write(b"\nbehind\n")
     counts = ReadCounts()
     tracemalloc.start()
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         told = list(Lines(file, counts, line_bytes_max=1024**2))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -131,11 +131,11 @@ def test_a_packed_file_is_read_as_what_it_holds_from_any_line(tmp_path: Path) ->
     path = tmp_path / "packed.whatever"
     content = b"".join(b"line %d\n" % number for number in range(5_000))
     path.write_bytes(gzip.compress(content[:20_000]) + gzip.compress(content[20_000:]))
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         lines = Lines(file, ReadCounts())
         told = [(line, lines.start, lines.number) for line in lines]
     assert [line for line, _, _ in told] == content.splitlines(keepends=True)
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         later = Lines(file, ReadCounts(), offset=told[4_000][1], number=4_000)
         assert [(line, later.start, later.number) for line in later] == told[4_000:]
 
@@ -153,7 +153,7 @@ def test_a_damaged_packed_file_is_read_as_far_as_it_goes_and_counted(tmp_path: P
     path = tmp_path / "damaged.jsonl.gz"
     path.write_bytes(packed)
     counts = ReadCounts()
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         told = list(Lines(file, counts))
     assert counts.skipped == {DAMAGED: 1}
     assert set(told[: len(told) // 2]) <= set(content.splitlines(keepends=True))
@@ -165,10 +165,10 @@ def test_what_is_no_text_is_told_by_its_first_bytes(tmp_path: Path) -> None:
     assert not is_binary("{}\nä\n".encode())
     path = tmp_path / "file"
     path.write_bytes(b"a" * (HEAD_BYTES + 5))
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         assert head_of(file) == b"a" * HEAD_BYTES
     path.write_bytes(gzip.compress(b"b" * (HEAD_BYTES + 5)))
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         assert head_of(file) == b"b" * HEAD_BYTES
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runlore.agents.deadline import Deadline
-from runlore.agents.speaking import patience_s
+from runlore.agents.speaking import backoff_s
 from runlore.domain import limits
 from runlore.domain.conversation import ToolCall
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
@@ -204,7 +204,7 @@ def test_a_task_that_has_not_begun_fails_soon(code: str, is_absent: bool, asked:
 
 
 def test_each_wait_is_three_times_the_one_before_and_none_is_longer_than_the_longest() -> None:
-    assert [patience_s(count, 2.0) for count in range(6)] == [2.0, 6.0, 18.0, 54.0, 60.0, 60.0]
+    assert [backoff_s(count, 2.0) for count in range(6)] == [2.0, 6.0, 18.0, 54.0, 60.0, 60.0]
 
 
 def test_a_failure_that_took_nothing_does_not_hide_what_the_rest_cost() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from runlore.agents.transcripts.lines import opened
-from runlore.agents.transcripts.recalling import recalled
+from runlore.agents.transcripts.lines import open_unpacked
+from runlore.agents.transcripts.recalling import recall_names
 from runlore.domain.storable import is_storable
 from runlore.domain.transcript import START, Position, ReadCounts, ToldRun
 from tests.agents.claude_lines import SESSION, Claude
@@ -124,8 +124,8 @@ def test_a_folder_that_is_not_found_again_has_the_transcript_read_anew(tmp_path:
         carried={**first.after.carried, "folder": "0" * 32},
     )
     assert len(read(path, start=lost)) == len(read(path))
-    with opened(str(path)) as file:
-        assert recalled(file, lost, str(path)) == START
+    with open_unpacked(str(path)) as file:
+        assert recall_names(file, lost, str(path)) == START
 
 
 @pytest.mark.parametrize("told", ["a\0b", "\ud800", "x" * 5_000])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.lines import fingerprint, fits, last_before, opened
+from runlore.agents.transcripts.lines import fingerprint, fits, last_before, open_unpacked
 from runlore.domain.transcript import START, Position
 from tests.agents.transcript_files import LONG_AGO, dated, inputs, read, write
 
@@ -73,7 +73,7 @@ def test_a_change_shortly_before_the_offset_is_seen(
     offset = min(offset, len(content))
     path = tmp_path_factory.mktemp("any") / "file"
     path.write_bytes(content)
-    with opened(str(path)) as file:
+    with open_unpacked(str(path)) as file:
         last = last_before(file, offset)
     assert last == content[max(0, offset - 256) : offset] or content[:2] == b"\x1f\x8b"
     position = Position(offset=offset, fingerprint=fingerprint(content, offset, last))

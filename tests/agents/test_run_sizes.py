@@ -12,7 +12,7 @@ from runlore.agents.transcripts.assembling import (
     RUN_TOO_LONG,
     Assembly,
 )
-from runlore.agents.transcripts.parsing import bounded_arguments, parsed, size_of
+from runlore.agents.transcripts.parsing import bound_arguments, parse_json, size_of
 from runlore.client.remote.calls import Sent, _json
 from runlore.domain import limits
 from runlore.domain.codec import serialize
@@ -119,7 +119,7 @@ VALUES = st.recursive(
 @given(arguments=st.dictionaries(st.text(max_size=9), VALUES, max_size=6))
 @settings(max_examples=scaled(100), deadline=None)
 def test_a_call_is_never_longer_than_it_is_taken_for(arguments: dict[str, object]) -> None:
-    told, size = bounded_arguments(arguments)
+    told, size = bound_arguments(arguments)
     body: Sent = {"arguments": told}
     assert len(_json(body)) <= 3_000 + 6 * size
     assert len(_json(body)) <= 3_000 + 6 * size_of(told)
@@ -137,7 +137,7 @@ def test_a_call_is_never_longer_than_it_is_taken_for(arguments: dict[str, object
 )
 def test_a_number_that_cannot_be_sent_is_told_as_one_that_can(number: str, told: object) -> None:
     line = b'{"broken": "\\ud800", "number": ' + number.encode() + b"}"
-    value = parsed(line)
+    value = parse_json(line)
     assert isinstance(value, dict)
     assert value["number"] == told
     assert _json(value)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 
-from runlore.agents.tools.skills import fenced
+from runlore.agents.tools.skills import fence_skill
 from runlore.domain.conversation import ToolCall
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunStatus
@@ -112,7 +112,7 @@ def test_no_text_of_a_skill_closes_its_own_fence(body: str) -> None:
         updated_at=START,
     )
 
-    lines = fenced(skill).split("\n")
+    lines = fence_skill(skill).split("\n")
 
     opening = next(at for at, line in enumerate(lines) if line.startswith("```"))
     fence = lines[opening].removesuffix("markdown")

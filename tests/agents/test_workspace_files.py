@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.agents.workspace.files import Files
+from runlore.agents.workspace.files import WorkspaceFiles
 from runlore.agents.workspace.walking import parts_of
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
@@ -28,12 +28,12 @@ names = st.text(alphabet="ab.\\é~ -", min_size=1, max_size=6).filter(lambda nam
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Files]:
+def opened(folder: Path) -> Iterator[WorkspaceFiles]:
     """The files of a folder that is held open."""
     folder.mkdir(exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield Files(handle)
+        yield WorkspaceFiles(handle)
     finally:
         os.close(handle)
 
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def files(folder: Path) -> Iterator[Files]:
+def files(folder: Path) -> Iterator[WorkspaceFiles]:
     with opened(folder) as made:
         yield made
 
@@ -95,7 +95,7 @@ class TestReading:
         assert read.text == "".join(by_hand[first - 1 : end])
         assert (read.first, read.lines) == (first, len(by_hand))
 
-    def test_much_is_cut_at_a_line_and_says_so(self, files: Files) -> None:
+    def test_much_is_cut_at_a_line_and_says_so(self, files: WorkspaceFiles) -> None:
         line = "x" * 999 + "\n"
         files.write("a", line * 300)
 
@@ -107,7 +107,7 @@ class TestReading:
         files.write("one", "y" * (limits.WORKSPACE_READ_CHARS_MAX + 5))
         assert files.read("one").text == "y" * limits.WORKSPACE_READ_CHARS_MAX
 
-    def test_a_folder_is_its_names_with_what_they_are(self, folder: Path, files: Files) -> None:
+    def test_a_folder_is_its_names_with_what_they_are(self, folder: Path, files: WorkspaceFiles) -> None:
         (folder / "sub").mkdir()
         (folder / "file").touch()
         (folder / "new\nline").touch()
@@ -118,7 +118,7 @@ class TestReading:
             assert files.read(path).text == "file\nlink@\nnew\\x0aline\npipe=\nsub/\n"
         assert files.read("sub").text == ""
 
-    def test_of_very_many_names_some_are_told(self, folder: Path, files: Files) -> None:
+    def test_of_very_many_names_some_are_told(self, folder: Path, files: WorkspaceFiles) -> None:
         for number in range(limits.WORKSPACE_NAMES_MAX):
             (folder / f"{number:05}").touch()
         assert not files.read("").truncated
@@ -129,7 +129,7 @@ class TestReading:
         assert (read.lines, read.truncated) == (limits.WORKSPACE_NAMES_MAX, True)
         assert files.read("", first=2, lines=1).lines == read.lines
 
-    def test_what_is_no_text_is_refused(self, folder: Path, files: Files) -> None:
+    def test_what_is_no_text_is_refused(self, folder: Path, files: WorkspaceFiles) -> None:
         (folder / "latin").write_bytes(b"caf\xe9")
         (folder / "nul").write_bytes(b"a\0b")
         (folder / "large").write_bytes(b"x" * (limits.WORKSPACE_FILE_BYTES_MAX + 1))
@@ -145,7 +145,7 @@ class TestReading:
             files.read("none")
         assert missing.value.code == "workspace.file"
 
-    def test_pipes_sockets_and_devices_hold_nobody_up(self, folder: Path, files: Files) -> None:
+    def test_pipes_sockets_and_devices_hold_nobody_up(self, folder: Path, files: WorkspaceFiles) -> None:
         os.mkfifo(folder / "pipe")
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(folder / "socket"))
@@ -158,7 +158,7 @@ class TestReading:
                     with pytest.raises(Refused, match="no regular file"):
                         act()
 
-    def test_lines_are_counted_from_one(self, files: Files) -> None:
+    def test_lines_are_counted_from_one(self, files: WorkspaceFiles) -> None:
         files.write("a", "x")
         for first, lines in ((0, None), (-1, None), (1, 0), (1, -5)):
             with pytest.raises(Invalid) as invalid:
@@ -195,7 +195,7 @@ class TestPaths:
         ],
         ids=["up", "absolute", "up below", "long name", "long path", "nul"],
     )
-    def test_no_act_leaves_the_folder(self, folder: Path, files: Files, path: str) -> None:
+    def test_no_act_leaves_the_folder(self, folder: Path, files: WorkspaceFiles, path: str) -> None:
         (folder / "a").mkdir()
         for act in (
             lambda: files.read(path),
@@ -208,7 +208,9 @@ class TestPaths:
         assert _untouched(folder)
 
     @pytest.mark.parametrize("leads", ["../outside", "file", "sub", ".", "nowhere"])
-    def test_a_link_is_not_followed_wherever_it_leads(self, folder: Path, files: Files, leads: str) -> None:
+    def test_a_link_is_not_followed_wherever_it_leads(
+        self, folder: Path, files: WorkspaceFiles, leads: str
+    ) -> None:
         (folder / "sub").mkdir()
         (folder / "file").write_text("text")
         (folder / "link").symlink_to(leads)
@@ -225,7 +227,9 @@ class TestPaths:
         assert os.readlink(folder / "link") == leads
         assert _untouched(folder)
 
-    def test_another_name_of_a_file_elsewhere_keeps_what_it_had(self, folder: Path, files: Files) -> None:
+    def test_another_name_of_a_file_elsewhere_keeps_what_it_had(
+        self, folder: Path, files: WorkspaceFiles
+    ) -> None:
         os.link(folder.parent / "outside" / "secret.txt", folder / "same")
 
         files.write("same", "new")
@@ -247,7 +251,7 @@ class TestPaths:
         ],
         ids=ascii,
     )
-    def test_what_git_would_run_is_not_written(self, folder: Path, files: Files, path: str) -> None:
+    def test_what_git_would_run_is_not_written(self, folder: Path, files: WorkspaceFiles, path: str) -> None:
         (folder / ".git").mkdir()
         (folder / ".git" / "config").write_text("[core]\n")
 
@@ -262,7 +266,7 @@ class TestPaths:
         assert files.write(".github/workflow.yml", "x")
 
     def test_a_folder_swapped_for_a_link_again_and_again_lets_nothing_out_or_in(
-        self, folder: Path, files: Files
+        self, folder: Path, files: WorkspaceFiles
     ) -> None:
         outside = folder.parent / "outside"
         (folder / "a" / "b").mkdir(parents=True)
@@ -305,7 +309,7 @@ class TestPaths:
 
 
 class TestWriting:
-    def test_folders_on_the_way_are_made(self, folder: Path, files: Files) -> None:
+    def test_folders_on_the_way_are_made(self, folder: Path, files: WorkspaceFiles) -> None:
         assert files.write("a/b/c.txt", "one")
         assert not files.write("a/b/c.txt", "two")
 
@@ -313,7 +317,7 @@ class TestWriting:
         assert os.listdir(folder / "a" / "b") == ["c.txt"]
 
     @pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o664], ids=oct)
-    def test_the_mode_of_a_file_is_kept(self, folder: Path, files: Files, mode: int) -> None:
+    def test_the_mode_of_a_file_is_kept(self, folder: Path, files: WorkspaceFiles, mode: int) -> None:
         files.write("script", "one")
         (folder / "script").chmod(mode)
 
@@ -323,7 +327,7 @@ class TestWriting:
         assert stat.S_IMODE((folder / "script").stat().st_mode) == mode
 
     def test_a_special_mode_is_not_kept_and_a_read_only_file_not_replaced(
-        self, folder: Path, files: Files
+        self, folder: Path, files: WorkspaceFiles
     ) -> None:
         files.write("program", "one")
         (folder / "program").chmod(0o4755)
@@ -352,7 +356,7 @@ class TestWriting:
         ids=["surrogate", "nul", "large", "nothing", "folder", "is a folder", "below a file", "long"],
     )
     def test_what_cannot_be_written_leaves_nothing(
-        self, folder: Path, files: Files, path: str, text: str, code: str
+        self, folder: Path, files: WorkspaceFiles, path: str, text: str, code: str
     ) -> None:
         (folder / "sub").mkdir()
         (folder / "file").touch()
@@ -428,7 +432,7 @@ class TestEditing:
         assert times == text.count(old)
 
     def test_what_somebody_else_wrote_in_the_meantime_is_kept(
-        self, folder: Path, files: Files, monkeypatch: pytest.MonkeyPatch
+        self, folder: Path, files: WorkspaceFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         files.write("a", "text")
         sync = os.fsync
@@ -445,13 +449,13 @@ class TestEditing:
         assert files.read("a").text == "text of somebody else"
         assert os.listdir(folder) == ["a"]
 
-    def test_nothing_is_never_found(self, files: Files) -> None:
+    def test_nothing_is_never_found(self, files: WorkspaceFiles) -> None:
         files.write("a", "text")
         with pytest.raises(Conflict):
             files.edit("a", "", "x", everywhere=True)
 
     @pytest.mark.parametrize("size", [1_000, 100_000], ids=["some", "more than memory holds"])
-    def test_an_edit_that_grows_too_large_is_refused(self, files: Files, size: int) -> None:
+    def test_an_edit_that_grows_too_large_is_refused(self, files: WorkspaceFiles, size: int) -> None:
         files.write("a", "x" * size)
         with pytest.raises(Refused):
             files.edit("a", "x", "y" * 10 * size, everywhere=True)

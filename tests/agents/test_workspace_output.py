@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.agents.workspace.line_diff import edits, unified
+from runlore.agents.workspace.line_diff import edits, unified_diff
 from runlore.agents.workspace.output import Output
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from tests.agents.commands import environment, ran
@@ -125,7 +125,7 @@ class TestDifferences:
         )
         folder = tmp_path_factory.mktemp("diff")
         (folder / "f").write_text(old)
-        patch = "".join(unified(old, new, old_name="a/f", new_name="b/f"))
+        patch = "".join(unified_diff(old, new, old_name="a/f", new_name="b/f"))
         if old == new:
             assert patch == ""
             return

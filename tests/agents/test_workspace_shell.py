@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.allowed import allowed
-from runlore.agents.workspace.opening import LocalWorkspace, opened_workspace
-from runlore.agents.workspace.shell import Shell
+from runlore.agents.workspace.allowed import build_permissions
+from runlore.agents.workspace.opening import LocalWorkspace, open_workspace
+from runlore.agents.workspace.shell import CommandRunner
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -208,17 +208,17 @@ class TestConfinement:
 
     def test_where_the_kernel_cannot_confine_it_says_so(self, home: Path, work: Path) -> None:
         for abi, confinement in ((0, "none"), (1, "none"), (2, "none"), (3, "kernel")):
-            assert Shell(allowed(environment(home)), abi=abi).confinement == confinement
-        free = Shell(allowed(environment(home)), abi=0)
-        unconfined = opened_workspace(str(work), lambda _: free, home=str(home))
+            assert CommandRunner(build_permissions(environment(home)), abi=abi).confinement == confinement
+        free = CommandRunner(build_permissions(environment(home)), abi=0)
+        unconfined = open_workspace(str(work), lambda _: free, home=str(home))
         assert ran(unconfined, f"cat {home}/other/notes.txt").output == SECRET
 
     @pytest.mark.parametrize("abi", [1, 2, 3, 4, 5, 6, 7])
     def test_each_version_of_the_kernel_s_confinement_is_used_for_what_it_can(
         self, home: Path, work: Path, abi: int
     ) -> None:
-        shell = Shell(allowed(environment(home)), abi=abi)
-        workspace = opened_workspace(str(work), lambda _: shell, home=str(home))
+        shell = CommandRunner(build_permissions(environment(home)), abi=abi)
+        workspace = open_workspace(str(work), lambda _: shell, home=str(home))
         acts = {
             "reads": f"cat {home}/.netrc",
             "writes": f"echo x > {home}/new",

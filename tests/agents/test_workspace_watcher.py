@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.allowed import allowed
-from runlore.agents.workspace.opening import LocalWorkspace, opened_workspace
-from runlore.agents.workspace.shell import Shell
+from runlore.agents.workspace.allowed import build_permissions
+from runlore.agents.workspace.opening import LocalWorkspace, open_workspace
+from runlore.agents.workspace.shell import CommandRunner
 from tests.agents.commands import environment, gone, is_running, ran, waited_for
 
 pytestmark = pytest.mark.req("AGT-4")
@@ -62,19 +62,19 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-def _opened(folder: Path, shell: Shell) -> LocalWorkspace:
-    return opened_workspace(str(folder), lambda _: shell, home=str(folder.parent))
+def _opened(folder: Path, shell: CommandRunner) -> LocalWorkspace:
+    return open_workspace(str(folder), lambda _: shell, home=str(folder.parent))
 
 
 @pytest.mark.parametrize("abi", [5, 7])
 @pytest.mark.parametrize("local_sockets", [False, True])
 def test_no_way_leads_to_it_or_to_the_limits_of_others(work: Path, abi: int, local_sockets: bool) -> None:
     (work / "ways.py").write_text(WAYS)
-    own = allowed(environment(work.parent), local_sockets=local_sockets)
+    own = build_permissions(environment(work.parent), local_sockets=local_sockets)
     used = min(abi, launcher.abi())
 
     result = ran(
-        _opened(work, Shell(own, abi=abi)),
+        _opened(work, CommandRunner(own, abi=abi)),
         f"exec python3 -S ways.py {os.getpid()} {'kept' if used >= 6 else 'unkept'}",
     )
 
@@ -82,7 +82,7 @@ def test_no_way_leads_to_it_or_to_the_limits_of_others(work: Path, abi: int, loc
 
 
 def test_one_that_takes_long_to_end_everything_goes_on_when_nobody_waits(work: Path) -> None:
-    workspace = _opened(work, Shell(allowed(environment(work.parent)), ending_s=0.1))
+    workspace = _opened(work, CommandRunner(build_permissions(environment(work.parent)), ending_s=0.1))
     stop, watchers = threading.Event(), []
 
     def hear(piece: str) -> None:

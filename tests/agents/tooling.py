@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from threading import Event
 from typing import Any
 
-from runlore.agents.tools.given import Given
+from runlore.agents.tools.given import ToolContext
 from runlore.agents.tools.toolbox import TOOLS, toolbox
 from runlore.domain.agent_profile import AgentProfile
 from runlore.domain.capability import Capabilities
@@ -28,10 +28,10 @@ def no_fork(skill: Skill, arguments: str, call: ToolCall, stop: Event) -> ToolOu
     raise AssertionError(f"{skill.name} was forked")
 
 
-def given(world: World, run: Run | None = None, **fields: Any) -> Given:
+def given(world: World, run: Run | None = None, **fields: Any) -> ToolContext:
     """What the tools of an agent's run are given; without one, a run is opened."""
     opened = run or running(world)
-    return Given(
+    return ToolContext(
         **{
             "operations": world.agent,
             "run_id": opened.run_id,
@@ -49,7 +49,7 @@ def running(world: World, session_id: str = "task", request: str = "Work on it",
     return world.agent.open_run(ops.NewRun(session_id=session.session_id, request=request)).run
 
 
-def tool(name: str, made: Given) -> Tool:
+def tool(name: str, made: ToolContext) -> Tool:
     """One tool."""
     (found,) = [each for each in toolbox(EVERYTHING, Capabilities(), made) if each.spec.name == name]
     return found
@@ -64,6 +64,6 @@ def use(
     return made.call(call, stop or Event())
 
 
-def workplace(world: World, workspace: Workspace, **fields: Any) -> Given:
+def workplace(world: World, workspace: Workspace, **fields: Any) -> ToolContext:
     """The same with a working folder."""
     return given(world, workspace=workspace, **fields)

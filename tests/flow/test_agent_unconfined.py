@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runlore.agents.workspace.allowed import allowed
-from runlore.agents.workspace.opening import opened_workspace
-from runlore.agents.workspace.shell import Shell
+from runlore.agents.workspace.allowed import build_permissions
+from runlore.agents.workspace.opening import open_workspace
+from runlore.agents.workspace.shell import CommandRunner
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.domain.approval_rules import ApprovalRules, Stance
@@ -39,8 +39,8 @@ class UnconfinedFolders:
 
     def open(self, folder: str) -> Workspace:
         """A folder."""
-        free = Shell(allowed(environment(self._home)), abi=0)
-        return opened_workspace(folder, lambda _: free, home=str(self._home))
+        free = CommandRunner(build_permissions(environment(self._home)), abi=0)
+        return open_workspace(folder, lambda _: free, home=str(self._home))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

@@ -18,7 +18,7 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.recall import load_vectors
-from runlore.recall.dense import _gridded
+from runlore.recall.dense import _round_to_grid
 from runlore.recall.dense_file import GRID
 from tests import forked
 from tests.builders import fact, preference
@@ -65,7 +65,7 @@ def saved(world: World, server: ModelServer) -> set[str]:
 def traces(world: World, text: str) -> list[str]:
     """The files that hold the vector of a text, as it is kept there, or the digest of the text."""
     length = math.hypot(*vector_of(text))
-    grid = _gridded([[value / length for value in vector_of(text)]])[0]
+    grid = _round_to_grid([[value / length for value in vector_of(text)]])[0]
     stored = (grid * GRID).astype("<i2").tobytes()
     digest = meanings.mark_of(text).encode()
     files = (path for path in world.root.rglob("*") if path.is_file() and "index" in path.parts)

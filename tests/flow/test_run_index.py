@@ -87,7 +87,7 @@ def test_the_words_of_a_forgotten_run_leave_what_is_sealed_too(sqlite_world: Wor
 
 def sealed(world: World, term: str) -> bool:
     """Whether any part of the index that is not rebuilt with every change knows a term."""
-    parts = index_of(world.parts).frozen().view.parts
+    parts = index_of(world.parts).freeze().view.parts
     wanted = keys_of([term_digest(term)])
     return any((find(part.segment.term_key, wanted) >= 0).any() for part in parts)
 

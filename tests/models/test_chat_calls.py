@@ -13,7 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, ToolCall
 from runlore.models.calls import read_arguments, read_calls
-from runlore.models.exchange import Exchange, NotStreamed
+from runlore.models.exchange import NotStreamed, StreamRecording
 from runlore.models.unicode import split_half, writable
 
 pytestmark = pytest.mark.req("AGT-2")
@@ -135,7 +135,7 @@ def test_a_half_at_the_end_is_kept_for_the_next_piece(text: str) -> None:
     cuts=st.lists(st.integers(0, 60), max_size=6),
 )
 def test_the_last_line_is_seen_however_it_is_cut(stream: bytes, cuts: list[int]) -> None:
-    exchange = Exchange()
+    exchange = StreamRecording()
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     for begin, end in itertools.pairwise(places):
         exchange.came(stream[begin:end])
@@ -150,9 +150,9 @@ def test_the_last_line_is_seen_however_it_is_cut(stream: bytes, cuts: list[int])
 @pytest.mark.parametrize("content_type", ["application/json", "Application/JSON; charset=utf-8"])
 def test_an_answer_in_one_piece_is_known_by_its_type(content_type: str) -> None:
     with pytest.raises(NotStreamed):
-        Exchange().answered(content_type)
+        StreamRecording().answered(content_type)
     for other in ("text/event-stream", "", "text/plain", "application/x-ndjson"):
-        Exchange().answered(other)
+        StreamRecording().answered(other)
 
 
 def _reference(said: str) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.models.embedding import open_embedder
-from runlore.models.embedding_answers import Nonsense, read_vectors
+from runlore.models.embedding_answers import MalformedAnswer, read_vectors
 from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingFailure, EmbeddingProvider
 from tests.model_server import (
     KEY,
@@ -431,7 +431,7 @@ def test_any_answer_is_vectors_of_length_one_or_nonsense(answer: Any, count: int
     for body in bodies:
         try:
             found = read_vectors(body, count=count, dimensions=dimensions)
-        except Nonsense:
+        except MalformedAnswer:
             continue
         assert len(found) == count
         assert len({len(vector) for vector in found}) == 1

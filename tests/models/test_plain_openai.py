@@ -16,8 +16,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
-from runlore.models.plain_openai import Piece, PlainOpenAI
-from runlore.models.turns import told_messages, told_tool
+from runlore.models.plain_openai import PlainOpenAI, StreamChunk
+from runlore.models.turns import to_provider_messages, to_provider_tool
 from tests.model_server import ModelServer, model_server, says
 from tests.models.turns import SHELL
 
@@ -38,7 +38,7 @@ async def _asked(client: AsyncOpenAI, messages: list[ModelMessage], *, is_stream
     model = OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client))
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     parameters = ModelRequestParameters(
-        function_tools=[told_tool(SHELL)],
+        function_tools=[to_provider_tool(SHELL)],
         output_mode="text" if is_streamed else "native",
         output_object=None if is_streamed else OutputObjectDefinition(json_schema=schema, name="answer"),
     )
@@ -55,7 +55,7 @@ async def _asked(client: AsyncOpenAI, messages: list[ModelMessage], *, is_stream
 
 
 def _with(server: ModelServer, kind: type[AsyncOpenAI], *, is_streamed: bool) -> Any:
-    messages = told_messages(SAID, thinking=None, tells_errors=False)
+    messages = to_provider_messages(SAID, thinking=None, tells_errors=False)
     if not is_streamed:
         messages.append(ModelRequest(parts=[UserPromptPart(content="Now answer.")]))
 
@@ -113,7 +113,7 @@ PIECE = st.fixed_dictionaries(
 
 @given(said=PIECE)
 def test_a_piece_of_a_stream_is_read_as_the_library_reads_it(said: dict[str, Any]) -> None:
-    found = Piece.build(response=None, data=said)
+    found = StreamChunk.build(response=None, data=said)
     expected = ChatCompletionChunk.construct(**said)
 
     assert found == expected
@@ -122,4 +122,4 @@ def test_a_piece_of_a_stream_is_read_as_the_library_reads_it(said: dict[str, Any
 
 @pytest.mark.parametrize("said", [["no object"], "words", 1])
 def test_what_is_no_piece_is_left_to_whoever_reads_it(said: Any) -> None:
-    assert Piece.build(response=None, data=said) == said
+    assert StreamChunk.build(response=None, data=said) == said

@@ -13,7 +13,7 @@ from hatchling.builders.wheel import WheelBuilder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.models.prompt_files import CLOSING, CURRENT, OPENING, load_prompt, rendered
+from runlore.models.prompt_files import CLOSING, CURRENT, OPENING, load_prompt, render_document
 from runlore.ports.model import Purpose
 from tests.architecture.source_tree import ROOT
 
@@ -65,7 +65,7 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
 @example(document={"</data>": "\u2028</data>\u2029"})
 @example(document={"content": "\U000e0041\u202e\u200b\ufeff\x85\x1b[2J"})
 def test_a_document_is_one_line_that_cannot_end_or_hide(document: dict[str, Any]) -> None:
-    first, line, last = rendered(document).split("\n")
+    first, line, last = render_document(document).split("\n")
 
     assert (first, last) == (OPENING, CLOSING)
     assert line.splitlines() == [line]
@@ -79,20 +79,20 @@ def test_a_document_is_one_line_that_cannot_end_or_hide(document: dict[str, Any]
 def test_every_character_comes_through_as_itself(code: int) -> None:
     text = f"a{chr(code)}b"
 
-    assert json.loads(rendered({"content": text}).split("\n")[1]) == {"content": text}
+    assert json.loads(render_document({"content": text}).split("\n")[1]) == {"content": text}
 
 
 @pytest.mark.parametrize(
     "hidden", ["\u200b", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0061", "\u2060", "\ue000"]
 )
 def test_a_hidden_character_is_written_as_its_code(hidden: str) -> None:
-    assert hidden not in rendered({"content": hidden})
+    assert hidden not in render_document({"content": hidden})
 
 
 def test_ordinary_text_is_sent_as_it_is() -> None:
     text = "Größe, 大きさ, 🙂 und \\ 'so'"
 
-    assert text.replace("\\", "\\\\") in rendered({"content": text})
+    assert text.replace("\\", "\\\\") in render_document({"content": text})
 
 
 @pytest.mark.req("SUR-6")

@@ -10,7 +10,7 @@ import pytest
 
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
-from runlore.models.wire import Wire
+from runlore.models.wire import QuestionClient
 from tests.model_server import KEY, PROTOCOLS, ModelServer, Script, breaks_off, fails, model_server, sends
 from tests.models.conftest import Scripted
 from tests.models.questions import GOOD, failure, question
@@ -131,7 +131,7 @@ def test_the_libraries_that_log_requests_are_kept_quiet() -> None:
     for name in names:
         logging.getLogger(name).setLevel(logging.DEBUG)
 
-    Wire().close()
+    QuestionClient().close()
 
     assert [logging.getLogger(name).level for name in names] == [logging.WARNING] * 3
 

@@ -100,7 +100,7 @@ def test_after_any_acts_every_question_is_answered_as_by_brute_force(store: Stor
             waiting = [each for each in newest if each.undone_at is None and each.before]
             assert snapshot.curations.latest() == (waiting[0] if waiting else None)
             undone = [each for each in newest if each.undone_at is not None]
-            assert list(snapshot.curations.undone(limit=limit)) == undone[: max(limit, 0)]
+            assert list(snapshot.curations.list_undone(limit=limit)) == undone[: max(limit, 0)]
             assert list(snapshot.curations.page(limit=limit)) == newest[: max(limit, 0)]
             if newest:
                 after = newest[len(newest) // 2].curation_id
@@ -179,7 +179,7 @@ def test_a_row_of_the_first_form_is_read_as_the_same_curation(store: Store) -> N
     }
     with store.transaction() as tx:
         session: Any = vars(tx.curations)["_session"]
-        revision, statements = owned_texts.replaced(session, "curation:cur_01", first)
+        revision, statements = owned_texts.replace_statements(session, "curation:cur_01", first)
         session.run(statements)
         session.rows(f"UPDATE curations SET text_revision = {revision} RETURNING 1", ())
 

@@ -246,7 +246,7 @@ def test_two_who_erase_at_once_free_what_was_there_once(postgres_place: Postgres
         assert erasing.result() == 1
 
     with store.snapshot() as snapshot:
-        assert (snapshot.journal.bytes(), snapshot.journal.miscounted(limit=9)) == (0, ())
+        assert (snapshot.journal.bytes(), snapshot.journal.find_miscounted(limit=9)) == (0, ())
 
 
 @pytest.mark.req("OPS-2")
@@ -255,18 +255,18 @@ def test_a_wrong_count_of_bytes_is_found_and_counted_anew(held: Store, place: Pl
     append(held, TWO.session_id, None, said("other"))
     with held.snapshot() as snapshot:
         right = snapshot.journal.bytes()
-        assert snapshot.journal.miscounted(limit=9) == ()
+        assert snapshot.journal.find_miscounted(limit=9) == ()
     place.sql("UPDATE sessions SET journal_bytes = journal_bytes + 7")
 
     with held.snapshot() as snapshot:
-        assert snapshot.journal.miscounted(limit=9) == (ONE.session_id, TWO.session_id)
-        assert snapshot.journal.miscounted(limit=1) == (ONE.session_id,)
+        assert snapshot.journal.find_miscounted(limit=9) == (ONE.session_id, TWO.session_id)
+        assert snapshot.journal.find_miscounted(limit=1) == (ONE.session_id,)
     with held.transaction() as tx:
         tx.journal.recount(ONE.session_id)
         tx.journal.recount(SessionId("nobody"))
 
     with held.snapshot() as snapshot:
-        assert snapshot.journal.miscounted(limit=9) == (TWO.session_id,)
+        assert snapshot.journal.find_miscounted(limit=9) == (TWO.session_id,)
         assert snapshot.journal.bytes() == right + 7
 
 
@@ -292,7 +292,7 @@ def test_old_checkpoints_are_found_and_emptied_alone(held: Store) -> None:
         assert bodies == [False, True, True]
         assert snapshot.journal.count(session_id=ONE.session_id) == 2
         assert snapshot.journal.count(session_id=SessionId("\0")) == 0
-        assert snapshot.journal.miscounted(limit=9) == ()
+        assert snapshot.journal.find_miscounted(limit=9) == ()
 
 
 def test_sizes_are_told_of_terminal_runs_that_have_a_journal_oldest_first(held: Store) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.record import RecordId
-from runlore.storage.migrate import Migration, Target, known, migrate
+from runlore.storage.migrate import Migration, Target, load_migrations, migrate
 from runlore.storage.postgres import catalog as postgres_catalog
 from runlore.storage.postgres.connections import connect
-from runlore.storage.postgres.errors import Server
+from runlore.storage.postgres.errors import ServerAddress
 from runlore.storage.postgres.prepare import PostgresTarget
 from runlore.storage.sqlite import catalog as sqlite_catalog
 from runlore.storage.sqlite.prepare import APPLICATION_ID, SqliteTarget
@@ -23,7 +23,7 @@ from tests.storage.places import Place, PostgresPlace, SqlitePlace, stored, writ
 from tests.storage.something_of_everything import fill
 
 PINNED = Path(__file__).with_name("migrations.sha256")
-PRESENT = len(known())
+PRESENT = len(load_migrations())
 # These say which schema it is, not what is stored in it.
 _OF_SCHEMA = frozenset({"migrations", "store_meta"})
 Rows: TypeAlias = Mapping[str, Sequence[Mapping[str, object]]]
@@ -44,7 +44,7 @@ def target(place: Place) -> Iterator[Target]:
     """A database that this version has made, open for the next migration."""
     place.open().close()
     if isinstance(place, PostgresPlace):
-        server_connection = connect(place.url, Server(place.url))
+        server_connection = connect(place.url, ServerAddress(place.url))
         yield PostgresTarget(server_connection)
         server_connection.close()
     elif isinstance(place, SqlitePlace):
@@ -59,7 +59,7 @@ def test_what_was_applied_is_kept_with_its_checksum(place: Place) -> None:
 
     applied = place.sql("SELECT number, name, checksum FROM migrations ORDER BY number")
 
-    assert applied == [(each.number, each.name, each.checksum) for each in known()]
+    assert applied == [(each.number, each.name, each.checksum) for each in load_migrations()]
 
 
 @pytest.mark.req("OPS-4")
@@ -92,8 +92,8 @@ def test_what_is_missing_is_applied_and_the_records_stay(place: Place, target: T
     records = stored(store)
     store.close()
 
-    migrate(target, store_id="unused", migrations=[*known(), NEXT])
-    migrate(target, store_id="unused", migrations=[*known(), NEXT])
+    migrate(target, store_id="unused", migrations=[*load_migrations(), NEXT])
+    migrate(target, store_id="unused", migrations=[*load_migrations(), NEXT])
 
     assert target.has_table("later")
     assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT + 1,)]
@@ -108,7 +108,7 @@ def test_no_migration_changes_once_it_is_there() -> None:
     """CONTRIBUTING.md says how a new one is added, and why one that is there never changes by a byte."""
     pinned = [line.split() for line in PINNED.read_text().splitlines()]
 
-    present = [[each.checksum, f"{each.number:04}_{each.name}.sql"] for each in known()]
+    present = [[each.checksum, f"{each.number:04}_{each.name}.sql"] for each in load_migrations()]
 
     assert present == pinned, f"add the line of a new one to {PINNED.name}, and never change another"
 
@@ -168,7 +168,7 @@ def _make_again(place: Place, applied: int, rows: Rows) -> None:
     elif isinstance(place, PostgresPlace):
         place.sql("DROP SCHEMA public CASCADE")
         place.sql("CREATE SCHEMA public")
-        server_connection = connect(place.url, Server(place.url))
+        server_connection = connect(place.url, ServerAddress(place.url))
         # What refers to a row may be written before it.
         server_connection.execute("SET session_replication_role = replica")
         _fill_again(PostgresTarget(server_connection), place, applied, rows)
@@ -176,7 +176,7 @@ def _make_again(place: Place, applied: int, rows: Rows) -> None:
 
 
 def _fill_again(target: Target, place: Place, applied: int, rows: Rows) -> None:
-    migrate(target, store_id="earlier", migrations=known()[:applied])
+    migrate(target, store_id="earlier", migrations=load_migrations()[:applied])
     for table, columns in _columns(place).items():
         for row in rows[table] if table not in _OF_SCHEMA else ():
             shared = [column for column in columns if column in row]
@@ -193,7 +193,7 @@ def _only(rows: Sequence[Mapping[str, object]], *, like: Sequence[Mapping[str, o
 @pytest.mark.req("OPS-4")
 def test_a_migration_that_fails_leaves_nothing_of_itself(place: Place, target: Target) -> None:
     with pytest.raises((apsw.Error, psycopg.Error)):
-        migrate(target, store_id="unused", migrations=[*known(), BROKEN])
+        migrate(target, store_id="unused", migrations=[*load_migrations(), BROKEN])
 
     assert not target.has_table("later")
     assert place.sql("SELECT count(*) FROM migrations") == [(PRESENT,)]

@@ -79,13 +79,13 @@ def test_after_any_changes_every_question_is_answered_as_by_brute_force(store: S
 
 def _check_times_and_scopes(index: Pointers, oldest: list[Pointer], asked: Asked) -> None:
     expired = [each for each in oldest if each.captured_at < asked.moment]
-    assert list(index.expired(asked.moment, limit=asked.limit)) == expired[: asked.limit]
+    assert list(index.list_expired(asked.moment, limit=asked.limit)) == expired[: asked.limit]
     owed = [each for each in oldest if each.capture is CaptureState.PENDING]
     assert list(index.pending(limit=asked.limit)) == owed[: asked.limit]
     skipped = [each for each in oldest if each.capture is CaptureState.SKIPPED]
-    assert list(index.skipped(limit=asked.limit)) == skipped[: asked.limit]
+    assert list(index.list_skipped(limit=asked.limit)) == skipped[: asked.limit]
     late = [each for each in skipped if each.captured_at >= asked.moment]
-    assert list(index.skipped(limit=asked.limit, since=asked.moment)) == late[: asked.limit]
+    assert list(index.list_skipped(limit=asked.limit, since=asked.moment)) == late[: asked.limit]
     seen = [
         each
         for each in reversed(oldest)
@@ -101,9 +101,9 @@ def _check_sessions(index: Pointers, oldest: list[Pointer], asked: Asked) -> Non
         mine = [each for each in reversed(oldest) if each.session_id == session_id]
         assert list(index.of_session(session_id, limit=limit)) == mine[:limit]
         skipped = [each for each in reversed(mine) if each.capture is CaptureState.SKIPPED]
-        assert list(index.skipped(limit=limit, session_id=session_id)) == skipped[:limit]
+        assert list(index.list_skipped(limit=limit, session_id=session_id)) == skipped[:limit]
         late = [each for each in skipped if each.captured_at >= asked.moment]
-        since = index.skipped(limit=limit, session_id=session_id, since=asked.moment)
+        since = index.list_skipped(limit=limit, session_id=session_id, since=asked.moment)
         assert list(since) == late[:limit]
         runs = [(each.run_id, each.captured_at) for each in mine]
         assert list(index.runs_of_session(session_id, limit=limit)) == runs[:limit]

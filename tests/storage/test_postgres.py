@@ -13,8 +13,8 @@ import pytest
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
 from runlore.ports.store import Store
 from runlore.storage.open import open_store
-from runlore.storage.postgres.connections import Patience, connect
-from runlore.storage.postgres.errors import Server
+from runlore.storage.postgres.connections import Timeouts, connect
+from runlore.storage.postgres.errors import ServerAddress
 from runlore.storage.postgres.store import PostgresStore
 from tests.builders import ACME, fact, proposed
 from tests.postgres_server import PostgresServer
@@ -24,7 +24,7 @@ from tests.waiting import until
 PASSWORD = "sw0rdfish"
 
 # A process that is waited for a moment only; whoever waits for a lock outlasts that by far.
-IMPATIENT = Patience(lock_ms=60_000, stuck_ms=300, look_s=0.1)
+IMPATIENT = Timeouts(lock_ms=60_000, stuck_ms=300, look_s=0.1)
 
 
 # What such a process holds while it stands still, and who is left of those that are in a transaction.
@@ -179,7 +179,7 @@ def test_a_connection_lost_at_the_commit_is_not_acknowledged(postgres_place: Pos
 
 @pytest.mark.req("OPS-4")
 def test_a_lock_that_does_not_come_is_given_up_on(postgres_place: PostgresPlace) -> None:
-    store = PostgresStore.open(postgres_place.url, Patience(lock_ms=100))
+    store = PostgresStore.open(postgres_place.url, Timeouts(lock_ms=100))
 
     def wait_for_the_lock() -> RunloreError | None:
         try:
@@ -297,7 +297,7 @@ def test_commits_are_synced_even_where_the_database_says_otherwise(postgres_plac
     with psycopg.connect(postgres_place.url) as theirs:
         assert theirs.execute("SHOW synchronous_commit").fetchall() == [("off",)]
 
-    connection = connect(postgres_place.url, Server(postgres_place.url))
+    connection = connect(postgres_place.url, ServerAddress(postgres_place.url))
     setting = connection.execute("SHOW synchronous_commit").fetchall()
     connection.close()
 

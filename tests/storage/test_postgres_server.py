@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from runlore.storage.migrate import known
+from runlore.storage.migrate import load_migrations
 from runlore.storage.open import open_store
 from tests.builders import fact, proposed
 from tests.postgres_pool import PostgresPool
@@ -54,7 +54,7 @@ def test_what_a_test_leaves_in_a_database_is_gone_before_another_gets_it(pool: P
     with pool.database() as second:
         assert _oid(second) == oid
         assert all(_all(second, f"SELECT * FROM {table}") == [] for table in set(TABLES) - {"store_meta"})
-        assert len(_all(second, "SELECT number FROM migrations")) == len(known())
+        assert len(_all(second, "SELECT number FROM migrations")) == len(load_migrations())
         assert _all(second, "SELECT value FROM store_meta") != store_id
         with pytest.raises(psycopg.OperationalError, match="terminating connection"):
             left_open.execute("SELECT 1")

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.recall.arrays import Keys
-from runlore.recall.best import Wanted, best_rows, points_at
-from runlore.recall.keys import digest, find, find_all, keys_of, order_of, united
-from runlore.recall.sealing import grouped, impact_maxima
+from runlore.recall.best import TermPostings, best_rows, points_at
+from runlore.recall.keys import digest, find, find_all, keys_of, order_of, unite
+from runlore.recall.sealing import group_postings, impact_maxima
 from runlore.recall.segment import Segment
 from tests.examples import scaled
 
@@ -30,7 +30,7 @@ def segment_with(shares: list[float], seed: int) -> Segment:
         term.append(np.full(rows.size, number))
         row.append(rows)
         impact.append(random.choice(IMPACTS, rows.size, p=IMPACT_SHARES).astype(np.uint8))
-    start, posting_row, posting_impact = grouped(
+    start, posting_row, posting_impact = group_postings(
         np.concatenate(term), np.concatenate(row), np.concatenate(impact), terms=len(shares)
     )
     nothing, no_keys = np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.uint64)
@@ -73,7 +73,7 @@ def test_the_best_rows_are_those_of_a_sum_over_all_postings(
     segment = segment_with(sorted(shares), seed)
     mask = np.random.default_rng(seed + 1).random(ROWS) < visible
     wanted = [
-        Wanted.of(postings, weight)
+        TermPostings.of(postings, weight)
         for term, weight in enumerate(by_rarity)
         for postings in segment.lists(term)
     ]
@@ -129,7 +129,7 @@ def test_keys_that_share_half_of_their_digest_are_told_apart(
 def test_united_keys_are_distinct_and_sorted_and_every_key_finds_its_place(groups: list[list[int]]) -> None:
     columns = [_sorted([(number % 3, number) for number in group]) for group in groups]
 
-    keys, places = united(columns)
+    keys, places = unite(columns)
 
     assert keys.shape[1] == len({number for group in groups for number in group})
     assert order_of(keys).tolist() == list(range(keys.shape[1]))

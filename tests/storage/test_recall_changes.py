@@ -102,7 +102,7 @@ class Life(RuleBasedStateMachine):
         """All of the filtered set is named, and the same object again while nothing changes."""
         found = self._index.passing(where)
         assert found == {each.record_id for each in self._held.values() if is_seen(each, where)}
-        assert self._index.frozen().passing(where) is found
+        assert self._index.freeze().passing(where) is found
 
     @invariant()
     def holds_as_many(self) -> None:

@@ -35,7 +35,7 @@ def test_a_frozen_index_answers_as_before_whatever_is_applied_or_erased() -> Non
     index, records = RankingIndex(SMALL), some_records(1)
     index.apply(records)
     where = RankFilter(now=START)
-    frozen = index.frozen()
+    frozen = index.freeze()
     before = {word: frozen.search(word, where=where, limit=50) for word in WORDS}
 
     index.apply([replace(record, summary="something else", revision=9) for record in records[:20]])

@@ -14,7 +14,7 @@ from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_matching import best_matches
 from runlore.ports import operations as ops
 from runlore.recall import skill_words_file
-from runlore.recall.skill_words_file import load_known
+from runlore.recall.skill_words_file import load_skill_words
 from runlore.recall.skills import SkillIndex
 from tests.domain.skill_documents import SHELF, numbered, shelves, skill, texts
 from tests.storage.kept_skills import documented, kept
@@ -34,7 +34,7 @@ def test_what_is_read_back_changes_no_match(
     before = SkillIndex(numbered(old))
     before.save(path)
     skills = numbered([*new, *old])
-    after = SkillIndex(skills, before=load_known(path))
+    after = SkillIndex(skills, before=load_skill_words(path))
     assert after.match(query, limit=9) == best_matches(skills, query, limit=9)
     assert after.read_anew == SkillIndex(skills, before=before).read_anew <= len(new)
 
@@ -48,8 +48,8 @@ def test_a_file_that_is_not_whole_is_absent(place: int, flipped: int, cut: bool,
     at = place % len(content)
     content[at] ^= flipped
     path.write_bytes(bytes(content[:at] if cut else content))
-    assert load_known(str(path)) is None
-    assert load_known(str(tmp_path / "nothing")) is None
+    assert load_skill_words(str(path)) is None
+    assert load_skill_words(str(tmp_path / "nothing")) is None
 
 
 def test_a_file_of_other_rules_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def test_a_file_of_other_rules_is_absent(tmp_path: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as other:
         other.setattr(skill_words_file, "_rules", lambda: "other rules")
         SkillIndex(numbered(SHELF)).save(path)
-        assert load_known(path) is not None
-    assert load_known(path) is None
+        assert load_skill_words(path) is not None
+    assert load_skill_words(path) is None
 
 
 def test_where_it_cannot_be_written_it_is_told(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
 from runlore.ports.store import Store
-from runlore.storage.migrate import known
+from runlore.storage.migrate import load_migrations
 from tests.builders import (
     ACME,
     active,
@@ -243,7 +243,7 @@ def test_what_was_imported_is_known_by_its_origin(store: Store) -> None:
     write(store, proposed(twin))
 
     with store.snapshot() as snapshot:
-        found = snapshot.records.imported([f"other/{number}" for number in range(705)])
+        found = snapshot.records.find_imported([f"other/{number}" for number in range(705)])
 
     assert found == {record.source.imported_from: record.record_id for record in records}
 
@@ -312,7 +312,7 @@ def test_a_store_describes_itself(store: Store) -> None:
     description = store.description()
 
     assert description["engine"] in ("sqlite", "postgresql")
-    assert description["schema"] == len(known())
+    assert description["schema"] == len(load_migrations())
     assert isinstance(description["bytes"], int)
     assert description["bytes"] > 10_000
     assert str(description["writes"]).startswith("ready")

@@ -24,7 +24,7 @@ from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.store import RecordFilter, Store
 from runlore.storage.open import open_store
 from runlore.storage.sql.transaction import SqlTransaction
-from runlore.storage.sqlite.errors import Health
+from runlore.storage.sqlite.errors import WriteHealth
 from runlore.storage.sqlite.session import SqliteSession, connect
 from tests.builders import appended, changed, episode, fact, proposed, scratch
 from tests.storage.run_values import artifact, at, keep, run, said, session
@@ -76,7 +76,7 @@ QUESTIONS: dict[str, Question] = {
     "all of a session": lambda tx: tx.runs.of_session(RARE.session_id),
     "ended runs": lambda tx: tx.runs.finished_before(BIG.session_id, at(60), limit=5),
     "idle runs": lambda tx: tx.runs.idle_external(at(9_999), limit=5),
-    "abandoned runs": lambda tx: tx.runs.abandoned(at(9_999), limit=5),
+    "abandoned runs": lambda tx: tx.runs.list_abandoned(at(9_999), limit=5),
     "owed memories": lambda tx: tx.runs.owing_memory(limit=5, after=RunId("a")),
     "terminal runs": lambda tx: tx.runs.terminal(limit=5, after=RunId("b")),
     "changed runs": lambda tx: list(tx.runs.changed_since(3)),
@@ -102,7 +102,7 @@ QUESTIONS: dict[str, Question] = {
     "runs of a session's pointers": lambda tx: tx.pointers.runs_of_session(BIG.session_id, limit=5),
     "pointers of scopes": lambda tx: tx.pointers.of_scopes(SCOPES, limit=5, before=PLACE),
     "pointers by id": lambda tx: tx.pointers.get_many([MINE]),
-    "expired": lambda tx: tx.pointers.expired(at(60), limit=5),
+    "expired": lambda tx: tx.pointers.list_expired(at(60), limit=5),
     "pending": lambda tx: tx.pointers.pending(limit=5),
     "another receipt": lambda tx: tx.pointers.set_capture(MINE, CaptureState.COMPLETED),
     "less pointers": lambda tx: tx.pointers.delete([MINE]),
@@ -112,8 +112,10 @@ QUESTIONS: dict[str, Question] = {
     "capture": lambda tx: tx.captures.get(MINE),
     "another capture": lambda tx: tx.captures.put(CAPTURED),
     "less captures": lambda tx: tx.captures.delete([MINE]),
-    "skipped": lambda tx: tx.pointers.skipped(limit=5),
-    "skipped of a session": lambda tx: tx.pointers.skipped(limit=5, session_id=BIG.session_id, since=at(60)),
+    "skipped": lambda tx: tx.pointers.list_skipped(limit=5),
+    "skipped of a session": lambda tx: tx.pointers.list_skipped(
+        limit=5, session_id=BIG.session_id, since=at(60)
+    ),
     "published": lambda tx: tx.records.page(PUBLISHED, limit=5),
     "published of any layer": lambda tx: tx.records.page(replace(PUBLISHED, layers=None), limit=5),
     "published of scopes": lambda tx: tx.records.page(replace(PUBLISHED, scopes=SCOPES), limit=5),
@@ -170,7 +172,7 @@ def _transaction(file: Path) -> Iterator[tuple[SqlTransaction, apsw.Connection]]
     connection.create_scalar_function("current_change", lambda *_: 9, 0)
     connection.execute("BEGIN")
     try:
-        yield SqlTransaction(SqliteSession(connection, Health(str(file)))), connection
+        yield SqlTransaction(SqliteSession(connection, WriteHealth(str(file)))), connection
     finally:
         connection.execute("ROLLBACK")
         connection.close()

@@ -244,7 +244,7 @@ def test_idle_and_abandoned_runs_are_what_brute_force_finds(held: Store, crowd: 
         left = [each for each in idlest if each.executor and leases.get(each.executor, START) <= now]
         with held.snapshot() as snapshot:
             assert list(snapshot.runs.idle_external(now, limit=limit)) == idle[:limit]
-            assert list(snapshot.runs.abandoned(now, limit=limit)) == left[:limit]
+            assert list(snapshot.runs.list_abandoned(now, limit=limit)) == left[:limit]
 
 
 @pytest.mark.req("RUN-4")

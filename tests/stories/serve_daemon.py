@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 
 from runlore.api.serve import DEGRADED_S, serve
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.server import planned
 from runlore.daemon.sockets import DaemonFile
@@ -18,7 +18,7 @@ from runlore.domain.errors import RunloreError
 def main() -> int:
     """Serve until told to stop."""
     given = json.loads(sys.argv[1])
-    server = Server(**given.pop("server", {}))
+    server = ServerSettings(**given.pop("server", {}))
     log_file = given.pop("log_file", None)
     degraded_s = given.pop("degraded_s", DEGRADED_S)
     try:

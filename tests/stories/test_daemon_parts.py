@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runlore.api.app import create_app
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.logs import PrivateLog, follow_policy
@@ -149,11 +149,11 @@ def test_what_counts_as_this_machine(host: str, *, loopback: bool) -> None:
 
 
 def test_without_tcp_no_tls_is_wanted(tmp_path: Path) -> None:
-    settings = Settings(state_root=str(tmp_path), server=Server(host="0.0.0.0", tcp=False))
+    settings = Settings(state_root=str(tmp_path), server=ServerSettings(host="0.0.0.0", tcp=False))
 
     assert planned(settings).server.host == "0.0.0.0"
     with pytest.raises(RunloreError) as refused:
-        planned(replace(settings, server=Server()), host="0.0.0.0")
+        planned(replace(settings, server=ServerSettings()), host="0.0.0.0")
     assert code_of(refused) == "server.tls"
 
 

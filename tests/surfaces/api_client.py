@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 
 from runlore.api.connections import Bounds
 from runlore.api.serve import serve_on
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
@@ -165,19 +165,19 @@ def path_of(*segments: str) -> str:
 @contextmanager
 def serving(
     settings: Settings,
-    server: Server | None = None,
+    server: ServerSettings | None = None,
     *,
     bounds: Bounds | None = None,
     fitted: Callable[[Parts], Parts] = lambda parts: parts,
     **parts: Any,
 ) -> Iterator[Api]:
     """Serve a state root in a thread, over a unix socket and over TCP, with its parts `fitted` first."""
-    opened = fitted(open_parts(replace(settings, server=server or Server()), **parts))
+    opened = fitted(open_parts(replace(settings, server=server or ServerSettings()), **parts))
     with tempfile.TemporaryDirectory(prefix="runlore-") as folder:
         path = f"{folder}/api.sock"
         listeners = [bind_unix(path), bind_tcp("127.0.0.1", 0)]
         port = listeners[1].getsockname()[1]
-        api = Api(settings, service(opened, server or Server()), path=path, port=port)
+        api = Api(settings, service(opened, server or ServerSettings()), path=path, port=port)
         started = threading.Event()
         ends: list[Any] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -116,7 +116,7 @@ def test_a_local_host_is_let_in(embedded_api: Api, host: str) -> None:
 
 
 def test_a_host_of_the_settings_is_let_in(clean_home: Path) -> None:
-    server = Server(allowed_hosts=("Memory.Example",), allowed_origins=("https://console.example",))
+    server = ServerSettings(allowed_hosts=("Memory.Example",), allowed_origins=("https://console.example",))
     with serving(Settings(state_root=str(clean_home / "runlore")), server) as api:
         named = api.call("GET", "/v1/status", headers={"Host": "memory.example:443"}, over_tcp=True)
         other = api.call("GET", "/v1/status", headers={"Host": "other.example"}, over_tcp=True)

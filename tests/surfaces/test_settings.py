@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.cli.service import ListenOptions
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings, read_port, read_settings
 from runlore.domain.errors import Invalid
 
@@ -26,7 +26,7 @@ def test_without_anything_the_defaults_apply(tmp_path: Path) -> None:
     settings = read(tmp_path)
 
     assert settings == Settings(state_root=str(tmp_path))
-    assert settings.server == Server(host="127.0.0.1", port=7717, tcp=True)
+    assert settings.server == ServerSettings(host="127.0.0.1", port=7717, tcp=True)
     assert (settings.url, settings.token) == (None, None)
 
 
@@ -60,7 +60,7 @@ def test_the_file_says_where_to_listen_and_whom_to_hear(tmp_path: Path) -> None:
         """
     )
 
-    assert read(tmp_path).server == Server(
+    assert read(tmp_path).server == ServerSettings(
         host="0.0.0.0",
         # Beside the file that names it, unless the whole path is given.
         tls_certificate=os.path.join(tmp_path, "tls/chain.pem"),
@@ -75,7 +75,7 @@ def test_flags_only_add_to_what_is_set(tmp_path: Path) -> None:
     settings = read(tmp_path, RUNLORE_HOST="127.0.0.2", RUNLORE_PORT="1")
 
     assert ListenOptions().apply(settings) == settings
-    assert ListenOptions(host="::1").apply(settings).server == Server(host="::1", port=1)
+    assert ListenOptions(host="::1").apply(settings).server == ServerSettings(host="::1", port=1)
     assert ListenOptions(no_tcp=True).apply(settings).server.tcp is False
 
 

@@ -8,7 +8,7 @@ import json
 import logging
 
 from runlore.agents.deadline import Deadline
-from runlore.agents.transcripts.parsing import shortened
+from runlore.agents.transcripts.parsing import shorten
 from runlore.domain.conversation import ToolAnswered, ToolCall
 from runlore.domain.errors import RunloreError
 from runlore.domain.json_schema import breach
@@ -26,7 +26,7 @@ _NAMES_TOLD = 40
 _NAME_CHARS_TOLD = 80
 
 
-class Calling:
+class ToolCalls:
     """The tools of one task, behind its gate."""
 
     def __init__(self, tools: tuple[Tool, ...], gate: Gate, *, clock: Clock, output_chars_max: int) -> None:
@@ -47,7 +47,7 @@ class Calling:
     def answer(self, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolAnswered:
         """What a call comes to."""
         outcome = self._outcome(call, stop, deadline)
-        output = shortened(made_storable(outcome.output), self._output_chars_max)
+        output = shorten(made_storable(outcome.output), self._output_chars_max)
         return ToolAnswered(
             call_id=call.call_id,
             name=call.name,
@@ -60,7 +60,7 @@ class Calling:
     def _outcome(self, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolOutcome:
         tool = self._tools.get(call.name)
         if tool is None:
-            return _error(self._unknown(call.name))
+            return _error(self._unknown_tool(call.name))
         if problem := call.problem or breach(call.arguments, tool.spec.parameters, "arguments"):
             schema = json.dumps(tool.spec.parameters, default=dict, ensure_ascii=False)
             return _error(
@@ -75,9 +75,9 @@ class Calling:
             return _error(f"the call was not made: {decision.why or 'it is not allowed'}")
         if deadline.is_set():
             return _error(NOT_MADE)
-        return self._made(tool, call, stop, deadline)
+        return self._call_tool(tool, call, stop, deadline)
 
-    def _made(self, tool: Tool, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolOutcome:
+    def _call_tool(self, tool: Tool, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolOutcome:
         began_at_s = self._clock.elapsed_s()
         try:
             return tool.call(call, stop if tool.spec.waits else deadline)
@@ -93,7 +93,7 @@ class Calling:
             if tool.spec.waits:
                 deadline.extend(self._clock.elapsed_s() - began_at_s)
 
-    def _unknown(self, name: str) -> str:
+    def _unknown_tool(self, name: str) -> str:
         there = ", ".join(sorted(self._tools)[:_NAMES_TOLD]) or "none"
         return f"there is no tool {name[:_NAME_CHARS_TOLD]!r} here; the tools are: {there}"
 

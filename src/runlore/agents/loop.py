@@ -6,9 +6,9 @@ asked before a call is made.
 
 from dataclasses import replace
 
-from runlore.agents.calling import NOT_MADE, Calling
+from runlore.agents.calling import NOT_MADE, ToolCalls
 from runlore.agents.deadline import Deadline
-from runlore.agents.speaking import Speaking
+from runlore.agents.speaking import ModelTurns
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.ports.chat import Cancelled, Chat
@@ -44,11 +44,11 @@ class AgentLoop:
         """Work through a task, within its limits."""
         deadline = Deadline(stop, self._clock, task.limits.seconds_max)
         specs = tuple(tool.spec for tool in tools)
-        calling = Calling(tools, gate, clock=self._clock, output_chars_max=task.limits.output_chars_max)
-        speaking = Speaking(self._chat, task, specs, listener=listener, first_wait_s=self._first_wait_s)
+        calling = ToolCalls(tools, gate, clock=self._clock, output_chars_max=task.limits.output_chars_max)
+        speaking = ModelTurns(self._chat, task, specs, listener=listener, first_wait_s=self._first_wait_s)
         work = _Work(task, speaking, calling, listener=listener, deadline=deadline, stop=stop)
         try:
-            return work.done()
+            return work.run_turns()
         except Cancelled:
             return work.end(EndKind.STOPPED if stop.is_set() else EndKind.OUT_OF_TIME)
         except ModelFailure as failure:
@@ -61,8 +61,8 @@ class _Work:
     def __init__(
         self,
         task: AgentTask,
-        speaking: Speaking,
-        calling: Calling,
+        speaking: ModelTurns,
+        calling: ToolCalls,
         *,
         listener: Listener,
         deadline: Deadline,
@@ -78,7 +78,7 @@ class _Work:
         self._text = ""
         self._cuts: list[str] = []
 
-    def done(self) -> AgentEnd:
+    def run_turns(self) -> AgentEnd:
         """Turn by turn. Cancelled where it was stopped or the time is over, ModelFailure where it failed."""
         turns = self._task.limits.turns_max
         is_empty = False
@@ -87,7 +87,7 @@ class _Work:
             if is_last:
                 self._hear(_LAST_TURN)
                 self._listener.remarked(f"turn {turn} is the last one")
-            said, is_cut = self._said()
+            said, is_cut = self._next_message()
             if said.calls:
                 is_empty = False
                 self._make(said.calls, is_last=is_last)
@@ -110,7 +110,7 @@ class _Work:
             kind=kind, text=self._text, failure=failure, usage=speaking.usage, model=speaking.model
         )
 
-    def _said(self) -> tuple[AssistantSaid, bool]:
+    def _next_message(self) -> tuple[AssistantSaid, bool]:
         """What the model says next, told before anything comes of it, and whether it was cut. An empty answer
         is told to nobody."""
         answer, self._messages = self._speaking.say(self._messages, self._deadline)
@@ -138,14 +138,14 @@ class _Work:
         circling: ModelFailure | None = None
         for place, call in enumerate(calls):
             if self._deadline.is_set() or circling:
-                answer = _refused(call, NOT_MADE)
+                answer = _refusal(call, NOT_MADE)
             elif is_last:
-                answer = _refused(call, _AFTER_THE_LAST)
+                answer = _refusal(call, _AFTER_THE_LAST)
             elif place >= limits.AGENT_CALLS_PER_TURN_MAX:
-                answer = _refused(call, _TOO_MANY)
+                answer = _refusal(call, _TOO_MANY)
             elif (times := self._calling.repeats(call)) >= limits.AGENT_REPEATS_MAX:
                 circling = _circling(self._speaking.model, call.name, times)
-                answer = _refused(call, _CIRCLING)
+                answer = _refusal(call, _CIRCLING)
             else:
                 answer = self._answer(call, times)
             self._messages = (*self._messages, answer)
@@ -172,7 +172,7 @@ def _known_as_cut(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     )
 
 
-def _refused(call: ToolCall, why: str) -> ToolAnswered:
+def _refusal(call: ToolCall, why: str) -> ToolAnswered:
     return ToolAnswered(call_id=call.call_id, name=call.name, output=why, is_error=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from runlore.agents.transcripts.parsing import shortened
+from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.domain.record import JsonValue
@@ -80,7 +80,7 @@ def _cut_words(message: Message) -> Message:
 
 
 def _short(text: str) -> str:
-    return shortened(text, limits.AGENT_OUTPUT_KEPT_CHARS)
+    return shorten(text, limits.AGENT_OUTPUT_KEPT_CHARS)
 
 
 def _chars(message: Message) -> int:

@@ -29,7 +29,7 @@ _TIMEOUT = "model.timeout"
 _GRACE_S = 0.2
 
 
-class Speaking:
+class ModelTurns:
     """The model of one task, and the fallback once that has taken over."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Speaking:
             return None
         wait_s = failure.retry_after_s
         if wait_s is None:
-            wait_s = patience_s(waits, self._first_wait_s)
+            wait_s = backoff_s(waits, self._first_wait_s)
         return wait_s if wait_s <= limits.AGENT_WAIT_S_MAX and wait_s < deadline.left_s else None
 
     def _remark(self, failure: ModelFailure, what: str, heard: "_Heard") -> None:
@@ -155,7 +155,7 @@ class Speaking:
         self._remark(failure, f"{named} goes on in its place", heard)
 
 
-def patience_s(waits: int, first_s: float) -> float:
+def backoff_s(waits: int, first_s: float) -> float:
     """How long to wait for a server that does not say how long, after so many waits."""
     return min(first_s * 3.0**waits, limits.AGENT_WAIT_S_MAX)
 

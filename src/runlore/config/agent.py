@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from runlore.config.providers import ModelSettings, checked_model
+from runlore.config.providers import ModelSettings, check_model
 from runlore.domain import limits
 from runlore.domain.agent_profile import AgentLimits
 from runlore.domain.approval_rules import ApprovalRules, Stance
@@ -58,8 +58,8 @@ def read_agent(file: "ConfigFile | None", models: ModelSettings, path: str) -> A
     table = file.agent
     providers = tuple(provider.name for provider in models.providers)
     return AgentSettings(
-        model=checked_model(table.model, f"agent.model in {path}", providers),
-        fallback_model=checked_model(table.fallback_model, f"agent.fallback_model in {path}", providers),
+        model=check_model(table.model, f"agent.model in {path}", providers),
+        fallback_model=check_model(table.fallback_model, f"agent.fallback_model in {path}", providers),
         turns_max=table.turns_max,
         seconds_max=table.seconds_max,
         turn_seconds_max=table.turn_seconds_max,

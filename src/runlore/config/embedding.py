@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from runlore.config.endpoints import check_key_variable, checked_address, key_in
+from runlore.config.endpoints import check_address, check_key_variable, key_in
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingProvider
@@ -61,7 +61,7 @@ def _backend(
             dimensions=table.dimensions,
             timeout_s=timeout_s,
         )
-    base_url = checked_address(table.base_url, f"{name}.base_url in {path}", _wrong)
+    base_url = check_address(table.base_url, f"{name}.base_url in {path}", _wrong)
     for setting, value in (("base_url", base_url), ("model", table.model.strip())):
         if not value:
             raise _wrong(

@@ -23,7 +23,7 @@ def is_loopback(address: str) -> bool:
     return urlsplit(address).hostname in _LOOPBACK
 
 
-def checked_address(text: str, where: str, wrong: Wrong) -> str:
+def check_address(text: str, where: str, wrong: Wrong) -> str:
     """An address without a slash at its end; empty where none is given."""
     if not text:
         return ""

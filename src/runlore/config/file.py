@@ -296,7 +296,7 @@ class ConfigFile(BaseModel):
     agent: AgentTable = Field(default_factory=AgentTable, description="Runlore's own agent.")
 
 
-def parsed(path: str, text: bytes) -> ConfigFile:
+def parse_config(path: str, text: bytes) -> ConfigFile:
     """The file's settings."""
     try:
         return ConfigFile.model_validate(tomllib.loads(text.decode()))

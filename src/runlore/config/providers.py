@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from runlore.config.endpoints import check_key_variable, checked_address, key_in
+from runlore.config.endpoints import check_address, check_key_variable, key_in
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.ports.model import Provider, ProviderKind
@@ -53,12 +53,12 @@ def read_models(table: "ModelsTable | None", environment: Mapping[str, str], pat
     if not chosen and table is not None:
         chosen, named = table.default, f"models.default in {path}"
     return ModelSettings(
-        default=checked_model(chosen, named, tuple(providers)),
+        default=check_model(chosen, named, tuple(providers)),
         providers=tuple(_with_key(provider, environment) for provider in providers.values()),
     )
 
 
-def checked_model(text: str, where: str, providers: Sequence[str]) -> str:
+def check_model(text: str, where: str, providers: Sequence[str]) -> str:
     """The whole name of a model, whose provider is one of these; empty is none."""
     if not text:
         return ""
@@ -90,7 +90,7 @@ def _provider(name: str, table: "ProviderTable", path: str) -> Provider:
         )
     kind = _BY_NAME[name].kind if table.kind is None else ProviderKind(table.kind)
     standard = _BY_KIND[kind]
-    base_url = checked_address(table.base_url, f"{where}.base_url in {path}", _wrong) or standard.base_url
+    base_url = check_address(table.base_url, f"{where}.base_url in {path}", _wrong) or standard.base_url
     is_own = base_url != standard.base_url
     variable = table.api_key_env
     if variable is None:

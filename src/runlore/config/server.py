@@ -8,7 +8,7 @@ PORT_MAX = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
-class Server:
+class ServerSettings:
     """The unix socket in the state root is always there; TCP can be switched off. Port 0 takes a free one.
 
     Loopback names are allowed as hosts without being listed.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from runlore.config.agent import AgentSettings, read_agent
 from runlore.config.embedding import EmbeddingSettings, read_embedding
 from runlore.config.providers import ModelSettings, read_models
-from runlore.config.server import PORT_MAX, Server
+from runlore.config.server import PORT_MAX, ServerSettings
 from runlore.config.skills import read_skills
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.domain.record import JsonObject
@@ -39,7 +39,7 @@ class Settings:
 
     state_root: str
     database_url: str | None = None
-    server: Server = field(default_factory=Server)
+    server: ServerSettings = field(default_factory=ServerSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     skills: JsonObject = field(default_factory=dict)
@@ -78,8 +78,8 @@ def read_port(text: str, name: str) -> int:
     return int(text)
 
 
-def _server(table: "ServerTable | None", environment: Mapping[str, str], state_root: str) -> Server:
-    server = Server() if table is None else _server_of(table, state_root)
+def _server(table: "ServerTable | None", environment: Mapping[str, str], state_root: str) -> ServerSettings:
+    server = ServerSettings() if table is None else _server_of(table, state_root)
     host, port = environment.get(HOST_VARIABLE), environment.get(PORT_VARIABLE)
     return replace(
         server,
@@ -88,13 +88,13 @@ def _server(table: "ServerTable | None", environment: Mapping[str, str], state_r
     )
 
 
-def _server_of(table: "ServerTable", state_root: str) -> Server:
+def _server_of(table: "ServerTable", state_root: str) -> ServerSettings:
     """The file's table. Files that it names lie beside it unless their whole path is given."""
     certificate, key = (
         os.path.join(state_root, os.path.expanduser(path)) if path else None
         for path in (table.tls_certificate, table.tls_key)
     )
-    return Server(
+    return ServerSettings(
         host=table.host,
         port=table.port,
         tcp=table.tcp,
@@ -141,6 +141,6 @@ def _read_file(path: str) -> "ConfigFile | None":
         ) from error
     if len(text) > _CONFIG_BYTES_MAX:
         raise Invalid(f"{path} is larger than 1 MiB", code="settings.file", hint="it is not a settings file")
-    from runlore.config.file import parsed
+    from runlore.config.file import parse_config
 
-    return parsed(path, text)
+    return parse_config(path, text)

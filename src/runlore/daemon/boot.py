@@ -130,7 +130,7 @@ def _interrupt_abandoned(parts: Parts) -> None:
     """End the runs of processes that died: without a daemon nobody else would."""
     now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
-        is_owed = bool(snapshot.runs.abandoned(now, limit=1))
+        is_owed = bool(snapshot.runs.list_abandoned(now, limit=1))
     if is_owed:
         interrupt_abandoned(parts)
 

@@ -67,7 +67,7 @@ def _bounded(
 
 def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
     with parts.store.snapshot() as snapshot:
-        miscounted = snapshot.journal.miscounted(limit=_MISCOUNTED_MAX)
+        miscounted = snapshot.journal.find_miscounted(limit=_MISCOUNTED_MAX)
     for session_id in miscounted:
         if repair:
             with parts.store.transaction() as tx:

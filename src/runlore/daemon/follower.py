@@ -90,7 +90,7 @@ class Follower:
 
     def read_with_index(self, snapshot: Snapshot) -> Reading:
         """The index as it stands at a snapshot that was taken with our lock held."""
-        index = self._caught_up(snapshot).frozen()
+        index = self._caught_up(snapshot).freeze()
         return Reading(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
 
     def catch_up(self) -> None:

@@ -88,7 +88,7 @@ def _as_candidates(
     made: list[RecordId] = []
     for batch in _batches(histories):
         origins = {record.record_id: f"{header.store_id}/{record.record_id}" for record, _ in batch}
-        known = set(tx.records.imported(list(origins.values())))
+        known = set(tx.records.find_imported(list(origins.values())))
         here = tx.records.get_many(list(origins))
         drafts: list[Draft] = []
         for record, _ in batch:

@@ -118,7 +118,7 @@ def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
         parts.agent.keep_alive()
     now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
-        runs = snapshot.runs.abandoned(now, limit=_SWEEP)
+        runs = snapshot.runs.list_abandoned(now, limit=_SWEEP)
         lapsed = lapsed_processes(snapshot, now)
     ended = _interrupt(parts, runs, PROCESS_DIED, still=lambda tx, run: is_abandoned(tx, run, now), beat=beat)
     _forget_processes(parts, lapsed)

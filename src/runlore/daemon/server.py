@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.clean_stop import note_clean_stop
@@ -42,7 +42,7 @@ class Plan:
         return self.settings.state_root
 
     @property
-    def server(self) -> Server:
+    def server(self) -> ServerSettings:
         """Where it listens."""
         return self.settings.server
 
@@ -151,7 +151,7 @@ class Service:
     """What a surface of the daemon needs: the parts, who may call, and whether all is well."""
 
     parts: Parts
-    server: Server
+    server: ServerSettings
     tokens: TokenBook
     health: Health
 
@@ -163,7 +163,7 @@ class Service:
         return folder
 
 
-def service(parts: Parts, server: Server) -> Service:
+def service(parts: Parts, server: ServerSettings) -> Service:
     """The service of opened parts."""
     return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
 

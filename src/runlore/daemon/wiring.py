@@ -94,11 +94,11 @@ class SkillEngine:
         self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
     ) -> SkillSearch:
         """An index of skills by their words."""
-        from runlore.recall.skill_words_file import load_known
+        from runlore.recall.skill_words_file import load_skill_words
         from runlore.recall.skills import SkillIndex
 
         return SkillIndex(
-            skills, before=before if isinstance(before, SkillIndex) else load_known(self._path or "")
+            skills, before=before if isinstance(before, SkillIndex) else load_skill_words(self._path or "")
         )
 
     def save(self, index: SkillSearch) -> None:

@@ -13,7 +13,7 @@ _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 
 def read_answer(said: str | Mapping[str, object], schema: JsonObject) -> tuple[JsonObject | None, str]:
     """The object, and nothing to complain of; or none, and the problem, in words without the model's."""
-    value, problem = _parsed(said)
+    value, problem = _parse(said)
     if problem:
         return None, problem
     if not isinstance(value, dict):
@@ -22,7 +22,7 @@ def read_answer(said: str | Mapping[str, object], schema: JsonObject) -> tuple[J
     return (None, wrong) if wrong else (value, "")
 
 
-def _parsed(said: str | Mapping[str, object]) -> tuple[object, str]:
+def _parse(said: str | Mapping[str, object]) -> tuple[object, str]:
     """Text is read strictly, but for a Markdown fence around all of it, which models like to write."""
     if isinstance(said, str):
         if not said.strip():

@@ -11,7 +11,7 @@ from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolCall
 from runlore.domain.record import JsonObject
 from runlore.models.turns import is_safe_id
-from runlore.models.unicode import joined, writable
+from runlore.models.unicode import join_surrogates, writable
 
 
 def read_calls(parts: Iterable[ToolCallPart], before: Iterable[Message]) -> tuple[ToolCall, ...]:
@@ -36,7 +36,7 @@ def read_arguments(said: str | Mapping[str, Any] | None) -> tuple[JsonObject, st
         return {}, ""
     try:
         # What a client library has parsed is written again: it lets pass what is no JSON, such as NaN.
-        text = joined(said).encode() if isinstance(said, str) else orjson.dumps(said)
+        text = join_surrogates(said).encode() if isinstance(said, str) else orjson.dumps(said)
         if len(text) > limits.CHAT_ARGUMENTS_BYTES_MAX:
             return {}, f"its arguments are longer than {limits.CHAT_ARGUMENTS_BYTES_MAX} bytes"
         value = orjson.loads(text)

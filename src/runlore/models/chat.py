@@ -37,13 +37,13 @@ from pydantic_ai.settings import ModelSettings
 from runlore.domain import limits
 from runlore.models.calls import read_calls
 from runlore.models.chat_failures import broke_off, in_conversation, is_too_long, too_long, turn_failure
-from runlore.models.choice import closing
+from runlore.models.choice import closing_failure
 from runlore.models.clients import Clients, is_compatible
-from runlore.models.exchange import CURRENT, Exchange, Piece, Sent
-from runlore.models.failures import declined, is_about_the_form
+from runlore.models.exchange import CURRENT, RequestBody, StreamRecording, TextDelta
+from runlore.models.failures import is_about_the_form, refusal
 from runlore.models.http import UnreadableAnswer, http_client
 from runlore.models.loop import GRACE_S, LoopClosed, LoopThread
-from runlore.models.turns import has_thoughts, texts_of, thoughts_in, told_messages, told_tool
+from runlore.models.turns import has_thoughts, texts_of, thoughts_in, to_provider_messages, to_provider_tool
 from runlore.models.unicode import split_half, writable
 from runlore.models.usage import usage_of
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
@@ -56,7 +56,7 @@ _PARTS_MAX = 4 * limits.CHAT_CALLS_MAX
 
 
 @dataclass(kw_only=True)
-class _Saying:
+class _Turn:
     """One turn on its way, and what was said of it so far."""
 
     provider: Provider
@@ -64,7 +64,7 @@ class _Saying:
     through: Model[Any]
     turn: Turn
     thoughtless: set[str]
-    exchange: Exchange = field(default_factory=Exchange)
+    exchange: StreamRecording = field(default_factory=StreamRecording)
     pieces: list[str] = field(default_factory=list)
     size_bytes: int = 0
     half: str = ""
@@ -87,14 +87,14 @@ class _Saying:
         if self.size_bytes > limits.CHAT_TEXT_BYTES_MAX:
             raise UnreadableAnswer(f"it says more than {limits.CHAT_TEXT_BYTES_MAX} bytes")
         self.pieces.append(piece)
-        self.exchange.sounds.put(Piece(piece))
+        self.exchange.sounds.put(TextDelta(piece))
 
 
 class _Late(Exception):
     """The event loop has not kept to its time."""
 
 
-class ChatWire:
+class ChatClient:
     """One thread with an event loop, and the providers' clients."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class ChatWire:
         """One turn with one model; ModelFailure and Cancelled as the port says."""
         if stop.is_set():
             raise Cancelled
-        saying = _Saying(
+        saying = _Turn(
             provider=provider,
             name=name,
             through=self._clients.model(provider, name),
@@ -123,7 +123,7 @@ class ChatWire:
         try:
             waiting = self._loop.begin(lambda: _within_time(saying))
         except LoopClosed:
-            raise closing() from None
+            raise closing_failure() from None
         waiting.add_done_callback(lambda _: saying.exchange.sounds.put(None))
         try:
             _follow(saying, listening, stop)
@@ -138,21 +138,21 @@ class ChatWire:
         self._loop.close(self._clients.close)
 
 
-def _follow(saying: _Saying, listening: Listening, stop: Stop) -> None:
+def _follow(saying: _Turn, listening: Listening, stop: Stop) -> None:
     """Pass on what is heard until nothing comes any more; what a listener raises goes through."""
     ends_at = time.monotonic() + saying.turn.timeout_s + GRACE_S
     while True:
         try:
             sound = saying.exchange.sounds.get(timeout=_STOP_POLL_S)
         except queue.Empty:
-            sound = Piece()
+            sound = TextDelta()
             if time.monotonic() > ends_at:
                 raise _Late from None
         if stop.is_set():
             raise Cancelled
         if sound is None:
             return
-        if isinstance(sound, Sent):
+        if isinstance(sound, RequestBody):
             listening.on_request(str(sound))
         elif sound:
             listening.on_text(str(sound))
@@ -162,14 +162,14 @@ def _outcome(waiting: "Future[Said]") -> Said:
     try:
         return waiting.result(timeout=0)
     except CancelledError:
-        raise closing() from None
+        raise closing_failure() from None
 
 
-async def _within_time(saying: _Saying) -> Said:
+async def _within_time(saying: _Turn) -> Said:
     CURRENT.set(saying.exchange)
     try:
         async with asyncio.timeout(saying.turn.timeout_s):
-            return _said(saying, await _answered(saying))
+            return _read_response(saying, await _request_turn(saying))
     except ModelFailure:
         raise
     except Exception as error:
@@ -177,23 +177,23 @@ async def _within_time(saying: _Saying) -> Said:
         raise turn_failure(error, saying.provider, saying.name, saying.exchange) from None
 
 
-async def _answered(saying: _Saying) -> ModelResponse:
+async def _request_turn(saying: _Turn) -> ModelResponse:
     if saying.model in saying.thoughtless or not has_thoughts(saying.turn.messages, saying.model):
-        return await _streamed(saying, tells_thoughts=False)
+        return await _stream(saying, tells_thoughts=False)
     try:
-        return await _streamed(saying, tells_thoughts=True)
+        return await _stream(saying, tells_thoughts=True)
     except theirs.ModelRequestRejectedError as rejection:
         if not is_about_the_form(rejection) or is_too_long(rejection):
             raise
-    response = await _streamed(saying, tells_thoughts=False)
+    response = await _stream(saying, tells_thoughts=False)
     saying.thoughtless.add(saying.model)
     return response
 
 
-async def _streamed(saying: _Saying, *, tells_thoughts: bool) -> ModelResponse:
+async def _stream(saying: _Turn, *, tells_thoughts: bool) -> ModelResponse:
     is_anthropic = saying.provider.kind is ProviderKind.ANTHROPIC
     thinking = saying.model if tells_thoughts else None
-    messages = told_messages(saying.turn.messages, thinking=thinking, tells_errors=is_anthropic)
+    messages = to_provider_messages(saying.turn.messages, thinking=thinking, tells_errors=is_anthropic)
     async with (
         asyncio.timeout(saying.turn.silence_s) as silence,
         model_request_stream(
@@ -208,7 +208,7 @@ async def _streamed(saying: _Saying, *, tells_thoughts: bool) -> ModelResponse:
         return stream.get()
 
 
-async def _listen(saying: _Saying, stream: StreamedResponse, silence: asyncio.Timeout) -> None:
+async def _listen(saying: _Turn, stream: StreamedResponse, silence: asyncio.Timeout) -> None:
     now = asyncio.get_running_loop().time
     async for event in stream:
         silence.reschedule(now() + saying.turn.silence_s)
@@ -222,12 +222,12 @@ async def _listen(saying: _Saying, stream: StreamedResponse, silence: asyncio.Ti
     saying.hear("", is_last=True)
 
 
-def _said(saying: _Saying, response: ModelResponse) -> Said:
+def _read_response(saying: _Turn, response: ModelResponse) -> Said:
     """What was said, once it is whole; where it is nothing to go on with, the failure knows what it took."""
     parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
     usage = _usage(saying, response, parts)
     if response.finish_reason == "content_filter":
-        failure = in_conversation(declined(saying.model))
+        failure = in_conversation(refusal(saying.model))
         failure.usage = usage
         raise failure
     if "finish_reason" not in (response.provider_details or {}) and not saying.exchange.has_last_line:
@@ -244,13 +244,13 @@ def _said(saying: _Saying, response: ModelResponse) -> Said:
     )
 
 
-def _usage(saying: _Saying, response: ModelResponse, parts: list[ToolCallPart]) -> Usage:
+def _usage(saying: _Turn, response: ModelResponse, parts: list[ToolCallPart]) -> Usage:
     return usage_of(
-        response, sent=_sent(saying.turn), came=(saying.text, *(str(part.args) for part in parts))
+        response, sent=_sent_texts(saying.turn), came=(saying.text, *(str(part.args) for part in parts))
     )
 
 
-def _sent(turn: Turn) -> Iterator[str]:
+def _sent_texts(turn: Turn) -> Iterator[str]:
     yield turn.instructions
     yield from texts_of(turn.messages)
     for tool in turn.tools:
@@ -258,7 +258,7 @@ def _sent(turn: Turn) -> Iterator[str]:
 
 
 def _size(turn: Turn) -> int:
-    return sum(len(text.encode("utf-8", "surrogatepass")) for text in _sent(turn))
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in _sent_texts(turn))
 
 
 def _settings(provider: Provider) -> ModelSettings:
@@ -278,7 +278,7 @@ def _settings(provider: Provider) -> ModelSettings:
 def _parameters(turn: Turn) -> ModelRequestParameters:
     instructions = writable(turn.instructions)
     return ModelRequestParameters(
-        function_tools=[told_tool(spec) for spec in turn.tools],
+        function_tools=[to_provider_tool(spec) for spec in turn.tools],
         instruction_parts=[InstructionPart(content=instructions)] if instructions.strip() else [],
         allow_text_output=True,
     )

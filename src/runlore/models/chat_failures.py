@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pydantic_ai import exceptions as theirs
 
-from runlore.models.exchange import Exchange, NotStreamed
-from runlore.models.failures import causes, failure_of, is_about_the_form, told_by
+from runlore.models.exchange import NotStreamed, StreamRecording
+from runlore.models.failures import causes, error_details, failure_of, is_about_the_form
 from runlore.models.http import UnreadableAnswer
 from runlore.ports.model import ModelFailure, Provider
 
@@ -33,7 +33,7 @@ _TOO_LONG = (
 _ERROR_CHARS_READ = 10_000
 
 
-def turn_failure(error: Exception, provider: Provider, name: str, exchange: Exchange) -> ModelFailure:
+def turn_failure(error: Exception, provider: Provider, name: str, exchange: StreamRecording) -> ModelFailure:
     """The failure that an error of the client library means for a turn."""
     asked = f"{provider.name}:{name}"
     if any(isinstance(cause, NotStreamed) for cause in causes(error)):
@@ -42,7 +42,7 @@ def turn_failure(error: Exception, provider: Provider, name: str, exchange: Exch
             code="model.failed",
             hint="set a model whose server streams chat answers; Runlore's agent cannot do without",
         )
-    if isinstance(error, theirs.ModelAPIError) and (rejected := _rejected(error, provider, asked)):
+    if isinstance(error, theirs.ModelAPIError) and (rejected := _rejection(error, provider, asked)):
         return rejected
     failure = failure_of(error, provider, name)
     if failure.code == "model.answer" and not any(
@@ -50,7 +50,7 @@ def turn_failure(error: Exception, provider: Provider, name: str, exchange: Exch
     ):
         if isinstance(error, theirs.ModelAPIError) and error.in_stream:
             return ModelFailure(
-                f"{asked} ended its answer with an error{told_by(error, provider)}",
+                f"{asked} ended its answer with an error{error_details(error, provider)}",
                 code="model.failed",
                 hint="try again later, or set another model",
                 passes=True,
@@ -60,17 +60,17 @@ def turn_failure(error: Exception, provider: Provider, name: str, exchange: Exch
     return in_conversation(failure)
 
 
-def _rejected(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
+def _rejection(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
     if is_too_long(error):
         return ModelFailure(
-            f"the conversation is too long for {asked}{told_by(error, provider)}",
+            f"the conversation is too long for {asked}{error_details(error, provider)}",
             code="model.question",
             hint="begin a new session, or set a model with a larger window",
         )
     if not isinstance(error, theirs.ModelRequestRejectedError) or not is_about_the_form(error):
         return None
     return ModelFailure(
-        f"{asked} rejected the conversation{told_by(error, provider)}",
+        f"{asked} rejected the conversation{error_details(error, provider)}",
         code="model.failed",
         hint="set a model that can call tools and whose server streams its answers",
     )
@@ -84,11 +84,11 @@ def is_too_long(error: theirs.ModelAPIError) -> bool:
         return True
     if not isinstance(error, theirs.ModelRequestRejectedError) or not is_about_the_form(error):
         return False
-    told = _told(error.body)
+    told = _error_text(error.body)
     return any(words in told for words in _TOO_LONG)
 
 
-def _told(body: object) -> str:
+def _error_text(body: object) -> str:
     """What a server says of its error, to be searched and nothing else."""
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     told = [inner.get(name) for name in ("type", "message")] if isinstance(inner, Mapping) else [inner]

@@ -13,7 +13,7 @@ def _never(_model: str) -> bool:
     return False
 
 
-class Choice:
+class ModelChoice:
     """The default model and the providers of the settings. `is_set_by_now` tells whether the settings, read
     anew, have a model that is not known here."""
 
@@ -72,6 +72,6 @@ class Choice:
         return f"{provider.name}:{name}"
 
 
-def closing() -> ModelFailure:
+def closing_failure() -> ModelFailure:
     """Nothing is asked any more."""
     return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")

@@ -58,7 +58,7 @@ class Clients:
             known = self._models.get((provider.name, name))
             if known is None:
                 try:
-                    known = _made_model(provider, name, client=self._client(provider), profile=self._profile)
+                    known = _make_model(provider, name, client=self._client(provider), profile=self._profile)
                 except Exception as error:
                     # Such as a proxy or a file of certificates in the environment that is none.
                     raise unusable(error, provider) from None
@@ -89,7 +89,7 @@ def mutable(value: Any) -> Any:
     return [mutable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _made_model(
+def _make_model(
     provider: Provider, name: str, *, client: httpx2.AsyncClient, profile: ModelProfile
 ) -> Model[Any]:
     if provider.kind is ProviderKind.ANTHROPIC:

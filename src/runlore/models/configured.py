@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
-from runlore.models.choice import Choice
-from runlore.models.late import Late
-from runlore.models.prompt_files import CURRENT, load_prompt, rendered
+from runlore.models.choice import ModelChoice
+from runlore.models.late import Lazy
+from runlore.models.prompt_files import CURRENT, load_prompt, render_document
 from runlore.ports.model import ModelFailure, Question, Reply
 
 if TYPE_CHECKING:
-    from runlore.models.wire import Wire
+    from runlore.models.wire import QuestionClient
 
 
 class ConfiguredModels:
     """What `ports.model.Models` promises, for any number of threads at once."""
 
-    def __init__(self, choice: Choice | None = None) -> None:
-        self._choice = choice or Choice()
-        self._wire = Late(_made)
+    def __init__(self, choice: ModelChoice | None = None) -> None:
+        self._choice = choice or ModelChoice()
+        self._wire = Lazy(_load_client)
 
     @property
     def is_configured(self) -> bool:
@@ -46,14 +46,14 @@ class ConfiguredModels:
         }
 
     def resolve(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `Choice.find` tells."""
+        """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
         return self._choice.whole_name(model)
 
     def ask(self, question: Question) -> Reply:
         """Ask, and give the answer that the schema asks for."""
         provider, name = self._choice.find(question.model)
         version = CURRENT[question.purpose]
-        text = rendered(question.document)
+        text = render_document(question.document)
         if len(text.encode()) > limits.MODEL_QUESTION_BYTES_MAX:
             raise ModelFailure(
                 f"the question about {question.purpose.value} is longer than"
@@ -78,7 +78,7 @@ class ConfiguredModels:
         self._wire.close()
 
 
-def _made() -> "Wire":
-    from runlore.models.wire import Wire
+def _load_client() -> "QuestionClient":
+    from runlore.models.wire import QuestionClient
 
-    return Wire()
+    return QuestionClient()

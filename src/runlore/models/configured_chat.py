@@ -6,24 +6,24 @@ turn. Addresses and keys come from the settings alone.
 
 from typing import TYPE_CHECKING
 
-from runlore.models.choice import Choice
-from runlore.models.late import Late
+from runlore.models.choice import ModelChoice
+from runlore.models.late import Lazy
 from runlore.ports.chat import Listening, Said, Turn
 from runlore.ports.stopping import Stop
 
 if TYPE_CHECKING:
-    from runlore.models.chat import ChatWire
+    from runlore.models.chat import ChatClient
 
 
 class ConfiguredChat:
     """What `ports.chat.Chat` promises, for any number of threads at once."""
 
-    def __init__(self, choice: Choice | None = None) -> None:
-        self._choice = choice or Choice()
-        self._wire = Late(_made)
+    def __init__(self, choice: ModelChoice | None = None) -> None:
+        self._choice = choice or ModelChoice()
+        self._wire = Lazy(_load_chat_client)
 
     def resolve(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `Choice.find` tells."""
+        """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
         return self._choice.whole_name(model)
 
     def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
@@ -36,7 +36,7 @@ class ConfiguredChat:
         self._wire.close()
 
 
-def _made() -> "ChatWire":
-    from runlore.models.chat import ChatWire
+def _load_chat_client() -> "ChatClient":
+    from runlore.models.chat import ChatClient
 
-    return ChatWire()
+    return ChatClient()

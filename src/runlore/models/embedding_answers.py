@@ -9,7 +9,7 @@ from runlore.domain import limits
 from runlore.ports.embedder import Vector
 
 
-class Nonsense(Exception):
+class MalformedAnswer(Exception):
     """An answer that is none; what is wrong with it, in our words."""
 
 
@@ -17,18 +17,18 @@ def read_vectors(body: bytes, *, count: int, dimensions: int) -> list[Vector]:
     """The vectors for `count` texts, in their order; `dimensions` 0 takes any, the same for all."""
     data = _data(body)
     if len(data) != count:
-        raise Nonsense(f"it has {len(data)} vectors for {count} texts")
+        raise MalformedAnswer(f"it has {len(data)} vectors for {count} texts")
     vectors: dict[int, Vector] = {}
     for position, entry in enumerate(data):
         if not isinstance(entry, dict):
-            raise Nonsense("it is not in the form of the protocol")
+            raise MalformedAnswer("it is not in the form of the protocol")
         vector = _unit(entry.get("embedding"))
         dimensions = dimensions or len(vector)
         if len(vector) != dimensions:
-            raise Nonsense(f"a vector has {len(vector)} dimensions in place of {dimensions}")
+            raise MalformedAnswer(f"a vector has {len(vector)} dimensions in place of {dimensions}")
         vectors[_place(entry.get("index"), position)] = vector
     if vectors.keys() != set(range(count)):
-        raise Nonsense("it does not say which vector belongs to which text")
+        raise MalformedAnswer("it does not say which vector belongs to which text")
     return [vectors[position] for position in range(count)]
 
 
@@ -36,10 +36,10 @@ def _data(body: bytes) -> list[object]:
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Nonsense("it is not JSON") from None
+        raise MalformedAnswer("it is not JSON") from None
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list):
-        raise Nonsense("it is not in the form of the protocol")
+        raise MalformedAnswer("it is not in the form of the protocol")
     return data
 
 
@@ -53,13 +53,13 @@ def _place(told: object, position: int) -> int:
 def _unit(values: object) -> Vector:
     """A vector of numbers at length 1."""
     if not isinstance(values, list) or not 0 < len(values) <= limits.EMBEDDING_DIMENSIONS_MAX:
-        raise Nonsense(f"a vector is not a list of 1 to {limits.EMBEDDING_DIMENSIONS_MAX} numbers")
+        raise MalformedAnswer(f"a vector is not a list of 1 to {limits.EMBEDDING_DIMENSIONS_MAX} numbers")
     if not all(type(value) in (float, int) for value in values):
-        raise Nonsense("a vector holds something else than numbers")
+        raise MalformedAnswer("a vector holds something else than numbers")
     # The greatest first becomes 1, so that neither squares nor sums leave what a number can hold.
     greatest = max(map(abs, values))
     if not 0 < greatest < math.inf:
-        raise Nonsense("a vector is zero, or holds what is not finite")
+        raise MalformedAnswer("a vector is zero, or holds what is not finite")
     scaled = [value / greatest for value in values]
     length = math.sqrt(math.fsum(value * value for value in scaled))
     return array("d", (value / length for value in scaled))

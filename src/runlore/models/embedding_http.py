@@ -12,8 +12,8 @@ import httpx2
 import orjson
 
 from runlore.domain import limits
-from runlore.models.embedding_answers import Nonsense, read_vectors
-from runlore.models.embedding_texts import batches, prepared
+from runlore.models.embedding_answers import MalformedAnswer, read_vectors
+from runlore.models.embedding_texts import batches, prepare_texts
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
 from runlore.models.loop import LoopClosed, LoopThread
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingFailure, Vector
@@ -53,9 +53,9 @@ class HttpEmbedder:
                 hint=f"set {backend.api_key_env} in the environment of Runlore, then start it again",
             )
         time_s = backend.timeout_s if timeout_s is None else timeout_s
-        loop, client = self._opened()
+        loop, client = self._open()
         try:
-            return loop.run(lambda: self._within_time(client, prepared(texts), time_s), timeout_s=time_s)
+            return loop.run(lambda: self._within_time(client, prepare_texts(texts), time_s), timeout_s=time_s)
         except TimeoutError:
             raise self._late() from None
         except LoopClosed:
@@ -70,17 +70,17 @@ class HttpEmbedder:
         if loop is not None and client is not None:
             loop.close(client.aclose)
 
-    def _opened(self) -> tuple[LoopThread, httpx2.AsyncClient]:
+    def _open(self) -> tuple[LoopThread, httpx2.AsyncClient]:
         with self._lock:
             if self._is_closed:
                 raise _closing()
             if self._client is None:
-                self._client = self._made_client()
+                self._client = self._make_client()
             if self._loop is None:
                 self._loop = LoopThread("runlore-embedding")
             return self._loop, self._client
 
-    def _made_client(self) -> httpx2.AsyncClient:
+    def _make_client(self) -> httpx2.AsyncClient:
         backend = self._backend
         provider = Provider(
             name="embedding",
@@ -106,14 +106,14 @@ class HttpEmbedder:
             async with asyncio.timeout(time_s):
                 vectors: list[Vector] = []
                 for batch in batches(texts):
-                    vectors += await self._asked(client, batch)
+                    vectors += await self._request(client, batch)
                 return tuple(vectors)
         except EmbeddingFailure:
             raise
         except Exception as error:
             raise self._failure_of(error) from None
 
-    async def _asked(self, client: httpx2.AsyncClient, batch: Sequence[str]) -> list[Vector]:
+    async def _request(self, client: httpx2.AsyncClient, batch: Sequence[str]) -> list[Vector]:
         backend = self._backend
         question: dict[str, object] = {
             "model": backend.model,
@@ -159,7 +159,7 @@ class HttpEmbedder:
         where = self._backend.base_url
         if isinstance(error, TimeoutError):
             return self._late()
-        if isinstance(error, Nonsense | UnreadableAnswer):
+        if isinstance(error, MalformedAnswer | UnreadableAnswer):
             return EmbeddingFailure(
                 f"{where} gave no usable vectors: {error}",
                 code="embedding.answer",

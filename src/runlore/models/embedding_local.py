@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runlore.models.embedding_texts import prepared
+from runlore.models.embedding_texts import prepare_texts
 from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingFailure, Vector
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class LocalEmbedder:
         if not texts:
             return ()
         end = time.monotonic() + (self._timeout_s if timeout_s is None else timeout_s)
-        model = self._loaded()
+        model = self._load()
         vectors = []
-        for number, text in enumerate(prepared(texts)):
+        for number, text in enumerate(prepare_texts(texts)):
             if number % _TEXTS_BETWEEN_LOOKS == 0 and time.monotonic() > end:
                 raise EmbeddingFailure(
                     f"{len(texts)} texts were not embedded in time",
@@ -70,7 +70,7 @@ class LocalEmbedder:
         with self._lock:
             self._model = None
 
-    def _loaded(self) -> _Model:
+    def _load(self) -> _Model:
         with self._lock:
             if self._model is None:
                 self._model = _read_model(self._dimensions)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from runlore.domain import limits
 
 
-def prepared(texts: Sequence[str]) -> list[str]:
+def prepare_texts(texts: Sequence[str]) -> list[str]:
     """The texts as they are embedded: their beginnings, in characters that can be written down."""
     return [
         text[: limits.EMBEDDING_TEXT_CHARS_MAX].encode("utf-8", "replace").decode("utf-8") for text in texts

@@ -11,16 +11,16 @@ _LAST = re.compile(rb"[\r\n]data: ?\[DONE\]")
 _LAST_BYTES_MAX = 16
 
 # A piece of text, or the body of a request; None once nothing comes any more.
-Sound: TypeAlias = "Piece | Sent | None"
+Sound: TypeAlias = "TextDelta | RequestBody | None"
 
 
-class Piece(str):
+class TextDelta(str):
     """Words of the model."""
 
     __slots__ = ()
 
 
-class Sent(str):
+class RequestBody(str):
     """The body of a request."""
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class NotStreamed(Exception):
     """An answer in one piece, where a stream was asked for."""
 
 
-class Exchange:
+class StreamRecording:
     """What is heard of one turn, for the caller's thread to take, and what was seen of its stream.
 
     It is filled in the thread of the event loop, which never waits for whoever listens."""
@@ -46,25 +46,25 @@ class Exchange:
         """Whether the stream came to an end without a last line."""
         return self.has_ended and not self.has_last_line
 
-    def sent(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """The body of the request, as it goes out."""
-        self.sounds.put(Sent(body.decode("utf-8", "replace")))
+        self.sounds.put(RequestBody(body.decode("utf-8", "replace")))
 
-    def answered(self, content_type: str) -> None:
+    def on_response(self, content_type: str) -> None:
         """A good answer begins; it has to be a stream."""
         if content_type.partition(";")[0].strip().lower() == "application/json":
             raise NotStreamed
 
-    def came(self, chunk: bytes) -> None:
+    def on_chunk(self, chunk: bytes) -> None:
         """A piece of its body."""
         if not self.has_last_line:
             seen = self._tail + chunk
             self.has_last_line = _LAST.search(seen) is not None
             self._tail = seen[-_LAST_BYTES_MAX:]
 
-    def ended(self) -> None:
+    def on_end(self) -> None:
         """Its body has come to an end."""
         self.has_ended = True
 
 
-CURRENT: ContextVar[Exchange] = ContextVar("runlore.models.exchange")
+CURRENT: ContextVar[StreamRecording] = ContextVar("runlore.models.exchange")

@@ -21,7 +21,7 @@ _SERVERS_FAULT = 500
 def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
     """The failure that an error of the client library means."""
     asked = f"{provider.name}:{name}"
-    if refused := _unread(error, provider, asked):
+    if refused := _unreadable_failure(error, provider, asked):
         return refused
     if isinstance(error, theirs.ModelTimeoutError | theirs.ModelRequestTimeout | TimeoutError):
         return ModelFailure(
@@ -38,7 +38,7 @@ def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
             passes=True,
             is_absent=error.phase == "connect",
         )
-    if isinstance(error, theirs.ModelAPIError) and (refusal := _answered(error, provider, asked)):
+    if isinstance(error, theirs.ModelAPIError) and (refusal := _status_failure(error, provider, asked)):
         return refusal
     if isinstance(error, (theirs.UnexpectedModelBehavior, theirs.ModelAPIError, *_GARBLED)):
         # The client libraries trip over an answer that lacks what their protocol promises.
@@ -68,7 +68,7 @@ def unusable(error: Exception, provider: Provider) -> ModelFailure:
     )
 
 
-def declined(asked: str) -> ModelFailure:
+def refusal(asked: str) -> ModelFailure:
     """A model does not want to answer."""
     return ModelFailure(
         f"{asked} declined to answer", code="model.refused", hint="decide by hand, or set another model"
@@ -85,7 +85,7 @@ def is_about_the_form(rejection: theirs.ModelRequestRejectedError) -> bool:
     return not isinstance(rejection, specific)
 
 
-def _unread(error: Exception, provider: Provider, asked: str) -> ModelFailure | None:
+def _unreadable_failure(error: Exception, provider: Provider, asked: str) -> ModelFailure | None:
     """What our own client has refused to read or to follow."""
     for cause in causes(error):
         if isinstance(cause, UnreadableAnswer):
@@ -99,11 +99,11 @@ def _unread(error: Exception, provider: Provider, asked: str) -> ModelFailure | 
     return None
 
 
-def _answered(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
+def _status_failure(error: theirs.ModelAPIError, provider: Provider, asked: str) -> ModelFailure | None:
     """What a server's error means; None where it is no answer by status."""
-    told = told_by(error, provider)
+    told = error_details(error, provider)
     if isinstance(error, theirs.ModelRateLimitError | theirs.ModelQuotaExceededError):
-        return _limited(error, asked, told)
+        return _rate_limit_failure(error, asked, told)
     if isinstance(error, theirs.ModelAuthenticationError):
         return ModelFailure(
             f"{asked} does not accept {'the key' if provider.api_key else 'a question without a key'}{told}",
@@ -135,7 +135,7 @@ def _answered(error: theirs.ModelAPIError, provider: Provider, asked: str) -> Mo
     return None
 
 
-def _limited(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure:
+def _rate_limit_failure(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure:
     if isinstance(error, theirs.ModelQuotaExceededError):
         return ModelFailure(
             f"the account's credit for {asked} is used up{told}",
@@ -152,7 +152,7 @@ def _limited(error: theirs.ModelAPIError, asked: str, told: str) -> ModelFailure
     )
 
 
-def told_by(error: theirs.ModelAPIError, provider: Provider) -> str:
+def error_details(error: theirs.ModelAPIError, provider: Provider) -> str:
     """What may be told of a server's error, in brackets: its status and its short codes."""
     status = [f"HTTP {error.status_code}"] if isinstance(error, theirs.ModelHTTPError) else []
     codes = (error.provider_error_type, error.provider_error_code)

@@ -40,43 +40,43 @@ class Redirected(Exception):
     """An answer that sends whoever asked elsewhere, where nobody goes."""
 
 
-class Watcher(Protocol):
+class RequestObserver(Protocol):
     """Sees one request and its answer go by. What it raises ends the request."""
 
-    def sent(self, body: bytes) -> None:
+    def on_request(self, body: bytes) -> None:
         """The body of the request, as it goes out."""
         ...
 
-    def answered(self, content_type: str) -> None:
+    def on_response(self, content_type: str) -> None:
         """A good answer begins."""
         ...
 
-    def came(self, chunk: bytes) -> None:
+    def on_chunk(self, chunk: bytes) -> None:
         """A piece of its body."""
         ...
 
-    def ended(self) -> None:
+    def on_end(self) -> None:
         """Its body has come to an end that the protocol below allows."""
         ...
 
 
-class _Blind:
+class _NullObserver:
     """Watches nothing."""
 
-    def sent(self, body: bytes) -> None: ...
+    def on_request(self, body: bytes) -> None: ...
 
-    def answered(self, content_type: str) -> None: ...
+    def on_response(self, content_type: str) -> None: ...
 
-    def came(self, chunk: bytes) -> None: ...
+    def on_chunk(self, chunk: bytes) -> None: ...
 
-    def ended(self) -> None: ...
+    def on_end(self) -> None: ...
 
 
 def http_client(
     provider: Provider,
     *,
     answer_bytes_max: int = limits.MODEL_ANSWER_BYTES_MAX,
-    watcher: Callable[[], Watcher] = _Blind,
+    watcher: Callable[[], RequestObserver] = _NullObserver,
 ) -> httpx2.AsyncClient:
     """A client for one provider. Time is limited by whoever asks, over all that it does.
 
@@ -95,35 +95,35 @@ def http_client(
             request.headers["x-api-key"] = provider.api_key
         elif provider.api_key:
             request.headers["authorization"] = f"Bearer {provider.api_key}"
-        watcher().sent(await request.aread())
+        watcher().on_request(await request.aread())
 
-    async def bounded(response: httpx2.Response) -> None:
+    async def bound_response(response: httpx2.Response) -> None:
         if response.has_redirect_location:
             raise Redirected
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise UnreadableAnswer("the answer is packed, which was not asked for")
-        watching = watcher() if response.is_success else _Blind()
-        watching.answered(response.headers.get("content-type", ""))
+        watching = watcher() if response.is_success else _NullObserver()
+        watching.on_response(response.headers.get("content-type", ""))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, answer_bytes_max, watching)
+        response.stream = _BoundedStream(response.stream, answer_bytes_max, watching)
 
     return httpx2.AsyncClient(
         timeout=None,
         follow_redirects=False,
         trust_env=urlsplit(provider.base_url).hostname not in _LOOPBACK,
         limits=httpx2.Limits(max_connections=_CONNECTIONS_MAX, max_keepalive_connections=_CONNECTIONS_MAX),
-        event_hooks={"request": [only_what_is_meant], "response": [bounded]},
+        event_hooks={"request": [only_what_is_meant], "response": [bound_response]},
     )
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """A body that ends with an error once it is longer than any answer may be.
 
     It ends what it reads from when it is closed: left to the collector of garbage, that would be ended in any
     thread, at any time.
     """
 
-    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int, watcher: Watcher) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, bytes_max: int, watcher: RequestObserver) -> None:
         self._stream = stream
         self._chunks = aiter(stream)
         self._bytes_max = bytes_max
@@ -137,12 +137,12 @@ class _Bounded(httpx2.AsyncByteStream):
         try:
             chunk = await anext(self._chunks)
         except StopAsyncIteration:
-            self._watcher.ended()
+            self._watcher.on_end()
             raise
         self._left -= len(chunk)
         if self._left < 0:
             raise UnreadableAnswer(f"the answer is longer than {self._bytes_max} bytes")
-        self._watcher.came(chunk)
+        self._watcher.on_chunk(chunk)
         return chunk
 
     async def aclose(self) -> None:

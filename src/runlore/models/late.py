@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from runlore.models.choice import closing
+from runlore.models.choice import closing_failure
 
 
 class _Closable(Protocol):
@@ -14,7 +14,7 @@ class _Closable(Protocol):
 Made = TypeVar("Made", bound=_Closable)
 
 
-class Late(Generic[Made]):
+class Lazy(Generic[Made]):
     """Something that is made when it is first asked for; a ModelFailure once it was closed."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
@@ -27,7 +27,7 @@ class Late(Generic[Made]):
         """The one, made now where it is not there yet."""
         with self._lock:
             if self._is_closed:
-                raise closing()
+                raise closing_failure()
             if self._made is None:
                 self._made = self._make()
             return self._made

@@ -16,7 +16,7 @@ from openai.resources.chat import AsyncChat, AsyncCompletions
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 
-class Piece(ChatCompletionChunk):
+class StreamChunk(ChatCompletionChunk):
     """A piece of a stream, which the client lets `build`."""
 
     @classmethod
@@ -49,7 +49,7 @@ class _PlainCompletions(AsyncCompletions):
             body={**body, "stream": is_streamed},
             options=options,
             stream=is_streamed,
-            stream_cls=AsyncStream[Piece],
+            stream_cls=AsyncStream[StreamChunk],
         )
 
 

@@ -35,7 +35,7 @@ def load_prompt(version: str) -> str:
     return resources.files(__package__).joinpath(_FOLDER, f"{version}.md").read_text(encoding="utf-8")
 
 
-def rendered(document: JsonObject) -> str:
+def render_document(document: JsonObject) -> str:
     """A document as one line of JSON between its marks; TypeError where it is no JSON."""
     plain = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode()
     return f"{OPENING}\n{_MARKING.sub(_escape, plain)}\n{CLOSING}"

@@ -77,7 +77,7 @@ def has_thoughts(messages: Iterable[Message], model: str) -> bool:
     return any(isinstance(message, AssistantSaid) and _thoughts_of(message, model) for message in messages)
 
 
-def told_messages(
+def to_provider_messages(
     messages: Iterable[Message], *, thinking: str | None, tells_errors: bool
 ) -> list[ModelMessage]:
     """The conversation. What comes from our side in a row is one request, so that results stay together.
@@ -100,7 +100,7 @@ def told_messages(
     return told
 
 
-def told_tool(spec: ToolSpec) -> ToolDefinition:
+def to_provider_tool(spec: ToolSpec) -> ToolDefinition:
     """A tool, its schema as it is."""
     return ToolDefinition(
         name=spec.name,
@@ -127,10 +127,10 @@ def texts_of(messages: Iterable[Message]) -> Iterator[str]:
 
 def _part(message: UserSaid | ToolAnswered, *, tells_errors: bool) -> ModelRequestPart:
     if isinstance(message, UserSaid):
-        return UserPromptPart(content=_spoken(message.text))
+        return UserPromptPart(content=_non_blank(message.text))
     return ToolReturnPart(
         tool_name=_tool_name(message.name),
-        content=_spoken(message.output),
+        content=_non_blank(message.output),
         tool_call_id=_call_id(message.call_id),
         outcome="failed" if message.is_error and tells_errors else "success",
     )
@@ -156,7 +156,7 @@ def _response(message: AssistantSaid, thinking: str | None) -> ModelResponse:
 
 def _parts(message: AssistantSaid) -> Iterator[ModelResponsePart]:
     if message.text.strip() or not message.calls:
-        yield TextPart(content=_spoken(message.text))
+        yield TextPart(content=_non_blank(message.text))
     for call in message.calls:
         yield _call(call)
 
@@ -200,7 +200,7 @@ def _value(value: JsonValue) -> Any:
     return [_value(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def _spoken(text: str) -> str:
+def _non_blank(text: str) -> str:
     return writable(text) if text.strip() else BLANK
 
 

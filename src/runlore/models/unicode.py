@@ -8,10 +8,10 @@ _FIRST_HALF_AT_THE_END = re.compile("[\ud800-\udbff]\\Z")
 
 def writable(text: str) -> str:
     """The text, with U+FFFD for every half of a character that has lost the other one."""
-    return joined(text, errors="replace")
+    return join_surrogates(text, errors="replace")
 
 
-def joined(text: str, *, errors: str = "strict") -> str:
+def join_surrogates(text: str, *, errors: str = "strict") -> str:
     """The text, with halves of characters put together; a ValueError where one has lost the other."""
     if _HALF.search(text) is None:
         return text

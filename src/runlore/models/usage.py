@@ -16,14 +16,16 @@ def usage_of(response: ModelResponse, *, sent: Iterable[str], came: Iterable[str
     input_tokens, output_tokens = _tokens(told.input_tokens), _tokens(told.output_tokens)
     if input_tokens == output_tokens == 0:
         return Usage(input_tokens=sum(map(estimate, sent)), output_tokens=sum(map(estimate, came)))
-    return Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost_micro_usd=_cost(response))
+    return Usage(
+        input_tokens=input_tokens, output_tokens=output_tokens, cost_micro_usd=_compute_cost(response)
+    )
 
 
 def _tokens(told: int) -> int:
     return min(max(told, 0), limits.MODEL_USAGE_TOKENS_MAX)
 
 
-def _cost(response: ModelResponse) -> int | None:
+def _compute_cost(response: ModelResponse) -> int | None:
     try:
         price: Decimal = response.cost().total_price
     except (LookupError, ValueError, ArithmeticError):

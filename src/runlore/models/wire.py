@@ -23,9 +23,9 @@ from pydantic_ai.tools import ToolDefinition
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
 from runlore.models.answers import read_answer
-from runlore.models.choice import closing
+from runlore.models.choice import closing_failure
 from runlore.models.clients import Clients, is_compatible, mutable
-from runlore.models.failures import declined, failure_of, is_about_the_form, no_answer
+from runlore.models.failures import failure_of, is_about_the_form, no_answer, refusal
 from runlore.models.loop import LoopClosed, LoopThread
 from runlore.models.usage import usage_of
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
@@ -38,7 +38,7 @@ Form = Literal["auto", "native", "prompted"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class StructuredAnswer:
     """What a model said, valid by the schema, and what it took."""
 
     output: JsonObject
@@ -46,7 +46,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _Request:
     """One question on its way."""
 
     provider: Provider
@@ -62,7 +62,7 @@ class _Asked:
         return f"{self.provider.name}:{self.name}"
 
 
-class Wire:
+class QuestionClient:
     """One thread with an event loop, the providers' clients, and what was learned about them."""
 
     def __init__(self) -> None:
@@ -79,9 +79,9 @@ class Wire:
         text: str,
         schema: JsonObject,
         timeout_s: float,
-    ) -> Answer:
+    ) -> StructuredAnswer:
         """Ask one model; ModelFailure as the port says. It ends in time, whatever the server does."""
-        asked = _Asked(
+        asked = _Request(
             provider=provider,
             name=name,
             through=self._clients.model(provider, name),
@@ -95,13 +95,13 @@ class Wire:
         except TimeoutError as late:
             raise failure_of(late, provider, name) from None
         except LoopClosed:
-            raise closing() from None
+            raise closing_failure() from None
 
     def close(self) -> None:
         """End what is under way, and the thread."""
         self._loop.close(self._clients.close)
 
-    async def _within_time(self, asked: _Asked) -> Answer:
+    async def _within_time(self, asked: _Request) -> StructuredAnswer:
         try:
             async with asyncio.timeout(asked.timeout_s):
                 return _answer(asked, await self._response(asked))
@@ -111,7 +111,7 @@ class Wire:
             # Nothing of a client library's error goes on: its text may hold what was sent, the key included.
             raise failure_of(error, asked.provider, asked.name) from None
 
-    async def _response(self, asked: _Asked) -> ModelResponse:
+    async def _response(self, asked: _Request) -> ModelResponse:
         key = (asked.provider.name, asked.name)
         if key in self._in_words:
             return await self._request(asked, "prompted")
@@ -124,7 +124,7 @@ class Wire:
         self._in_words.add(key)
         return response
 
-    async def _request(self, asked: _Asked, form: Form) -> ModelResponse:
+    async def _request(self, asked: _Request, form: Form) -> ModelResponse:
         instructions = asked.instructions
         if form != "auto":
             # In the one system text: there are servers that know of one only.
@@ -167,24 +167,24 @@ def _parameters(schema: JsonObject, form: Form) -> ModelRequestParameters:
     )
 
 
-def _answer(asked: _Asked, response: ModelResponse) -> Answer:
+def _answer(asked: _Request, response: ModelResponse) -> StructuredAnswer:
     """The answer in a response; where it is none, the failure knows what it took."""
     usage = _usage(asked, response)
     failure = None
     if response.finish_reason == "content_filter":
-        failure = declined(asked.model)
+        failure = refusal(asked.model)
     elif response.finish_reason == "length":
         failure = no_answer(asked.model, "it was cut off at the limit of its length")
     if failure is None:
-        output, problem = read_answer(_said(response), asked.schema)
+        output, problem = read_answer(_answer_text(response), asked.schema)
         if output is not None:
-            return Answer(output=output, usage=usage)
+            return StructuredAnswer(output=output, usage=usage)
         failure = no_answer(asked.model, problem)
     failure.usage = usage
     raise failure
 
 
-def _said(response: ModelResponse) -> str | Mapping[str, object]:
+def _answer_text(response: ModelResponse) -> str | Mapping[str, object]:
     """What the model gave as its answer: the first call of the answer tool, else its text."""
     for part in response.parts:
         if isinstance(part, ToolCallPart) and part.tool_name == ANSWER_NAME:
@@ -192,5 +192,5 @@ def _said(response: ModelResponse) -> str | Mapping[str, object]:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
-def _usage(asked: _Asked, response: ModelResponse) -> Usage:
-    return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_said(response)),))
+def _usage(asked: _Request, response: ModelResponse) -> Usage:
+    return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_answer_text(response)),))

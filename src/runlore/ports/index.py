@@ -62,7 +62,7 @@ class Searchable(Protocol):
 class Index(Searchable, Protocol):
     """Finds the best records for a query. Many threads may search beside one that applies changes."""
 
-    def frozen(self) -> Searchable:
+    def freeze(self) -> Searchable:
         """The index as it is now, whatever is applied to it later."""
         ...
 

@@ -127,7 +127,7 @@ class Runs(Protocol):
         in `owing_memory` a run that cannot be read is left out, so that it keeps no other one waiting."""
         ...
 
-    def abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
+    def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
         """Open runs whose executor's lease has lapsed, or is unknown."""
         ...
 
@@ -293,7 +293,7 @@ class Journal(Protocol):
         """The bytes of all bodies, about."""
         ...
 
-    def miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
+    def find_miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
         """Sessions, by id, of which `bytes` counts something else than their bodies take."""
         ...
 
@@ -341,7 +341,7 @@ class Pointers(Protocol):
         """All pointers, by run id, streamed."""
         ...
 
-    def expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
+    def list_expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
         """Those captured earlier than a moment, the oldest first."""
         ...
 
@@ -349,7 +349,7 @@ class Pointers(Protocol):
         """Those whose semantic capture is owed, the oldest first."""
         ...
 
-    def skipped(
+    def list_skipped(
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
         """Those whose semantic capture was skipped, the oldest first; for a backfill."""

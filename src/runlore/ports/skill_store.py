@@ -216,7 +216,7 @@ class Curations(Protocol):
         """The newest that was not undone, and of which anything is left that could be."""
         ...
 
-    def undone(self, *, limit: int) -> tuple[Curation, ...]:
+    def list_undone(self, *, limit: int) -> tuple[Curation, ...]:
         """The newest of those that were undone."""
         ...
 

@@ -227,7 +227,7 @@ class Records(Protocol):
         """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
         ...
 
-    def imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
+    def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
         """Which of these origins were imported already, and as what."""
         ...
 

@@ -24,7 +24,7 @@ _WHOLE_COLUMN_SHARE = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class TermPostings:
     """A list of a term of the query, with the term's rarity and the most that a row can gain by it."""
 
     postings: Postings
@@ -32,7 +32,7 @@ class Wanted:
     gain_max: int
 
     @classmethod
-    def of(cls, postings: Postings, weight: int) -> "Wanted":
+    def of(cls, postings: Postings, weight: int) -> "TermPostings":
         """How much a list is wanted."""
         return cls(postings, weight, weight * postings.impact_max)
 
@@ -46,7 +46,9 @@ class Wanted:
         return self.postings.at(rows) * np.int32(self.weight)
 
 
-def best_rows(mask: Mask, wanted: Sequence[Wanted], *, limit: int, floor: int) -> tuple[Positions, Points]:
+def best_rows(
+    mask: Mask, wanted: Sequence[TermPostings], *, limit: int, floor: int
+) -> tuple[Positions, Points]:
     """Every row with at least `floor` points (and one) that is not below the `limit` best, with its points.
 
     Rows with the points of the last of the best are all returned: what breaks their tie is not known here.
@@ -54,11 +56,11 @@ def best_rows(mask: Mask, wanted: Sequence[Wanted], *, limit: int, floor: int) -
     if sum(each.gain_max for each in wanted) < max(1, floor):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
     ordered = sorted(wanted, key=lambda each: (each.gain_max << 32) // each.length, reverse=True)
-    contest = _Contest(mask, ordered, limit=limit, floor=max(1, floor))
-    return contest.decided(contest.gathered())
+    contest = _TopRows(mask, ordered, limit=limit, floor=max(1, floor))
+    return contest.decide(contest.gather())
 
 
-def points_at(rows: Positions, wanted: Sequence[Wanted]) -> Points:
+def points_at(rows: Positions, wanted: Sequence[TermPostings]) -> Points:
     """The points of given rows."""
     points = np.zeros(rows.size, dtype=np.int32)
     for each in wanted:
@@ -71,8 +73,8 @@ def greatest(numbers: Points | Numbers, count: int) -> int:
     return int(np.partition(numbers, numbers.size - count)[numbers.size - count])
 
 
-class _Contest:
-    def __init__(self, mask: Mask, wanted: Sequence[Wanted], *, limit: int, floor: int) -> None:
+class _TopRows:
+    def __init__(self, mask: Mask, wanted: Sequence[TermPostings], *, limit: int, floor: int) -> None:
         self._mask = mask
         self._wanted = wanted
         self._limit = limit
@@ -88,7 +90,7 @@ class _Contest:
         self._has_long_lists = any(each.length > _LONG_LIST for each in wanted)
         self._floor = floor
 
-    def gathered(self) -> int:
+    def gather(self) -> int:
         """Read whole lists until no unseen row can reach the floor; how many were read."""
         for step, each in enumerate(self._wanted):
             if each.length > _LONG_LIST:
@@ -102,7 +104,7 @@ class _Contest:
                 self._add_list(each)
         return len(self._wanted)
 
-    def decided(self, step: int) -> tuple[Positions, Points]:
+    def decide(self, step: int) -> tuple[Positions, Points]:
         """Read the remaining lists at the rows that can still reach the floor."""
         self._raise_floor(step)
         rows, points = self._seen_rows(self._floor - self._rest[step])
@@ -118,7 +120,7 @@ class _Contest:
         best = np.flatnonzero(points >= self._floor)
         return rows.take(best), points.take(best)
 
-    def _add_list(self, each: Wanted) -> None:
+    def _add_list(self, each: TermPostings) -> None:
         rows = each.postings.rows.astype(np.int64)
         visible = np.flatnonzero(self._mask.take(rows))
         rows = rows.take(visible)

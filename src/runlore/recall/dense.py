@@ -82,7 +82,7 @@ class DenseVectors:
         newest = {thing.key: thing for thing in things}
         if not newest:
             return
-        grid = _gridded([thing.vector for thing in newest.values()])
+        grid = _round_to_grid([thing.vector for thing in newest.values()])
         with self._changing:
             dimensions = self._view.rows.shape[1]
             if len(self._names.marks) and grid.shape[1] != dimensions:
@@ -110,10 +110,10 @@ class DenseVectors:
         also: Collection[str] = (),
     ) -> Similarities:
         """The nearest of those allowed, and the allowed ones of `also`."""
-        query = _gridded([vector])[0]
+        query = _round_to_grid([vector])[0]
         with self._changing:
             view, keys, row_of = self._view, self._names.keys, self._names.row_of
-            rows = self._selected(allowed)
+            rows = self._select(allowed)
             wanted = _rows(row_of, also)
         if not view.size or (rows is not None and not rows.size):
             return Similarities(of={})
@@ -137,15 +137,15 @@ class DenseVectors:
             marks = [self._names.marks[key] for key in keys]
         grid = np.empty((view.size, view.rows.shape[1]), np.int16)
         np.multiply(view.rows[: view.size], np.float32(GRID), out=grid, casting="unsafe")
-        dense_file.save(path, self._stored(stamp, keys, marks, grid))
+        dense_file.save(path, self._to_stored(stamp, keys, marks, grid))
 
     def __len__(self) -> int:
         return len(self._names.marks)
 
-    def _stored(self, stamp: str, keys: list[str], marks: list[str], grid: Grid) -> StoredVectors:
+    def _to_stored(self, stamp: str, keys: list[str], marks: list[str], grid: Grid) -> StoredVectors:
         return StoredVectors(identity=self._identity, stamp=stamp, keys=keys, marks=marks, grid=grid)
 
-    def _selected(self, allowed: Collection[str] | None) -> Positions | None:
+    def _select(self, allowed: Collection[str] | None) -> Positions | None:
         """The rows of those allowed. One set is mostly allowed for many queries: the same object is known."""
         if not isinstance(allowed, frozenset) or len(allowed) < _ROWS_MIN:
             return _rows(self._names.row_of, allowed)
@@ -207,7 +207,7 @@ def load_stamped(path: str, identity: str) -> tuple[DenseVectors, str] | None:
     return found, stored.stamp
 
 
-def _gridded(vectors: Sequence[Vector]) -> NDArray[np.float32]:
+def _round_to_grid(vectors: Sequence[Vector]) -> NDArray[np.float32]:
     """Vectors of length 1 in whole 2,048ths."""
     if len({len(vector) for vector in vectors}) != 1 or not len(vectors[0]):
         raise _unfit("has another dimension than the others")

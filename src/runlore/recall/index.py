@@ -17,10 +17,10 @@ from runlore.domain.record import Record, RecordId
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
 from runlore.recall.keys import digest, keys_of, order_of, term_digest
-from runlore.recall.merging import merged
+from runlore.recall.merging import merge_segments
 from runlore.recall.sealing import Document, document_of, seal
-from runlore.recall.search import PassingKept, View, ranked
-from runlore.recall.visibility import Part
+from runlore.recall.search import IndexView, PassingCache, rank
+from runlore.recall.visibility import LiveSegment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ DEFAULT_SIZES = Sizes()
 class FrozenIndex:
     """One view, which no change touches. Implements `ports.index.Searchable`."""
 
-    view: View
-    passing_kept: PassingKept = field(default_factory=PassingKept)
+    view: IndexView
+    passing_kept: PassingCache = field(default_factory=PassingCache)
 
     def search(
         self,
@@ -53,7 +53,7 @@ class FrozenIndex:
         relative_to: Collection | None = None,
     ) -> Ranking:
         """The best records of the filtered set that match."""
-        return ranked(
+        return rank(
             self.view,
             analysed(query),
             where=where,
@@ -70,10 +70,10 @@ class FrozenIndex:
 class RankingIndex:
     """Implements `ports.index.Index`."""
 
-    def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[Part] = ()) -> None:
+    def __init__(self, sizes: Sizes = DEFAULT_SIZES, *, parts: Sequence[LiveSegment] = ()) -> None:
         self._sizes = sizes
-        self._view = View(parts=tuple(parts))
-        self._passing_kept = PassingKept()
+        self._view = IndexView(parts=tuple(parts))
+        self._passing_kept = PassingCache()
         self._changing = threading.Lock()
         self._saving = threading.Lock()
 
@@ -83,7 +83,7 @@ class RankingIndex:
         with self._changing:
             while batch := list(islice(remaining, self._sizes.batch_documents_max)):
                 self._view = self._with(batch)
-            self._view = View(parts=_settled(self._view.parts, self._sizes), tail=self._view.tail)
+            self._view = IndexView(parts=_settle(self._view.parts, self._sizes), tail=self._view.tail)
 
     def search(
         self,
@@ -103,7 +103,7 @@ class RankingIndex:
         """Every record of the filtered set."""
         return self._passing_kept.ids(self._view, where)
 
-    def frozen(self) -> "FrozenIndex":
+    def freeze(self) -> "FrozenIndex":
         """The index as it is now."""
         return FrozenIndex(self._view, self._passing_kept)
 
@@ -118,9 +118,9 @@ class RankingIndex:
                 rows = rows[rows >= 0]
                 kept = part.without(rows) if rows.size else part
                 if kept.live_size:
-                    parts.append(_compacted(kept) if rows.size else part)
+                    parts.append(_compact(kept) if rows.size else part)
             tail = {key: document for key, document in self._view.tail.items() if key not in gone}
-            self._view = View(parts=tuple(parts), tail=tail)
+            self._view = IndexView(parts=tuple(parts), tail=tail)
             forget_words()
             term_digest.cache_clear()
 
@@ -129,8 +129,8 @@ class RankingIndex:
         with self._saving:
             with self._changing:
                 if self._view.tail:
-                    sealed = Part.whole(seal(list(self._view.tail.values())))
-                    self._view = View(parts=(*self._view.parts, sealed))
+                    sealed = LiveSegment.whole(seal(list(self._view.tail.values())))
+                    self._view = IndexView(parts=(*self._view.parts, sealed))
                 view = self._view
             snapshot.save(path, view.parts, stamp)
 
@@ -138,7 +138,7 @@ class RankingIndex:
         view = self._view
         return sum(part.live_size for part in view.parts) + len(view.tail)
 
-    def _with(self, batch: Sequence[Record]) -> View:
+    def _with(self, batch: Sequence[Record]) -> IndexView:
         """The view after a batch: what it replaces is gone, what it holds is there."""
         newest: dict[RecordId, Record] = {}
         for record in batch:
@@ -146,12 +146,12 @@ class RankingIndex:
             held = newest.get(record.record_id, in_tail.record if in_tail else None)
             if held is None or record.revision >= held.revision:
                 newest[record.record_id] = record
-        parts = _replaced(self._view.parts, newest)
+        parts = _without_replaced(self._view.parts, newest)
         documents = {record_id: document_of(record) for record_id, record in newest.items()}
         tail: dict[RecordId, Document] = {**self._view.tail, **documents}
         if len(tail) <= self._sizes.tail_documents_max:
-            return View(parts=parts, tail=tail)
-        return View(parts=(*parts, Part.whole(seal(list(tail.values())))))
+            return IndexView(parts=parts, tail=tail)
+        return IndexView(parts=(*parts, LiveSegment.whole(seal(list(tail.values())))))
 
 
 def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, str] | None:
@@ -163,7 +163,9 @@ def load_index(path: str, sizes: Sizes = DEFAULT_SIZES) -> tuple[RankingIndex, s
     return RankingIndex(sizes, parts=parts), stamp
 
 
-def _replaced(parts: Sequence[Part], newest: dict[RecordId, Record]) -> tuple[Part, ...]:
+def _without_replaced(
+    parts: Sequence[LiveSegment], newest: dict[RecordId, Record]
+) -> tuple[LiveSegment, ...]:
     """The parts without what `newest` replaces; a record that is older than what is held leaves `newest`."""
     ids = list(newest)
     keys = keys_of(map(digest, ids))
@@ -184,15 +186,18 @@ def _replaced(parts: Sequence[Part], newest: dict[RecordId, Record]) -> tuple[Pa
     return tuple(kept)
 
 
-def _settled(parts: Sequence[Part], sizes: Sizes) -> tuple[Part, ...]:
+def _settle(parts: Sequence[LiveSegment], sizes: Sizes) -> tuple[LiveSegment, ...]:
     """The parts without those that are empty, with the small ones merged and the half-dead ones made anew."""
     living = [part for part in parts if part.live_size]
     first = _first_to_merge([part.live_size for part in living], sizes.merge_share)
-    kept = [_compacted(part) if part.live_size * 2 < len(part.segment) else part for part in living[:first]]
+    kept = [_compact(part) if part.live_size * 2 < len(part.segment) else part for part in living[:first]]
     last = living[first:]
     if not last:
         return tuple(kept)
-    return (*kept, Part.whole(merged([part.segment for part in last], [part.live for part in last])))
+    return (
+        *kept,
+        LiveSegment.whole(merge_segments([part.segment for part in last], [part.live for part in last])),
+    )
 
 
 def _first_to_merge(sizes: Sequence[int], share: int) -> int:
@@ -204,5 +209,5 @@ def _first_to_merge(sizes: Sequence[int], share: int) -> int:
     return next(grown, len(sizes))
 
 
-def _compacted(part: Part) -> Part:
-    return Part.whole(merged([part.segment], [part.live]))
+def _compact(part: LiveSegment) -> LiveSegment:
+    return LiveSegment.whole(merge_segments([part.segment], [part.live]))

@@ -67,7 +67,7 @@ def find_all(sorted_keys: Keys, wanted: bytes) -> Positions:
     return np.flatnonzero(sorted_keys[1, first:end] == low) + first
 
 
-def united(columns: list[Keys]) -> tuple[Keys, list[Positions]]:
+def unite(columns: list[Keys]) -> tuple[Keys, list[Positions]]:
     """All distinct keys, sorted, and where each key of each input now stands."""
     together = np.concatenate(columns, axis=1)
     order = order_of(together)

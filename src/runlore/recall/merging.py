@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from runlore.domain.record import RecordId
 from runlore.recall.arrays import Impacts, Keys, Mask, Numbers, Positions, Rows
-from runlore.recall.keys import united
-from runlore.recall.sealing import grouped, impact_maxima, sorted_keys
+from runlore.recall.keys import unite
+from runlore.recall.sealing import group_postings, impact_maxima, sorted_keys
 from runlore.recall.segment import Segment
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -23,7 +23,7 @@ _POSTINGS_AT_ONCE = 1 << 22
 _ROWS_AT_ONCE = 1 << 16
 
 
-def merged(segments: Sequence[Segment], keep: Sequence[Mask]) -> Segment:
+def merge_segments(segments: Sequence[Segment], keep: Sequence[Mask]) -> Segment:
     """One segment of the kept rows of all. They are at least one, and distinct by id."""
     merge = _Merge(segments, keep)
     id_text, id_start = merge.ids()
@@ -62,7 +62,7 @@ class _Merge:
         self._kept = [np.flatnonzero(mask) for mask in keep]
         self._ends = list(accumulate(rows.size for rows in self._kept))
         self._order = self._order_of_ties()
-        self._new_rows = self._renumbered()
+        self._new_rows = self._renumber()
 
     def column(self, columns: Iterable[NDArray[Scalar]]) -> NDArray[Scalar]:
         """A column of the result, from those of the segments."""
@@ -91,7 +91,7 @@ class _Merge:
 
     def scopes(self) -> tuple[Keys, Rows]:
         """The scopes that kept rows have, and each row's."""
-        keys, places = united([each.scope_key for each in self._segments])
+        keys, places = unite([each.scope_key for each in self._segments])
         scope = self.column(place[each.scope] for each, place in zip(self._segments, places, strict=True))
         used, numbers = np.unique(scope, return_inverse=True)
         return keys[:, used], numbers.astype(np.uint32)
@@ -108,7 +108,7 @@ class _Merge:
 
     def postings(self) -> tuple[Keys, Numbers, Rows, Impacts]:
         """The terms that kept rows have, with their postings."""
-        keys, places = united([each.term_key for each in self._segments])
+        keys, places = unite([each.term_key for each in self._segments])
         counts = np.zeros(keys.shape[1], dtype=np.int64)
         for each, place in zip(self._segments, places, strict=True):
             counts[place] += np.diff(each.term_start)
@@ -137,7 +137,7 @@ class _Merge:
             rows.append(row[kept])
             impacts.append(each.posting_impact[start[0] : start[-1]][kept])
         term, row, impact = np.concatenate(terms), np.concatenate(rows), np.concatenate(impacts)
-        return grouped(term, row, impact, terms=end - first, in_runs=True)
+        return group_postings(term, row, impact, terms=end - first, in_runs=True)
 
     def _order_of_ties(self) -> Positions:
         """The kept rows of all segments, the newest first, and of one moment by id."""
@@ -159,7 +159,7 @@ class _Merge:
         before = self._ends[at - 1] if at else 0
         return self._segments[at].record_id(int(self._kept[at][position - before]))
 
-    def _renumbered(self) -> list[Positions]:
+    def _renumber(self) -> list[Positions]:
         """For each segment, the new number of each row; -1 for a row that is not kept."""
         place = np.empty(self._order.size, dtype=np.int64)
         place[self._order] = np.arange(self._order.size)

@@ -52,7 +52,7 @@ def seal(documents: Sequence[Document]) -> Segment:
     scope_key, scope = _scopes_of(records)
     expiry_at_us, expiry_row = _expiry_of(records)
     term_key, term, row, impact = _postings_of(ordered)
-    term_start, posting_row, posting_impact = grouped(term, row, impact, terms=term_key.shape[1])
+    term_start, posting_row, posting_impact = group_postings(term, row, impact, terms=term_key.shape[1])
     return Segment(
         id_text=np.frombuffer(b"".join(id_texts), dtype=np.uint8),
         id_start=np.concatenate(([0], np.cumsum([len(text) for text in id_texts], dtype=np.int64))),
@@ -81,7 +81,7 @@ def sorted_keys(keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
     return np.ascontiguousarray(keys[:, order]), rows[order]
 
 
-def grouped(
+def group_postings(
     term: Positions, row: Positions, impact: Impacts, *, terms: int, in_runs: bool = False
 ) -> tuple[Numbers, Rows, Impacts]:
     """Postings by term and then by row, with the start of each term.

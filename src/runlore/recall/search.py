@@ -28,11 +28,11 @@ from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.recall.arrays import Keys, Numbers, Points, Positions
-from runlore.recall.best import Wanted, best_rows, greatest, points_at
+from runlore.recall.best import TermPostings, best_rows, greatest, points_at
 from runlore.recall.keys import digest, find, keys_of, term_digest
 from runlore.recall.sealing import Document, document_of, to_microseconds
 from runlore.recall.segment import CATEGORIES, Segment
-from runlore.recall.visibility import Part, Recent, Visible
+from runlore.recall.visibility import LiveSegment, LruCache, Visible
 
 # What sorts hits: the total and the time the other way round, then the id. The revision comes along.
 _Place: TypeAlias = tuple[int, int, RecordId, int]
@@ -43,15 +43,15 @@ _RECENCY_STEPS_MS = np.array(RECENCY_STEPS_MS, dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class IndexView:
     """All of the index at one moment: its parts, and the few documents that are in none of them yet."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[LiveSegment, ...] = ()
     tail: Mapping[RecordId, Document] = field(default_factory=dict)
 
 
-def ranked(
-    view: View,
+def rank(
+    view: IndexView,
     query: Query,
     *,
     where: RankFilter,
@@ -95,13 +95,13 @@ class _Passing:
         return is_same and tail == self.tail
 
 
-class PassingKept:
+class PassingCache:
     """What passed the filters that were used last, for as long as the parts show the same rows."""
 
     def __init__(self) -> None:
-        self._recent: Recent[_Passing] = Recent(_FILTERS_KEPT)
+        self._recent: LruCache[_Passing] = LruCache(_FILTERS_KEPT)
 
-    def ids(self, view: View, where: RankFilter) -> frozenset[RecordId]:
+    def ids(self, view: IndexView, where: RankFilter) -> frozenset[RecordId]:
         """The ids of the filtered set."""
         key = (where.layers, where.kinds, where.states, where.scopes, where.include_sensitive)
         seen = tuple(part.visible(where) for part in view.parts)
@@ -129,7 +129,7 @@ class _Section:
     terms: list[int]
 
 
-def _documents(view: View, where: RankFilter, overlay: Overlay) -> Iterator[Document]:
+def _documents(view: IndexView, where: RankFilter, overlay: Overlay) -> Iterator[Document]:
     """What is seen outside the parts."""
     replaced = {record.record_id for record in overlay.records}
     for record_id, document in view.tail.items():
@@ -139,7 +139,7 @@ def _documents(view: View, where: RankFilter, overlay: Overlay) -> Iterator[Docu
     yield from (document_of(record) for record in overlay.records if passes(record, where))
 
 
-def _sections(view: View, query: Query, *, where: RankFilter, overlay: Overlay) -> Iterator[_Section]:
+def _sections(view: IndexView, query: Query, *, where: RankFilter, overlay: Overlay) -> Iterator[_Section]:
     """What is seen in the parts, the largest first: its best rows then spare work in the smaller ones."""
     terms = keys_of(map(term_digest, query.terms))
     hidden = keys_of(map(digest, overlay.hidden.union(record.record_id for record in overlay.records)))
@@ -192,7 +192,7 @@ class _Round:
         """The best rows of a part that reach a total of `floor`."""
         segment, visible = section.visible.segment, section.visible
         wanted = [
-            Wanted.of(postings, weight)
+            TermPostings.of(postings, weight)
             for term, weight in zip(section.terms, self._weights, strict=True)
             if term >= 0 and weight
             for postings in segment.lists(term)

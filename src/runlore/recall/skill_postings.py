@@ -65,7 +65,7 @@ class WordLists:
         return None if number is None else self.places[self.start[number] : self.start[number + 1]]
 
 
-class Known:
+class KnownSkillWords:
     """What was read of skills, by the digest of what there was to read."""
 
     def __init__(self) -> None:
@@ -95,11 +95,11 @@ class Known:
         )
 
 
-class Gathered:
+class PostingsBuilder:
     """Postings as they come, skill by skill."""
 
     def __init__(self) -> None:
-        self._known = Known()
+        self._known = KnownSkillWords()
         self._stem_numbers: dict[str, int] = {}
         self._word_numbers: dict[str, int] = {}
         self._stem_row, self._word_posting = array("q"), array("q")
@@ -122,13 +122,13 @@ class Gathered:
         known.word_start.append(len(known.word))
         self._word_posting.extend([first + each for each in places])
 
-    def known(self, digests: Sequence[bytes]) -> Known:
+    def known_words(self, digests: Sequence[bytes]) -> KnownSkillWords:
         """What was read, for the index that comes after this one."""
         self._known.row = {digest: row for row, digest in enumerate(digests)}
         self._known.keys, self._known.words = [*self._stem_numbers], [*self._word_numbers]
         return self._known
 
-    def stems(self) -> StemLists:
+    def stem_lists(self) -> StemLists:
         """The skills of each stem."""
         order, start = _by_number(self._known.stem, len(self._stem_numbers))
         return StemLists(
@@ -139,7 +139,7 @@ class Gathered:
             fields=np.frombuffer(self._known.fields, dtype=np.uint8)[order],
         )
 
-    def said(self) -> WordLists:
+    def word_lists(self) -> WordLists:
         """The places of each word."""
         order, start = _by_number(self._known.stem, len(self._stem_numbers))
         stem = np.frombuffer(self._known.stem, dtype=np.int32)

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from runlore.domain import analysis, skill_matching, stop_words
 from runlore.domain.errors import Unavailable
 from runlore.recall.aside import put_in_place
-from runlore.recall.skill_postings import Known
+from runlore.recall.skill_postings import KnownSkillWords
 
 _MAGIC = b"runlore skill words 1\n"
 _DIGEST_BYTES = 32
@@ -26,7 +26,7 @@ _LENGTH_BYTES = 8
 _LISTS = ("stem", "points", "fields", "word", "word_stem")
 
 
-def save_known(path: str, known: Known) -> None:
+def save_skill_words(path: str, known: KnownSkillWords) -> None:
     """Put a file in place at once."""
     lists = [getattr(known, name).tobytes() for name in _LISTS]
     header = json.dumps(
@@ -57,7 +57,7 @@ def save_known(path: str, known: Known) -> None:
         ) from error
 
 
-def load_known(path: str) -> Known | None:
+def load_skill_words(path: str) -> KnownSkillWords | None:
     """What a file holds; None where it is absent, damaged, or made by other rules."""
     try:
         content = Path(path).read_bytes()
@@ -71,7 +71,7 @@ def load_known(path: str) -> Known | None:
     header = json.loads(content[_LENGTH_BYTES:length])
     if header["rules"] != _rules():
         return None
-    known = Known()
+    known = KnownSkillWords()
     known.row = dict(zip(map(bytes.fromhex, header["digests"]), header["rows"], strict=True))
     known.keys, known.words = header["keys"], header["words"]
     known.stem_start, known.word_start = header["stem_start"], header["word_start"]

@@ -16,8 +16,8 @@ from runlore.domain.skill_matching.profiles import BRIEF_BITS, NAMING_BITS, Prof
 from runlore.domain.skill_matching.requests import Request, request_of
 from runlore.domain.skill_matching.scoring import SkillCollection, floor_of, parts_of, weight_of
 from runlore.domain.skill_matching.words import Reader
-from runlore.recall.skill_postings import Gathered, Known, Points, Rows, Stem, digest_of
-from runlore.recall.skill_words_file import save_known
+from runlore.recall.skill_postings import KnownSkillWords, Points, PostingsBuilder, Rows, Stem, digest_of
+from runlore.recall.skill_words_file import save_skill_words
 
 # How many of the best rows are looked at first, and how many times as many each time that was too few.
 _LOOKED_AT, _MORE = 16, 8
@@ -33,7 +33,7 @@ class _Lead:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _QueryWord:
     """A word of the request with its leads.
 
     The first of them is its own stem where `weight_by_stem` is not 0: that is what a point is worth where the
@@ -54,15 +54,18 @@ class SkillIndex:
     """
 
     def __init__(
-        self, skills: Iterable[tuple[SkillId, SkillDocument]], *, before: "SkillIndex | Known | None" = None
+        self,
+        skills: Iterable[tuple[SkillId, SkillDocument]],
+        *,
+        before: "SkillIndex | KnownSkillWords | None" = None,
     ) -> None:
         # Rows in the order that breaks ties.
         ordered = sorted(skills, key=lambda each: (each[1].name, each[0]))
         self._ids = [skill_id for skill_id, _ in ordered]
         self._names = [document.name for _, document in ordered]
         reader = Reader()
-        gathered = Gathered()
-        known = before._known if isinstance(before, SkillIndex) else before or Known()
+        gathered = PostingsBuilder()
+        known = before._known if isinstance(before, SkillIndex) else before or KnownSkillWords()
         self.read_anew = 0
         digests = [digest_of(document) for _, document in ordered]
         for digest, (_, document) in zip(digests, ordered, strict=True):
@@ -74,9 +77,9 @@ class SkillIndex:
                 reader.learn(profile.words)
             gathered.add(profile)
         self._reader = reader.closed()
-        self._known: Known = gathered.known(digests)
-        self._stems = gathered.stems()
-        self._said = gathered.said()
+        self._known: KnownSkillWords = gathered.known_words(digests)
+        self._stems = gathered.stem_lists()
+        self._said = gathered.word_lists()
         frequency = self._stems.frequency(BRIEF_BITS)
         self._collection = SkillCollection(size=len(ordered), frequency=frequency)
 
@@ -86,14 +89,14 @@ class SkillIndex:
 
     def save(self, path: str) -> None:
         """Keep what was read of the skills in a file; Unavailable where it cannot be written."""
-        save_known(path, self._known)
+        save_skill_words(path, self._known)
 
     def match(self, query: str, *, limit: int) -> tuple[SkillMatch, ...]:
         """The best `limit` skills for a query, exactly as `best_matches` has them."""
         request = request_of(query, self._reader)
         if limit <= 0 or not request.words or not self._ids:
             return ()
-        asked = self._asked(request)
+        asked = self._find_words(request)
         rows = self._evident(asked, request, limit)
         matches = []
         for row, profile in zip(rows.tolist(), _profiles(rows, asked), strict=True):
@@ -106,10 +109,10 @@ class SkillIndex:
 
     def postings_of(self, query: str) -> list[tuple[Rows, Points]]:
         """The lists that a match reads: for measuring what it costs beside reading them."""
-        asked = self._asked(request_of(query, self._reader))
+        asked = self._find_words(request_of(query, self._reader))
         return [(lead.stem.rows, lead.stem.points) for each in asked for lead in each.leads]
 
-    def _asked(self, request: Request) -> list[_Asked]:
+    def _find_words(self, request: Request) -> list[_QueryWord]:
         """The words of a request that lead anywhere."""
         found = []
         for asked in request.words:
@@ -125,10 +128,10 @@ class SkillIndex:
             if leads:
                 telling_words = 0 if asked.weak else asked.words
                 said = self._said.find(asked.word)
-                found.append(_Asked(asked.word, telling_words, leads, weight_by_stem, said))
+                found.append(_QueryWord(asked.word, telling_words, leads, weight_by_stem, said))
         return found
 
-    def _evident(self, asked: Sequence[_Asked], request: Request, limit: int) -> Rows:
+    def _evident(self, asked: Sequence[_QueryWord], request: Request, limit: int) -> Rows:
         """The best rows that reach the floor and have to do with the request."""
         totals = _totals(asked, len(self._ids))
         floor = floor_of(request, self._collection)
@@ -141,7 +144,7 @@ class SkillIndex:
             looked_at *= _MORE
 
 
-def _totals(asked: Sequence[_Asked], size: int) -> Points:
+def _totals(asked: Sequence[_QueryWord], size: int) -> Points:
     """The score of every skill."""
     totals = np.zeros(size, dtype=np.int32)
     best = np.zeros_like(totals)
@@ -157,7 +160,7 @@ def _totals(asked: Sequence[_Asked], size: int) -> Points:
     return totals
 
 
-def _gains(asked: _Asked, number: int) -> Points:
+def _gains(asked: _QueryWord, number: int) -> Points:
     """What the skills of a lead gain by it: less by the stem alone than where the word itself is said."""
     lead = asked.leads[number]
     points, weight = lead.stem.points, np.int32(lead.weight)
@@ -169,7 +172,7 @@ def _gains(asked: _Asked, number: int) -> Points:
     return gains
 
 
-def _are_evident(rows: Rows, asked: Sequence[_Asked], needed: int) -> NDArray[np.bool_]:
+def _are_evident(rows: Rows, asked: Sequence[_QueryWord], needed: int) -> NDArray[np.bool_]:
     """As `is_evident`, for many skills at once."""
     named = np.zeros(rows.size, dtype=np.bool_)
     found = np.zeros(rows.size, dtype=np.int32)
@@ -177,21 +180,21 @@ def _are_evident(rows: Rows, asked: Sequence[_Asked], needed: int) -> NDArray[np
         if each.telling_words:
             bits = np.zeros(rows.size, dtype=np.uint8)
             for lead in each.leads:
-                places, there = _found(lead.stem.rows, rows)
+                places, there = _locate(lead.stem.rows, rows)
                 bits |= lead.stem.fields[places] * there
             named |= (bits & NAMING_BITS) != 0
             found += ((bits & BRIEF_BITS) != 0) * each.telling_words
     return named | (found >= needed)
 
 
-def _profiles(rows: Rows, asked: Sequence[_Asked]) -> list[Profile]:
+def _profiles(rows: Rows, asked: Sequence[_QueryWord]) -> list[Profile]:
     """Of these skills, all that the request has to do with."""
     points: list[dict[str, int]] = [{} for _ in rows]
     fields: list[dict[str, int]] = [{} for _ in rows]
     words: list[dict[str, str]] = [{} for _ in rows]
     for each in asked:
         for place, lead in enumerate(each.leads):
-            places, there = _found(lead.stem.rows, rows)
+            places, there = _locate(lead.stem.rows, rows)
             says = _says(each, places) if not place and each.weight_by_stem else None
             for number in there.nonzero()[0].tolist():
                 points[number][lead.key] = int(lead.stem.points[places[number]])
@@ -204,12 +207,12 @@ def _profiles(rows: Rows, asked: Sequence[_Asked]) -> list[Profile]:
     ]
 
 
-def _says(asked: _Asked, places: Rows) -> NDArray[np.bool_] | None:
+def _says(asked: _QueryWord, places: Rows) -> NDArray[np.bool_] | None:
     """Whether the word itself is said at places of its stem's list."""
-    return None if asked.said is None else _found(asked.said, places)[1]
+    return None if asked.said is None else _locate(asked.said, places)[1]
 
 
-def _found(rows: Rows, wanted: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+def _locate(rows: Rows, wanted: Rows) -> tuple[Rows, NDArray[np.bool_]]:
     """Where the wanted rows would stand among the rows, and whether they do."""
     places = rows.searchsorted(wanted)
     places[places == rows.size] = 0

@@ -21,7 +21,7 @@ from runlore.domain.errors import Unavailable
 from runlore.recall.arrays import AnyArray
 from runlore.recall.aside import put_in_place
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
-from runlore.recall.visibility import Part
+from runlore.recall.visibility import LiveSegment
 
 # An array in the header: its dtype, its shape, its digest.
 _Entry: TypeAlias = tuple[str, list[int], str]
@@ -38,7 +38,7 @@ class _Header:
     parts: list[dict[str, _Entry]]
 
 
-def save(path: str, parts: Sequence[Part], stamp: str) -> None:
+def save(path: str, parts: Sequence[LiveSegment], stamp: str) -> None:
     """Write aside, sync, rename, sync the folder. Whatever fails, the file in place stays as it was."""
     try:
         put_in_place(path, lambda file: _write(file, parts, stamp))
@@ -50,7 +50,7 @@ def save(path: str, parts: Sequence[Part], stamp: str) -> None:
         ) from error
 
 
-def load(path: str) -> tuple[list[Part], str] | None:
+def load(path: str) -> tuple[list[LiveSegment], str] | None:
     """The parts and the stamp of a file; None when it is absent, damaged or means something else."""
     try:
         with open(path, "rb") as file:
@@ -76,7 +76,7 @@ def _meaning() -> list[object]:
     ]
 
 
-def _write(file: BinaryIO, parts: Sequence[Part], stamp: str) -> None:
+def _write(file: BinaryIO, parts: Sequence[LiveSegment], stamp: str) -> None:
     arrays = [_arrays_of(part) for part in parts]
     entries = [{name: _entry(array) for name, array in each.items()} for each in arrays]
     header = json.dumps({"meaning": _meaning(), "stamp": stamp, "parts": entries}).encode()
@@ -86,7 +86,7 @@ def _write(file: BinaryIO, parts: Sequence[Part], stamp: str) -> None:
             file.write(array.reshape(-1).view(np.uint8).data)
 
 
-def _arrays_of(part: Part) -> dict[str, AnyArray]:
+def _arrays_of(part: LiveSegment) -> dict[str, AnyArray]:
     """The arrays of a part as they are written: without gaps, the low byte first."""
     arrays = {name: getattr(part.segment, name) for name in STORED_FIELDS} | {"live": part.live}
     return {
@@ -118,13 +118,13 @@ def _read_header(file: BinaryIO) -> _Header | None:
     return _Header(stamp=header["stamp"], parts=header["parts"])
 
 
-def _read_part(file: BinaryIO, entries: dict[str, _Entry]) -> Part | None:
+def _read_part(file: BinaryIO, entries: dict[str, _Entry]) -> LiveSegment | None:
     arrays = {name: _read_array(file, entry) for name, entry in entries.items()}
     found = {name: array for name, array in arrays.items() if array is not None}
     if len(found) != len(arrays):
         return None
     live = found.pop("live")
-    return Part(segment=Segment(**found), live=live, live_size=int(np.count_nonzero(live)))
+    return LiveSegment(segment=Segment(**found), live=live, live_size=int(np.count_nonzero(live)))
 
 
 def _read_array(file: BinaryIO, entry: _Entry) -> AnyArray | None:

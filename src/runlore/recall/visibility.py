@@ -31,7 +31,7 @@ _REMOVED_MAX = 1024
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Recent(Generic[Kept]):
+class LruCache(Generic[Kept]):
     """The answers used last, for threads that may all ask at once."""
 
     def __init__(self, entries_max: int) -> None:
@@ -108,21 +108,21 @@ class Visible:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class LiveSegment:
     """A segment with the rows of it that live. Fewer of them make another part, which shares what is kept."""
 
     segment: Segment
     live: Mask
     live_size: int
-    _passing: Recent[Mask] = field(default_factory=lambda: Recent(_FILTERS_KEPT))
-    _visible: Recent[Visible] = field(default_factory=lambda: Recent(_FILTERS_KEPT))
+    _passing: LruCache[Mask] = field(default_factory=lambda: LruCache(_FILTERS_KEPT))
+    _visible: LruCache[Visible] = field(default_factory=lambda: LruCache(_FILTERS_KEPT))
 
     @classmethod
-    def whole(cls, segment: Segment) -> "Part":
+    def whole(cls, segment: Segment) -> "LiveSegment":
         """A segment of which every row lives."""
         return cls(segment=segment, live=np.ones(len(segment), dtype=np.bool_), live_size=len(segment))
 
-    def without(self, rows: Positions) -> "Part":
+    def without(self, rows: Positions) -> "LiveSegment":
         """The same without rows that were replaced or removed."""
         live = self.live.copy()
         live[rows] = False

@@ -59,7 +59,7 @@ class Target(Protocol):
 
 
 @cache
-def known() -> tuple[Migration, ...]:
+def load_migrations() -> tuple[Migration, ...]:
     """The migrations that this version of Runlore brings, in order."""
     found = []
     for file in files("runlore.storage.migrations").iterdir():
@@ -75,7 +75,7 @@ def known() -> tuple[Migration, ...]:
 
 def migrate(target: Target, *, store_id: str, migrations: Sequence[Migration] | None = None) -> None:
     """Apply what is missing; `store_id` names a database that is made now."""
-    migrations = known() if migrations is None else migrations
+    migrations = load_migrations() if migrations is None else migrations
     applied = _check(target, migrations)
     for migration in migrations[applied:]:
         with target.transaction():

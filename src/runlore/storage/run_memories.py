@@ -75,7 +75,7 @@ class FileRunMemories:
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt: the memory is written anew, and moved into its place while it is still that one."""
         name = names.name_of(run_id)
-        with self._opened() as folder:
+        with self._open_folder() as folder:
             found = None if folder is None else self._read(folder, name, run_id)
             if folder is None or not isinstance(found, RunMemory) or found.capture is capture:
                 return
@@ -93,7 +93,7 @@ class FileRunMemories:
     def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
         """Those of the memories that are there."""
         found: dict[RunId, RunMemory | Unreadable] = {}
-        with self._opened() as folder:
+        with self._open_folder() as folder:
             if folder is None:
                 return found
             for run_id in run_ids:
@@ -104,23 +104,23 @@ class FileRunMemories:
 
     def delete(self, run_id: RunId) -> None:
         """Delete a memory; what else stands in its place is taken away too."""
-        with self._changing, self._opened() as folder:
+        with self._changing, self._open_folder() as folder:
             if folder is not None and _take_away(folder, names.name_of(run_id)):
                 os.fsync(folder)
 
     def everything(self) -> Iterator[RunMemory | Unreadable]:
         """All that is in the folder, by name. A write that is under way is not there yet."""
-        with self._opened() as folder:
+        with self._open_folder() as folder:
             listed = [] if folder is None else sorted(os.listdir(folder))
         for start in range(0, len(listed), PAGE_FILES):
             # The folder is not held open while the caller works with what it was given.
-            with self._opened() as folder:
+            with self._open_folder() as folder:
                 page = [] if folder is None else self._page(folder, listed[start : start + PAGE_FILES])
             yield from page
 
     def fingerprint(self) -> str:
         """When the folder was changed last, and which one it is."""
-        with self._opened() as folder:
+        with self._open_folder() as folder:
             if folder is None:
                 return "none"
             with os.scandir(folder) as listed:
@@ -130,11 +130,11 @@ class FileRunMemories:
 
     def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, unless a good memory has taken its place meanwhile."""
-        with self._changing, self._opened() as folder:
+        with self._changing, self._open_folder() as folder:
             name = None if folder is None else self._name_of(folder, found)
             if folder is None or name is None or self._is_being_written(name):
                 return False
-            if isinstance(self._found(folder, name), RunMemory):
+            if isinstance(self._read_entry(folder, name), RunMemory):
                 return False
             if not _take_away(folder, name):
                 return False
@@ -155,10 +155,10 @@ class FileRunMemories:
 
     def _page(self, folder: int, listed: list[str]) -> list[RunMemory | Unreadable]:
         named = (name for name in listed if name != names.DISCARDED and not self._is_being_written(name))
-        found = (self._found(folder, name) for name in named)
+        found = (self._read_entry(folder, name) for name in named)
         return [one for one in found if one is not None]
 
-    def _found(self, folder: int, name: str) -> RunMemory | Unreadable | None:
+    def _read_entry(self, folder: int, name: str) -> RunMemory | Unreadable | None:
         if name.startswith(names.TEMPORARY):
             return self._stranger(name, "it is left over from a write that did not end")
         if names.is_hashed(name):
@@ -197,7 +197,7 @@ class FileRunMemories:
         return Unreadable(run_id=None, where=self._where(name), problem=problem)
 
     def _where(self, name: str) -> str:
-        return os.path.join(self._folder, names.shown(name))
+        return os.path.join(self._folder, names.to_printable(name))
 
     def _name_of(self, folder: int, found: Unreadable) -> str | None:
         """The name of something that was told as unreadable; None when it is not of this folder, or gone."""
@@ -206,7 +206,7 @@ class FileRunMemories:
             return None
         if "\\" not in name:
             return name or None
-        return next((listed for listed in os.listdir(folder) if names.shown(listed) == name), None)
+        return next((listed for listed in os.listdir(folder) if names.to_printable(listed) == name), None)
 
     def _is_being_written(self, name: str) -> bool:
         with self._lock:
@@ -243,7 +243,7 @@ class FileRunMemories:
                 os.close(parent)
 
     @contextmanager
-    def _opened(self) -> Iterator[int | None]:
+    def _open_folder(self) -> Iterator[int | None]:
         """The folder, or None where there is none yet. A link or a file in its place is an error."""
         with self._errors():
             try:
@@ -261,9 +261,9 @@ class FileRunMemories:
         try:
             yield
         except OSError as error:
-            raise self._translated(error) from error
+            raise self._translate(error) from error
 
-    def _translated(self, error: OSError) -> Unavailable:
+    def _translate(self, error: OSError) -> Unavailable:
         if error.errno in _FULL:
             return Unavailable(
                 f"the disk that holds {self._folder} is full; the run memory was not written",

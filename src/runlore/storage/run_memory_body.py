@@ -43,7 +43,7 @@ def _scope(text: str) -> Scope:
     return Scope.parse(text)
 
 
-def _ended(status: RunStatus, name: str) -> RunStatus:
+def _check_terminal(status: RunStatus, name: str) -> RunStatus:
     if status not in TERMINAL:
         raise ValueError(f"{name} is that of a run that has not ended")
     return status
@@ -67,7 +67,7 @@ class StoredMemory:
     session_id: Annotated[SessionId, _ID]
     run_id: Annotated[RunId, _ID]
     captured_at: datetime
-    status: Annotated[RunStatus, _ended]
+    status: Annotated[RunStatus, _check_terminal]
     summary: Annotated[str, Within(1, limits.RUN_SUMMARY_CHARS_MAX)]
     request_preview: Annotated[str, _PREVIEW] | None = None
     outcome_preview: Annotated[str, _PREVIEW] | None = None
@@ -89,7 +89,7 @@ def deserialize_memory(plain: object) -> RunMemory:
     return RunMemory(**{**told, "scope_keys": tuple(map(_scope, told["scope_keys"]))})
 
 
-def damaged(problem: str) -> Corrupt:
+def damage_error(problem: str) -> Corrupt:
     """The error for a memory that cannot be read."""
     return Corrupt(f"a run memory is damaged: {problem}", code=_DAMAGE.code, hint=_DAMAGE.hint)
 
@@ -116,8 +116,8 @@ def checksum_of(body: bytes) -> str:
 def memory_of(body: bytes, *, checksum: str, run_id: RunId) -> RunMemory:
     """The memory that a body holds; Corrupt when it is damaged, or that of another run."""
     if checksum_of(body) != checksum:
-        raise damaged("its checksum does not fit")
-    return _read(_parsed(body), run_id)
+        raise damage_error("its checksum does not fit")
+    return _read(_parse_json(body), run_id)
 
 
 def document_of(memory: RunMemory) -> bytes:
@@ -128,11 +128,11 @@ def document_of(memory: RunMemory) -> bytes:
 
 def memory_in(document: bytes, *, run_id: RunId | None) -> RunMemory:
     """The memory that a document holds. Without a run id it may be that of any run."""
-    parsed = _parsed(document)
+    parsed = _parse_json(document)
     if not isinstance(parsed, Mapping) or set(parsed) != {"checksum", "memory"}:
-        raise damaged("it is not a checksum with a memory")
+        raise damage_error("it is not a checksum with a memory")
     if checksum_of(_canonical(parsed["memory"])) != parsed["checksum"]:
-        raise damaged("its checksum does not fit")
+        raise damage_error("its checksum does not fit")
     return _read(parsed["memory"], run_id)
 
 
@@ -144,7 +144,7 @@ def unreadable(run_id: RunId | None, where: str, error: Corrupt) -> Unreadable:
 def _read(plain: object, run_id: RunId | None) -> RunMemory:
     memory = deserialize_memory(plain)
     if run_id is not None and memory.run_id != run_id:
-        raise damaged("it is that of another run")
+        raise damage_error("it is that of another run")
     return memory
 
 
@@ -152,8 +152,8 @@ def _canonical(plain: object) -> bytes:
     return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
 
 
-def _parsed(data: bytes) -> JsonValue:
+def _parse_json(data: bytes) -> JsonValue:
     try:
         return cast("JsonValue", orjson.loads(data))
     except orjson.JSONDecodeError:
-        raise damaged("it is not JSON") from None
+        raise damage_error("it is not JSON") from None

@@ -32,7 +32,7 @@ def run_id_of(name: str) -> RunId | None:
     """The id that a name stands for; None when it is not a name that `name_of` gives."""
     stem = name.removesuffix(SUFFIX)
     try:
-        run_id = RunId(_decoded(stem).decode())
+        run_id = RunId(_decode(stem).decode())
     except ValueError:
         return None
     return run_id if run_id and name_of(run_id) == name else None
@@ -43,11 +43,11 @@ def is_hashed(name: str) -> bool:
     return name.startswith(_HASHED) and name.endswith(SUFFIX)
 
 
-def shown(name: str) -> str:
+def to_printable(name: str) -> str:
     """The name as a text that can be kept and shown, whatever bytes it was made of."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _decoded(stem: str) -> bytes:
+def _decode(stem: str) -> bytes:
     first, *rest = stem.encode("ascii").split(b"%")
     return first + b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in rest)

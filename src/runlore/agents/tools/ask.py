@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import Ask, Given, said, schema, text
+from runlore.agents.tools.given import Ask, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
 from runlore.domain.conversation import ToolCall, ToolSpec
 from runlore.ports.runner import ToolOutcome
@@ -26,15 +26,17 @@ class AskUser:
                 "Ask the person whose task this is, and wait for the answer. Only for what you can neither"
                 " find out nor decide: one clear question, with the choices where there are some."
             ),
-            parameters=schema({"question": text("The question.", chars_max=limits.AGENT_QUESTION_CHARS_MAX)}),
+            parameters=object_schema(
+                {"question": text_schema("The question.", chars_max=limits.AGENT_QUESTION_CHARS_MAX)}
+            ),
             waits=True,
         )
 
     def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
         """The answer."""
-        return ToolOutcome(output=self.ask(said(call.arguments, "question"), stop))
+        return ToolOutcome(output=self.ask(text_argument(call.arguments, "question"), stop))
 
 
-def ask_user(given: Given) -> AskUser | None:
+def ask_user(given: ToolContext) -> AskUser | None:
     """The tool, where there is somebody to answer."""
     return None if given.ask is None else AskUser(ask=given.ask)

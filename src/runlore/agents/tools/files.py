@@ -3,7 +3,14 @@
 import os
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import Given, number, said, schema, text, whole
+from runlore.agents.tools.given import (
+    ToolContext,
+    integer_schema,
+    number_argument,
+    object_schema,
+    text_argument,
+    text_schema,
+)
 from runlore.domain import limits
 from runlore.domain.agent_profile import AgentLimits
 from runlore.domain.conversation import ToolCall, ToolSpec
@@ -17,7 +24,7 @@ READ, WRITE, EDIT = "read_file", "write_file", "edit_file"
 _LINES_MAX = 1_000_000
 # Room for the line that says what was left out.
 _NOTE_CHARS = 200
-_PATH = text(
+_PATH = text_schema(
     "The path, relative to the working folder, such as src/main.py; no .. and nothing outside of it.",
     chars_max=limits.PATH_CHARS_MAX,
 )
@@ -39,11 +46,13 @@ class ReadFile:
                 "Read a text file of the working folder, or list the names in one of its folders. A long"
                 " file comes in parts: the answer says which line to read on from."
             ),
-            parameters=schema(
+            parameters=object_schema(
                 {
                     "path": _PATH,
-                    "first_line": whole("The first line to read, from 1.", most=_LINES_MAX),
-                    "lines": whole("How many lines to read; without it, all that fit.", most=_LINES_MAX),
+                    "first_line": integer_schema("The first line to read, from 1.", most=_LINES_MAX),
+                    "lines": integer_schema(
+                        "How many lines to read; without it, all that fit.", most=_LINES_MAX
+                    ),
                 },
                 optional=("first_line", "lines"),
             ),
@@ -51,15 +60,15 @@ class ReadFile:
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
         """The text. Where it is not the workspace's own, `source` says where it was read."""
-        path = said(call.arguments, "path")
+        path = text_argument(call.arguments, "path")
         found = self.workspace.read(
             path,
-            first=number(call.arguments, "first_line") or 1,
-            lines=number(call.arguments, "lines"),
+            first=number_argument(call.arguments, "first_line") or 1,
+            lines=number_argument(call.arguments, "lines"),
         )
         whole_path = os.path.join(self.workspace.folder, path)
         return ToolOutcome(
-            output=_told(found, self.limits.output_chars_max - _NOTE_CHARS),
+            output=_format_text(found, self.limits.output_chars_max - _NOTE_CHARS),
             source=whole_path if outside_of_path(whole_path) else "",
         )
 
@@ -79,12 +88,12 @@ class WriteFile:
                 "Write a whole text file of the working folder: a new one, or in place of what is there."
                 " Folders on the way are made. To change a part of a file, use edit_file."
             ),
-            parameters=schema({"path": _PATH, "content": _content("The whole text of the file.")}),
+            parameters=object_schema({"path": _PATH, "content": _content("The whole text of the file.")}),
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
         """Write it."""
-        path, content = said(call.arguments, "path"), said(call.arguments, "content")
+        path, content = text_argument(call.arguments, "path"), text_argument(call.arguments, "content")
         is_new = self.workspace.write(path, content)
         return ToolOutcome(
             output=f"{path} is {'new' if is_new else 'rewritten'}: {len(content):,} characters"
@@ -107,10 +116,10 @@ class EditFile:
                 " there exactly as given, white space included, and once: take in enough of the lines"
                 " around it, or say everywhere."
             ),
-            parameters=schema(
+            parameters=object_schema(
                 {
                     "path": _PATH,
-                    "old_text": text("The text to replace.", chars_max=limits.AGENT_FILE_CHARS_MAX),
+                    "old_text": text_schema("The text to replace.", chars_max=limits.AGENT_FILE_CHARS_MAX),
                     "new_text": _content("The text in its place; empty takes it away."),
                     "everywhere": {
                         "type": "boolean",
@@ -123,37 +132,37 @@ class EditFile:
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
         """Replace it."""
-        path = said(call.arguments, "path")
+        path = text_argument(call.arguments, "path")
         times = self.workspace.edit(
             path,
-            said(call.arguments, "old_text"),
-            said(call.arguments, "new_text"),
+            text_argument(call.arguments, "old_text"),
+            text_argument(call.arguments, "new_text"),
             everywhere=call.arguments.get("everywhere") is True,
         )
         return ToolOutcome(output=f"{path} is changed in {times} place{'s' if times != 1 else ''}")
 
 
-def read_file(given: Given) -> ReadFile | None:
+def read_file(given: ToolContext) -> ReadFile | None:
     """The tool, where there is a workspace."""
     workspace = given.workspace
     return None if workspace is None else ReadFile(workspace=workspace, limits=given.limits)
 
 
-def write_file(given: Given) -> WriteFile | None:
+def write_file(given: ToolContext) -> WriteFile | None:
     """The tool, where there is a workspace."""
     return None if given.workspace is None else WriteFile(workspace=given.workspace)
 
 
-def edit_file(given: Given) -> EditFile | None:
+def edit_file(given: ToolContext) -> EditFile | None:
     """The tool, where there is a workspace."""
     return None if given.workspace is None else EditFile(workspace=given.workspace)
 
 
 def _content(description: str) -> JsonObject:
-    return text(description, chars_min=0, chars_max=limits.AGENT_FILE_CHARS_MAX)
+    return text_schema(description, chars_min=0, chars_max=limits.AGENT_FILE_CHARS_MAX)
 
 
-def _told(found: FileText, chars_max: int) -> str:
+def _format_text(found: FileText, chars_max: int) -> str:
     """Whole lines as far as they fit, and where to read on."""
     if not found.lines:
         return "(it is empty)"

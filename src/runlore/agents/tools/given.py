@@ -26,7 +26,7 @@ OnOutput: TypeAlias = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ToolContext:
     """One run: the operations of its agent, its ids, and what it may touch.
 
     Without a workspace there are no files and no commands; without `ask` there is nobody to answer.
@@ -42,7 +42,7 @@ class Given:
     on_output: OnOutput | None = None
 
 
-def schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()) -> JsonObject:
+def object_schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()) -> JsonObject:
     """A strict schema: what is not optional is required, and nothing else is taken."""
     return {
         "type": "object",
@@ -52,23 +52,23 @@ def schema(properties: Mapping[str, JsonObject], *, optional: Sequence[str] = ()
     }
 
 
-def text(description: str, *, chars_max: int, chars_min: int = 1) -> JsonObject:
+def text_schema(description: str, *, chars_max: int, chars_min: int = 1) -> JsonObject:
     """A text of bounded length."""
     return {"type": "string", "description": description, "minLength": chars_min, "maxLength": chars_max}
 
 
-def whole(description: str, *, least: int = 1, most: int) -> JsonObject:
+def integer_schema(description: str, *, least: int = 1, most: int) -> JsonObject:
     """A whole number within bounds."""
     return {"type": "integer", "description": description, "minimum": least, "maximum": most}
 
 
-def said(arguments: JsonObject, name: str, default: str = "") -> str:
+def text_argument(arguments: JsonObject, name: str, default: str = "") -> str:
     """A text of arguments that the schema let pass."""
     value: JsonValue = arguments.get(name, default)
     return value if isinstance(value, str) else default
 
 
-def number(arguments: JsonObject, name: str) -> int | None:
+def number_argument(arguments: JsonObject, name: str) -> int | None:
     """A number of such arguments, where one was given."""
     value = arguments.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

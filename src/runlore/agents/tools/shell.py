@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import Given, OnOutput, number, said, schema, text, whole
+from runlore.agents.tools.given import (
+    OnOutput,
+    ToolContext,
+    integer_schema,
+    number_argument,
+    object_schema,
+    text_argument,
+    text_schema,
+)
 from runlore.domain import limits
 from runlore.domain.agent_profile import AgentLimits
 from runlore.domain.conversation import ToolCall, ToolSpec
@@ -19,7 +27,7 @@ _SEES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shell:
+class ShellTool:
     """Runs a command, for as long as one may take and no longer than the run."""
 
     workspace: Workspace
@@ -39,12 +47,12 @@ class Shell:
                 " have to be approved by a person: one plain command at a time is approved sooner than a"
                 " long line."
             ),
-            parameters=schema(
+            parameters=object_schema(
                 {
-                    "command": text(
+                    "command": text_schema(
                         "The command line, as typed into bash.", chars_max=limits.AGENT_COMMAND_CHARS_MAX
                     ),
-                    "timeout_seconds": whole(
+                    "timeout_seconds": integer_schema(
                         f"How long it may take before it is ended; {most} at most, and where none is given.",
                         most=most,
                     ),
@@ -55,12 +63,12 @@ class Shell:
 
     def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
         """Run it. A failed command is an answer, not an error of the tool."""
-        seconds = number(call.arguments, "timeout_seconds")
+        seconds = number_argument(call.arguments, "timeout_seconds")
         most = self.limits.call_seconds_max
         timeout_s = most if seconds is None else min(float(seconds), most)
         on_output = self.on_output
         result = self.workspace.run(
-            said(call.arguments, "command"),
+            text_argument(call.arguments, "command"),
             timeout_s=timeout_s,
             stop=stop,
             output_chars_max=self.limits.output_chars_max,
@@ -73,11 +81,11 @@ class Shell:
         )
 
 
-def shell(given: Given) -> Shell | None:
+def shell(given: ToolContext) -> ShellTool | None:
     """The tool, where there is a workspace."""
     if given.workspace is None:
         return None
-    return Shell(workspace=given.workspace, limits=given.limits, on_output=given.on_output)
+    return ShellTool(workspace=given.workspace, limits=given.limits, on_output=given.on_output)
 
 
 def _ending(result: ShellResult, timeout_s: float) -> str:

@@ -7,7 +7,7 @@ that its own text cannot close.
 import re
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import Fork, Given, said, schema, text
+from runlore.agents.tools.given import Fork, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
 from runlore.domain.conversation import ToolCall, ToolSpec
 from runlore.domain.run import RunId
@@ -37,15 +37,19 @@ class ListSkills:
         return ToolSpec(
             name=LIST,
             description="List the skills that you may use: written procedures for tasks of this place.",
-            parameters=schema(
-                {"words": text("Only those whose name or description has all of these.", chars_max=200)},
+            parameters=object_schema(
+                {
+                    "words": text_schema(
+                        "Only those whose name or description has all of these.", chars_max=200
+                    )
+                },
                 optional=("words",),
             ),
         )
 
     def call(self, call: ToolCall, _stop: Stop) -> ToolOutcome:
         """Their names and descriptions."""
-        words = said(call.arguments, "words").lower().split()
+        words = text_argument(call.arguments, "words").lower().split()
         skills = [skill for skill in self.operations.session_skills(self.session_id) if _has(skill, words)]
         if not skills:
             return ToolOutcome(output="there is no such skill" if words else "there are no skills")
@@ -73,10 +77,10 @@ class OpenSkill:
                 " by another agent in a copy of the working folder, with the arguments as its task, and its"
                 " final answer comes back."
             ),
-            parameters=schema(
+            parameters=object_schema(
                 {
-                    "name": text("The skill's name.", chars_max=limits.SKILL_NAME_CHARS_MAX),
-                    "arguments": text(
+                    "name": text_schema("The skill's name.", chars_max=limits.SKILL_NAME_CHARS_MAX),
+                    "arguments": text_schema(
                         "What the skill should be applied to, in words.",
                         chars_min=0,
                         chars_max=_ARGUMENTS_CHARS_MAX,
@@ -88,24 +92,24 @@ class OpenSkill:
 
     def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
         """Its text, or what the child agent came to."""
-        name = said(call.arguments, "name")
+        name = text_argument(call.arguments, "name")
         skill = self.operations.use_skill(UseSkill(name=name, run_id=self.run_id))
         if skill.origin is SkillOrigin.PROMOTED:
-            return self.fork(skill, said(call.arguments, "arguments"), call, stop)
-        return ToolOutcome(output=fenced(skill))
+            return self.fork(skill, text_argument(call.arguments, "arguments"), call, stop)
+        return ToolOutcome(output=fence_skill(skill))
 
 
-def list_skills(given: Given) -> ListSkills:
+def list_skills(given: ToolContext) -> ListSkills:
     """The tool of a run."""
     return ListSkills(operations=given.operations, session_id=given.session_id)
 
 
-def use_skill(given: Given) -> OpenSkill:
+def use_skill(given: ToolContext) -> OpenSkill:
     """The tool of a run."""
     return OpenSkill(operations=given.operations, run_id=given.run_id, fork=given.fork)
 
 
-def fenced(skill: Skill) -> str:
+def fence_skill(skill: Skill) -> str:
     """A skill's words between two lines that none of its own can be taken for."""
     parts = skill.document.body.split("\t")
     body = "\t".join(escaped(part, keep_newlines=True) for part in parts)

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from runlore.agents.tools import ask, files, memory, shell, skills
-from runlore.agents.tools.given import Given
+from runlore.agents.tools.given import ToolContext
 from runlore.domain.agent_profile import AgentProfile
 from runlore.domain.capability import Capabilities
 from runlore.ports.runner import Tool
 
-TOOLS: Mapping[str, Callable[[Given], Tool | None]] = {
+TOOLS: Mapping[str, Callable[[ToolContext], Tool | None]] = {
     shell.NAME: shell.shell,
     files.READ: files.read_file,
     files.WRITE: files.write_file,
@@ -22,7 +22,7 @@ TOOLS: Mapping[str, Callable[[Given], Tool | None]] = {
 }
 
 
-def toolbox(profile: AgentProfile, capabilities: Capabilities, given: Given) -> tuple[Tool, ...]:
+def toolbox(profile: AgentProfile, capabilities: Capabilities, given: ToolContext) -> tuple[Tool, ...]:
     """The tools, in the profile's order (SCO-4). Without a workspace those that touch files are not there
     (AGT-4), and nobody is asked by an agent that does not ask."""
     names = (name for name in profile.tools if capabilities.allows_tool(name))

@@ -10,9 +10,9 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from runlore.agents.transcripts.assembling import Assembly, Place, digest_of
-from runlore.agents.transcripts.parsing import NEAR_CHARS, beginning, moment, shortened
-from runlore.agents.transcripts.reader import LineTeller
+from runlore.agents.transcripts.assembling import Assembly, LinePosition, digest_of
+from runlore.agents.transcripts.parsing import NEAR_CHARS, beginning, moment, shorten
+from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
 from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
@@ -59,12 +59,12 @@ class AiderReader:
         mark = _STARTED.encode()
         return path.endswith(".md") and (head.lstrip().startswith(mark) or b"\n" + mark in head)
 
-    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read."""
-        return _Teller(source, assembly)
+        return _AiderParser(source, assembly)
 
 
-class _Text:
+class _TextBuffer:
     """Lines of one thing, kept bounded."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _Text:
         if self._chars <= _BLOCK_CHARS_MAX + NEAR_CHARS:
             self.lines.append(line)
 
-    def taken(self) -> str:
+    def take(self) -> str:
         text = "\n".join(self.lines)
         if len(text) > _BLOCK_CHARS_MAX:
             text = beginning(text, _BLOCK_CHARS_MAX)
@@ -85,14 +85,19 @@ class _Text:
         return text
 
 
-class _Teller:
+class _AiderParser:
     def __init__(self, source: TranscriptSource, assembly: Assembly) -> None:
         path = Path(source.path).absolute()
         self._assembly = assembly
         self._source = path.parent.name
         home = str(path.parent) if path.name.removesuffix(".gz") == _NAME else ""
         self._home = home[: limits.PATH_CHARS_MAX]
-        self._input, self._said, self._block, self._output = _Text(), _Text(), _Text(), _Text()
+        self._input, self._said, self._block, self._output = (
+            _TextBuffer(),
+            _TextBuffer(),
+            _TextBuffer(),
+            _TextBuffer(),
+        )
         self._place = self._block_place = assembly.here
         self._input_end = -1
         self._is_block_open = False
@@ -164,7 +169,7 @@ class _Teller:
         """An input is complete: what it asks for, or which command it runs."""
         if not self._input.lines:
             return
-        text = self._input.taken()
+        text = self._input.take()
         command = _command(text)
         page = _WEB.match(text)
         if not command and not page and _STEERING.match(text) and not _ASKED.match(text):
@@ -177,11 +182,11 @@ class _Teller:
         if page:
             self._tell_page(page[1])
 
-    def _begin(self, text: str, place: Place) -> None:
+    def _begin(self, text: str, place: LinePosition) -> None:
         if not self._assembly.session:
             self._speak_of("")
         self._commands, self._told, self._pages = {}, 0, set()
-        self._assembly.begin(shortened(text), self._at(), place=place)
+        self._assembly.begin(shorten(text), self._at(), place=place)
 
     def _end_run(self) -> None:
         self._end_block()
@@ -190,9 +195,9 @@ class _Teller:
         self._block_before = ""
 
     def _tell_said(self) -> None:
-        text = self._said.taken().strip("\n")
+        text = self._said.take().strip("\n")
         if text.strip():
-            text = shortened(text)
+            text = shorten(text)
             self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, self._at(), chars=len(text))
 
     def _tool(self, text: str, *, is_ended: bool) -> None:
@@ -206,14 +211,14 @@ class _Teller:
         if not self._is_block_open:
             return
         self._is_block_open = False
-        text = self._block.taken()
+        text = self._block.take()
         if found := _VERSION.match(text):
             self._assembly.agent_version = found[1]
         elif found := _MODEL.match(text):
             self._assembly.model = found[1]
         elif _ADD_OUTPUT.match(text):
             self._tell_output()
-            self._instructed(text)
+            self._begin_instruction(text)
         elif found := _OFFER.search(text[-200:]):
             if found[1]:
                 self._offer(text)
@@ -224,14 +229,14 @@ class _Teller:
         elif found := _RUNNING.match(text):
             self._ran(text[found.end() :])
         elif found := _FAILED.match(text):
-            self._failed(found[1], int(found[2]))
+            self._note_failure(found[1], int(found[2]))
         elif self._runs:
             self._output.add(text)
         self._block_before = text
 
     def _tell_output(self) -> None:
         """A command that the user ran has put out all that it had to."""
-        text, runs, self._runs = self._output.taken(), self._runs, ""
+        text, runs, self._runs = self._output.take(), self._runs, ""
         if runs and text.strip():
             self._answer(runs, text)
 
@@ -246,11 +251,11 @@ class _Teller:
         if command not in self._commands:
             self._tell_command(command)
 
-    def _failed(self, command: str, code: int) -> None:
+    def _note_failure(self, command: str, code: int) -> None:
         id = self._commands.get(command) or self._tell_command(command)
         self._answer(id, "", code)
 
-    def _instructed(self, text: str) -> None:
+    def _begin_instruction(self, text: str) -> None:
         """The question whether to show an output to the model can be answered with what to do about it."""
         found = _INSTRUCTED.match(text)
         words = found[1].strip() if found else ""
@@ -258,7 +263,7 @@ class _Teller:
             self._begin(words, self._block_place)
 
     def _tell_command(self, command: str) -> str:
-        command = shortened(command)
+        command = shorten(command)
         self._told += 1
         id = f"run_{self._told}"
         body: dict[str, JsonValue] = {"call_id": id, "name": "run", "arguments": {"command": command}}
@@ -283,7 +288,7 @@ class _Teller:
             self._assembly.add(EventType.TOOL_CALL, body, self._at(), chars=len(url))
 
     def _answer(self, id: str, text: str, code: int | None = None) -> None:
-        body: dict[str, JsonValue] = {"call_id": id, "output": shortened(text)}
+        body: dict[str, JsonValue] = {"call_id": id, "output": shorten(text)}
         if code is not None:
             body["exit_code"] = code
         self._assembly.add(EventType.TOOL_RESULT, body, self._at(), chars=len(text))

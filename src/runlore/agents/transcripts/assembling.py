@@ -60,7 +60,7 @@ _NO_CALL = "(no call)"
 _CALLING = (EventType.TOOL_CALL, EventType.TOOL_RESULT)
 
 
-class Place(Protocol):
+class LinePosition(Protocol):
     """Where the thing that is being told stands, kept by whoever drives the reader."""
 
     @property
@@ -81,7 +81,7 @@ class _Beginning:
 
 
 @dataclass(slots=True)
-class _Run:
+class _OpenRun:
     session: str
     ordinal: int
     first_number: int
@@ -104,7 +104,7 @@ class _Lane:
 
     runs: int = 0
     next_number: int = _FIRST_NUMBER
-    run: _Run | None = None
+    run: _OpenRun | None = None
     outside: str = ""
 
 
@@ -139,19 +139,19 @@ class Assembly:
         counts: ReadCounts,
         start: Position = START,
         *,
-        place: Place | None = None,
+        place: LinePosition | None = None,
         otherwise: datetime | None = None,
     ) -> None:
         self.folder = self.branch = self.model = self.agent_version = self.title = self.parent = ""
         self.carried: dict[str, str | int] = {}
         self.session = ""
-        self._place: Place = place or _Beginning(start.offset, start.line)
+        self._place: LinePosition = place or _Beginning(start.offset, start.line)
         self._agent = agent
         self._counts = counts
         self._lanes: dict[str, _Lane] = {}
         self._lane = _Lane()
         self._is_side = False
-        self._turn: list[_Run] = []
+        self._turn: list[_OpenRun] = []
         self._events = self._bytes = 0
         self._is_measured = False
         self._had_folder: str | None = None
@@ -183,7 +183,7 @@ class Assembly:
         return self._lane.run is not None
 
     @property
-    def here(self) -> Place:
+    def here(self) -> LinePosition:
         """Where the thing that is being told stands, to be kept for `begin`."""
         return _Beginning(self._place.start, self._place.number)
 
@@ -193,7 +193,7 @@ class Assembly:
         return self._lane.runs > 0
 
     def begin(
-        self, text: str, at: datetime | None = None, *, place: Place | None = None, said_by: str = ""
+        self, text: str, at: datetime | None = None, *, place: LinePosition | None = None, said_by: str = ""
     ) -> None:
         """An input: a run begins, here or at an earlier place since which nothing was told. It is the user's,
         or that of whom it was `said_by`; a subagent is spoken to by its parent."""
@@ -208,7 +208,7 @@ class Assembly:
         self._be_storable()
         lane = self._lane
         lane.runs += 1
-        lane.run = _Run(
+        lane.run = _OpenRun(
             session=self.session,
             ordinal=lane.runs,
             first_number=lane.next_number,
@@ -243,7 +243,7 @@ class Assembly:
             return False
         size = _EVENT_BYTES + chars * _CHARACTER_BYTES
         if self._is_measured or self._bytes + size > _BYTES_MAX:
-            size = self._measured(body)
+            size = self._measure(body)
         if self._events >= _EVENTS_MAX or self._bytes + size > _BYTES_MAX:
             self._counts.skip(RUN_TOO_LONG)
             if run.events:
@@ -341,7 +341,7 @@ class Assembly:
         self._events = self._bytes = 0
         self._is_measured = False
 
-    def stay_before(self, place: Place) -> None:
+    def stay_before(self, place: LinePosition) -> None:
         """Nothing follows, and what stands from an earlier place on is to be read again the next time."""
         self._place = place
 
@@ -358,7 +358,7 @@ class Assembly:
         were several, there is none."""
         self._is_mixed = self._is_mixed or self._had_folder not in (None, self.folder)
 
-    def _measured(self, body: JsonObject) -> int:
+    def _measure(self, body: JsonObject) -> int:
         """How many bytes an event takes. What was estimated until now is measured too, once in a turn."""
         if not self._is_measured:
             self._is_measured = True

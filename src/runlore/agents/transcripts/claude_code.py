@@ -11,11 +11,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, Place
+from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
 from runlore.agents.transcripts.claude_code_attachments import outside_of
 from runlore.agents.transcripts.claude_code_lines import is_child, is_housekeeping, value_of
 from runlore.agents.transcripts.claude_code_words import (
-    Said,
+    Speaker,
     exit_code_of,
     output_of,
     queued_words,
@@ -27,14 +27,14 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bounded_arguments,
+    bound_arguments,
     moment,
     object_of,
-    shortened,
+    shorten,
     text_of,
 )
 from runlore.agents.transcripts.places import is_of_droid
-from runlore.agents.transcripts.reader import LineTeller
+from runlore.agents.transcripts.reader import LineParser
 from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits
 from runlore.domain.journal import EventType
@@ -118,9 +118,9 @@ class ClaudeCodeReader:
         # The first line may be longer than what is known of the file.
         return not objects and is_child(head)
 
-    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read a file."""
-        return ClaudeCodeTeller(source.path, assembly)
+        return ClaudeCodeParser(source.path, assembly)
 
 
 def _is_ours(line: Plain) -> bool:
@@ -141,7 +141,7 @@ def _session_above(path: str) -> str:
     return os.path.basename(os.path.dirname(folder)) if os.path.basename(folder) == _SUBAGENTS else ""
 
 
-class ClaudeCodeTeller:
+class ClaudeCodeParser:
     """Tells one file. What it must know at an input is in the assembly; the rest concerns one run only."""
 
     def __init__(self, path: str, assembly: Assembly) -> None:
@@ -152,7 +152,7 @@ class ClaudeCodeTeller:
         self._above = _session_above(path)
         self._assembly = assembly
         self._texts: list[str] = []
-        self._command: tuple[str, Plain, Place] | None = None
+        self._command: tuple[str, Plain, LinePosition] | None = None
         self._text_at: object = None
         self._message = ""
         self._stopped: object = None
@@ -266,7 +266,7 @@ class ClaudeCodeTeller:
         if block.get("type") == "mcp_tool_use":
             name = f"mcp__{text_of(block.get('server_name'))}__{name}"
         self._flush_text()
-        arguments, size = bounded_arguments(object_of(block.get("input")))
+        arguments, size = bound_arguments(object_of(block.get("input")))
         body: dict[str, JsonValue] = {
             "call_id": call_id[: limits.ID_CHARS_MAX],
             "name": name[: limits.ID_CHARS_MAX],
@@ -298,7 +298,7 @@ class ClaudeCodeTeller:
         if type(call_id) is not str or not call_id:
             return
         self._flush_text()
-        output = shortened(output_of(block.get("content")))
+        output = shorten(output_of(block.get("content")))
         body: dict[str, JsonValue] = {"call_id": call_id[: limits.ID_CHARS_MAX], "output": output}
         is_error = block.get("is_error")
         if type(is_error) is bool:
@@ -309,19 +309,19 @@ class ClaudeCodeTeller:
 
     def _words(self, line: Plain, content: object) -> None:
         words = words_of(line, content)
-        if words.said is Said.INPUT:
+        if words.said is Speaker.INPUT:
             self._command = None
             if not self._is_told_from_queue(words.text):
                 self._begin(words.text, line)
-        elif words.said is Said.COMMAND:
+        elif words.said is Speaker.COMMAND:
             # Whether the model was asked or the program answered by itself shows in what follows.
             if words.text:
-                self._command = (shortened(words.text), line, self._assembly.here)
-        elif words.said is Said.LOCAL_ANSWER:
+                self._command = (shorten(words.text), line, self._assembly.here)
+        elif words.said is Speaker.LOCAL_ANSWER:
             self._command = None
-        elif words.said is Said.SUMMARY:
+        elif words.said is Speaker.SUMMARY:
             self._summed_up()
-        elif words.said is Said.INTERRUPTED:
+        elif words.said is Speaker.INTERRUPTED:
             self._flush()
             self._assembly.end(RunStatus.INTERRUPTED)
         elif line.get("isMeta"):
@@ -334,7 +334,7 @@ class ClaudeCodeTeller:
             (text, line, place), self._command = self._command, None
             self._begin(text, line, place)
 
-    def _begin(self, text: str, line: Plain, place: Place | None = None) -> None:
+    def _begin(self, text: str, line: Plain, place: LinePosition | None = None) -> None:
         assembly = self._assembly
         self._flush()
         if not assembly.is_side:
@@ -350,7 +350,7 @@ class ClaudeCodeTeller:
                 assembly.outside(EARLIER_CONVERSATION)
             assembly.carried[_SPOKEN] = assembly.session
         said_by = ANOTHER_AGENT if self._own_agent else ""
-        assembly.begin(shortened(text), self._moment(line.get("timestamp")), place=place, said_by=said_by)
+        assembly.begin(shorten(text), self._moment(line.get("timestamp")), place=place, said_by=said_by)
 
     def _attachment(self, line: Plain) -> str:
         attachment = object_of(line.get("attachment"))
@@ -461,7 +461,7 @@ class ClaudeCodeTeller:
         if self._texts:
             text = self._texts[0] if len(self._texts) == 1 else "\n\n".join(self._texts)
             self._texts = []
-            text = shortened(text)
+            text = shorten(text)
             self._assembly.add(_MESSAGE, {"text": text}, self._moment(self._text_at), chars=len(text))
 
     def _moment(self, told: object) -> datetime | None:

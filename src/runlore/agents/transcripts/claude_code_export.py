@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from runlore.agents.transcripts.assembling import Assembly
-from runlore.agents.transcripts.claude_code import ClaudeCodeTeller
+from runlore.agents.transcripts.claude_code import ClaudeCodeParser
 from runlore.agents.transcripts.lines import whole_of
-from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, Plain, list_of, object_of, parsed
+from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, Plain, list_of, object_of, parse_json
 from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
@@ -26,12 +26,12 @@ class ClaudeCodeExportReader:
         content = whole_of(source.path)
         counts.bytes += len(content or b"")
         try:
-            document: Plain = object_of(parsed(content or b""))
+            document: Plain = object_of(parse_json(content or b""))
         except ValueError:
             counts.lines += 1
             counts.skip(BROKEN)
             return
-        teller = ClaudeCodeTeller(source.path, assembly)
+        teller = ClaudeCodeParser(source.path, assembly)
         for line in list_of(document.get(_LINES)):
             counts.lines += 1
             if problem := teller.tell(line) if type(line) is dict else NO_OBJECT:

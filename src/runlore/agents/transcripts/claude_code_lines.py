@@ -8,7 +8,7 @@ can be found and cut out without parsing. Where the rest is not whole then, all 
 import orjson
 
 from runlore.agents.transcripts.claude_code_attachments import HARMLESS
-from runlore.agents.transcripts.parsing import parsed
+from runlore.agents.transcripts.parsing import parse_json
 
 # How lines begin that only the program itself needs; those that begin otherwise are parsed to see.
 _OWN = (b'{"type":"file-history-', b'{"type":"last-prompt"', b'{"type":"permission-mode"')
@@ -48,11 +48,11 @@ def value_of(line: bytes) -> object:
     """The value of a line, without what it only repeats; ValueError where it is none."""
     begin = line.find(_REPEATED)
     if begin < 0:
-        return parsed(line)
+        return parse_json(line)
     end = line.rfind(_BEHIND, begin)
     if end < 0:
-        return parsed(line)
+        return parse_json(line)
     try:
         return orjson.loads(line[:begin] + line[end:])
     except orjson.JSONDecodeError:
-        return parsed(line)
+        return parse_json(line)

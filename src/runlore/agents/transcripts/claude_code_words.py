@@ -47,7 +47,7 @@ _SUMMARY = "This session is being continued from a previous conversation"
 _UNTOLD = {"image": "[image]", "document": "[document]"}
 
 
-class Said(Enum):
+class Speaker(Enum):
     """Who speaks in a `user` line, or what it does."""
 
     INPUT = auto()
@@ -62,23 +62,23 @@ class Said(Enum):
 class Words:
     """What was said, where somebody said something."""
 
-    said: Said
+    said: Speaker
     text: str = ""
 
 
-_HARNESS = Words(Said.HARNESS)
+_HARNESS = Words(Speaker.HARNESS)
 _BEGINNINGS = (
-    (_ANSWERED_LOCALLY, Said.LOCAL_ANSWER),
-    (_INTERRUPTED, Said.INTERRUPTED),
-    (_SUMMARY, Said.SUMMARY),
-    (_WRAPPERS, Said.HARNESS),
+    (_ANSWERED_LOCALLY, Speaker.LOCAL_ANSWER),
+    (_INTERRUPTED, Speaker.INTERRUPTED),
+    (_SUMMARY, Speaker.SUMMARY),
+    (_WRAPPERS, Speaker.HARNESS),
 )
 
 
 def words_of(line: Plain, content: object) -> Words:
     """Who speaks in a `user` line that holds no tool results, and what they say."""
     if line.get("isCompactSummary"):
-        return Words(Said.SUMMARY)
+        return Words(Speaker.SUMMARY)
     if line.get("isMeta") or line.get("isVisibleInTranscriptOnly"):
         return _HARNESS
     kind = object_of(line.get("origin")).get("kind")
@@ -86,7 +86,7 @@ def words_of(line: Plain, content: object) -> Words:
         return _HARNESS
     if type(content) is str:
         return _words(content)
-    return _united([_words(text) for text in _texts(content)])
+    return _unite([_words(text) for text in _texts(content)])
 
 
 def queued_words(attachment: Plain) -> str:
@@ -102,8 +102,8 @@ def typed_words(content: object) -> str:
     """What the user typed, of the content of a message that waits; empty for the harness's own words and for
     commands."""
     texts = [content] if type(content) is str else _texts(content)
-    words = _united([_words(text) for text in texts])
-    return words.text if words.said is Said.INPUT else ""
+    words = _unite([_words(text) for text in texts])
+    return words.text if words.said is Speaker.INPUT else ""
 
 
 def without_reminders(text: str) -> str:
@@ -140,9 +140,9 @@ def _words(text: str) -> Words:
         # Of a mark that is not one of a pair nobody can tell what it encloses.
         return _HARNESS
     if text.startswith(_COMMANDS):
-        return Words(Said.COMMAND, _command(text))
-    said = next((said for beginnings, said in _BEGINNINGS if text.startswith(beginnings)), Said.INPUT)
-    return Words(said, text if said is Said.INPUT else "")
+        return Words(Speaker.COMMAND, _command(text))
+    said = next((said for beginnings, said in _BEGINNINGS if text.startswith(beginnings)), Speaker.INPUT)
+    return Words(said, text if said is Speaker.INPUT else "")
 
 
 def _command(text: str) -> str:
@@ -167,9 +167,9 @@ def _texts(content: object) -> list[str]:
     return texts
 
 
-def _united(words: list[Words]) -> Words:
+def _unite(words: list[Words]) -> Words:
     """What several blocks say together: the user's words where there are any."""
-    said = [one.text for one in words if one.said is Said.INPUT]
+    said = [one.text for one in words if one.said is Speaker.INPUT]
     if said:
-        return Words(Said.INPUT, "\n\n".join(said))
-    return next((one for one in words if one.said is not Said.HARNESS), _HARNESS)
+        return Words(Speaker.INPUT, "\n\n".join(said))
+    return next((one for one in words if one.said is not Speaker.HARNESS), _HARNESS)

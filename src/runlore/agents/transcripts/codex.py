@@ -15,7 +15,7 @@ from runlore.agents.transcripts.assembling import (
     EARLIER_CONVERSATION,
     SUMMARY,
     Assembly,
-    Place,
+    LinePosition,
     plain_id,
 )
 from runlore.agents.transcripts.codex_calls import Calls
@@ -37,11 +37,11 @@ from runlore.agents.transcripts.parsing import (
     list_of,
     moment,
     object_of,
-    parsed,
-    shortened,
+    parse_json,
+    shorten,
     text_of,
 )
-from runlore.agents.transcripts.reader import LineTeller
+from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
 from runlore.domain.journal import EventType
 from runlore.domain.run import RunStatus
@@ -74,34 +74,34 @@ class CodexReader:
             _BEGINNING.match(head) is not None or any(_is_rollout(line) for line in lines) or _is_flat(lines)
         )
 
-    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read."""
-        return _Teller(source, assembly)
+        return _CodexParser(source, assembly)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _HeldMessage:
     """A message in the user's role, which is an input unless the user's own words follow."""
 
     text: str
     at: object
-    place: Place
+    place: LinePosition
 
 
-class _Teller:
+class _CodexParser:
     def __init__(self, source: TranscriptSource, assembly: Assembly) -> None:
         self._path = source.path
         self._assembly = assembly
         self._calls = Calls(assembly)
         self._chain = Chain(source.path, assembly)
-        self._held: _Held | None = None
+        self._held: _HeldMessage | None = None
         self._said = _NOTHING
         self._kinds: dict[str, _Handler] = {
             "response_item": self._item,
             "event_msg": self._event,
             "turn_context": self._turn_context,
             "session_meta": self._session,
-            "compacted": self._compacted,
+            "compacted": self._note_compaction,
         }
         self._events: dict[str, _Handler] = {
             "user_message": self._user_message,
@@ -111,7 +111,7 @@ class _Teller:
             "task_complete": self._turn_complete,
             "turn_complete": self._turn_complete,
             "error": self._error,
-            "thread_name_updated": self._titled,
+            "thread_name_updated": self._set_title,
         }
         self._items: dict[str, _Handler] = {
             "function_call": self._calls.function_call,
@@ -133,7 +133,7 @@ class _Teller:
 
     def _tell(self, line: bytes) -> str:
         try:
-            told = parsed(line)
+            told = parse_json(line)
         except ValueError:
             return BROKEN
         if type(told) is not dict:
@@ -194,7 +194,7 @@ class _Teller:
         if text_of(told.get("forked_from_id")) and not self._assembly.has_runs:
             self._assembly.outside(EARLIER_CONVERSATION)
 
-    def _compacted(self, _payload: Plain, _at: object) -> str:
+    def _note_compaction(self, _payload: Plain, _at: object) -> str:
         """What went before is told in short. Where none of it was read here, it may hold anything."""
         if not self._assembly.has_runs:
             self._assembly.outside(SUMMARY)
@@ -224,7 +224,7 @@ class _Teller:
             text = _content(payload)
             if not is_harness(text):
                 self._tell_held()
-                self._held = _Held(text, at, self._assembly.here)
+                self._held = _HeldMessage(text, at, self._assembly.here)
         return "" if type(role) is str else UNKNOWN
 
     def _user_message(self, payload: Plain, at: object) -> str:
@@ -241,7 +241,7 @@ class _Teller:
         if said[1] != text or said[0] in ("", source):
             self._begin(text, at)
 
-    def _begin(self, text: str, at: object, place: Place | None = None) -> None:
+    def _begin(self, text: str, at: object, place: LinePosition | None = None) -> None:
         if not self._assembly.session:
             self._assembly.speak_of(id_in_name(self._path))
         self._calls.forget()
@@ -249,7 +249,7 @@ class _Teller:
         said_by = ANOTHER_AGENT if is_of_agent else ""
         # A history that is repeated here is not the subagent's, but of where it was begun.
         self._assembly.parent = str(self._assembly.carried.get(_PARENT, "")) if is_of_agent else ""
-        self._assembly.begin(shortened(own_words(text)), moment(at), place=place, said_by=said_by)
+        self._assembly.begin(shorten(own_words(text)), moment(at), place=place, said_by=said_by)
 
     def _tell_held(self) -> None:
         """Something followed a message in the user's role: so it was an input, from its own place on."""
@@ -287,7 +287,7 @@ class _Teller:
         self._assembly.end(RunStatus.FAILED)
         return ""
 
-    def _titled(self, payload: Plain, _at: object) -> str:
+    def _set_title(self, payload: Plain, _at: object) -> str:
         title = text_of(payload.get("thread_name"))[: limits.TITLE_CHARS_MAX]
         self._assembly.title = title or self._assembly.title
         return ""
@@ -315,16 +315,16 @@ def _parent_of(told: Plain) -> str:
 def _content(payload: Plain) -> str:
     content = payload.get("content")
     if type(content) is str:
-        return shortened(content)
+        return shorten(content)
     if content is None:
-        return shortened(text_of(payload.get("message")))
+        return shorten(text_of(payload.get("message")))
     texts = [text_of(part.get("text")) for part in list_of(content) if type(part) is dict]
-    return shortened("\n".join(text for text in texts if text))
+    return shorten("\n".join(text for text in texts if text))
 
 
 def _is_rollout(line: bytes) -> bool:
     try:
-        told = object_of(parsed(line))
+        told = object_of(parse_json(line))
     except ValueError:
         return False
     return text_of(told.get("type")) in KINDS and type(told.get("payload")) is dict
@@ -335,7 +335,7 @@ def _is_flat(lines: list[bytes]) -> bool:
     has_mark = False
     for line in lines:
         try:
-            told = object_of(parsed(line))
+            told = object_of(parse_json(line))
         except ValueError:
             continue
         kind = told.get("type", told.get("record_type"))

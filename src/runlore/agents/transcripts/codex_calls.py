@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from runlore.agents.transcripts.assembling import Assembly
-from runlore.agents.transcripts.codex_output import Heard, aligned, heard, heard_program
+from runlore.agents.transcripts.codex_output import (
+    ToolOutput,
+    align_outputs,
+    read_output,
+    read_program_output,
+)
 from runlore.agents.transcripts.codex_program import ProgramCall, argument_of, program_calls
 from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
-    bounded,
+    bound_value,
     list_of,
     moment,
     object_of,
-    parsed,
-    shortened,
+    parse_json,
+    shorten,
     size_of,
     text_of,
     whole_number,
@@ -92,7 +97,7 @@ class Calls:
         elif _JSON_TEXT.match(text):
             self._tell(id, name, _arguments(text), at)
         else:
-            self._tell(id, name, {"input": shortened(text)}, at)
+            self._tell(id, name, {"input": shorten(text)}, at)
         return ""
 
     def local_shell_call(self, payload: Plain, at: object) -> str:
@@ -100,17 +105,17 @@ class Calls:
         action, id = object_of(payload.get("action")), _id(payload)
         if not id:
             return UNKNOWN
-        arguments: dict[str, JsonValue] = {"command": bounded(action.get("command") or [])}
+        arguments: dict[str, JsonValue] = {"command": bound_value(action.get("command") or [])}
         if folder := text_of(action.get("working_directory")):
-            arguments["workdir"] = shortened(folder)
+            arguments["workdir"] = shorten(folder)
         self._tell(id, "local_shell", arguments, at)
         return ""
 
     def web_search(self, payload: Plain, at: object) -> str:
         """A search of the web, whose answer stands nowhere."""
         id = _id(payload) or f"web_search_{self._assembly.here.number}"
-        self._tell(id, "web_search", {"action": bounded(payload.get("action") or {})}, at)
-        self._answer(id, Heard(text=""), at)
+        self._tell(id, "web_search", {"action": bound_value(payload.get("action") or {})}, at)
+        self._answer(id, ToolOutput(text=""), at)
         return ""
 
     def output(self, payload: Plain, at: object) -> str:
@@ -121,11 +126,11 @@ class Calls:
         if program := self._waits.pop(id, "") or (id if id in self._programs else ""):
             self._program_output(program, output, at)
             return ""
-        told = heard(output)
+        told = read_output(output)
         if poll := self._polls.pop(id, None):
             origin, is_told = poll
             if is_told:
-                self._answer(id, Heard(text=told.text), at)
+                self._answer(id, ToolOutput(text=told.text), at)
             self._answer(origin, told, at)
         else:
             self._answer(id, told, at)
@@ -137,7 +142,7 @@ class Calls:
         id = _id(payload) or self._unnamed.pop(name, "")
         if not id:
             return UNKNOWN
-        self._answer(id, heard(payload.get("result", payload.get("output"))), at)
+        self._answer(id, read_output(payload.get("result", payload.get("output"))), at)
         return ""
 
     def command_end(self, payload: Plain, at: object, *, id: str) -> str:
@@ -151,7 +156,7 @@ class Calls:
             return ""
         if command.is_answered and not command.is_settled:
             text = text_of(payload.get("aggregated_output")) or text_of(payload.get("stdout"))
-            self._answer(call, Heard(text=shortened(text), exit_code=code), at)
+            self._answer(call, ToolOutput(text=shorten(text), exit_code=code), at)
         elif not command.is_settled:
             self._exits[call] = code
         return ""
@@ -161,7 +166,7 @@ class Calls:
         calls = program_calls(text)
         inner: list[tuple[str, str]] = []
         if not calls or any(_hides_command(call) for call in calls):
-            self._tell(id, _PROGRAM, {"input": shortened(text)}, at)
+            self._tell(id, _PROGRAM, {"input": shorten(text)}, at)
             calls = ()
         for number, call in enumerate(calls, 1):
             own, arguments = f"{id[: limits.ID_CHARS_MAX - 8]}#{number}", argument_of(call)
@@ -174,14 +179,14 @@ class Calls:
 
     def _program_output(self, program: str, output: object, at: object) -> None:
         inner = self._programs[program]
-        told = heard_program(output)
+        told = read_program_output(output)
         if told.cell:
             _keep(self._cells, told.cell, program)
-        answers = None if told.cell else aligned(told, len(inner))
+        answers = None if told.cell else align_outputs(told, len(inner))
         if answers is None:
             if told.parts:
                 # Which command said what, and how it ended, is not told: this decides nothing about any.
-                self._answer(program, Heard(text=shortened("\n".join(told.parts))), at)
+                self._answer(program, ToolOutput(text=shorten("\n".join(told.parts))), at)
             return
         for (own, origin), answer in zip(inner, answers, strict=True):
             self._answer(origin or own, answer, at)
@@ -203,7 +208,7 @@ class Calls:
             self._commands[id] = _Command()
             self._by_text[text] = id
 
-    def _answer(self, id: str, told: Heard, at: object) -> None:
+    def _answer(self, id: str, told: ToolOutput, at: object) -> None:
         id = id[: limits.ID_CHARS_MAX]
         code = told.exit_code if told.exit_code is not None else self._exits.get(id)
         if told.process and code is None:
@@ -213,7 +218,7 @@ class Calls:
             command.is_settled |= code is not None
         text = told.text
         if told.process and code is None:
-            text = shortened(f"{_STILL_RUNS} {told.process}\n{text}")
+            text = shorten(f"{_STILL_RUNS} {told.process}\n{text}")
         body: dict[str, JsonValue] = {"call_id": id, "output": text}
         if code is not None:
             body["exit_code"] = code
@@ -260,13 +265,13 @@ def _arguments(value: object) -> dict[str, JsonValue]:
     """Arguments as an object. A text that was cut off is kept as a text: what would have run is not known."""
     if type(value) is str:
         try:
-            told = parsed(value.encode(errors="replace"))
+            told = parse_json(value.encode(errors="replace"))
         except ValueError:
-            return {"text": shortened(value)} if value else {}
+            return {"text": shorten(value)} if value else {}
         if type(told) is dict and len(value) <= limits.TOLD_TEXT_CHARS_MAX and _is_shallow(value):
             return cast("dict[str, JsonValue]", told)
         value = told if type(told) is dict else {"text": told if type(told) is str else value}
-    found = bounded(value) if type(value) is dict else {}
+    found = bound_value(value) if type(value) is dict else {}
     return found if type(found) is dict else {}
 
 

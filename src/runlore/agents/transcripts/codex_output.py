@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runlore.agents.transcripts.parsing import Plain, object_of, parsed, shortened, text_of, whole_number
+from runlore.agents.transcripts.parsing import Plain, object_of, parse_json, shorten, text_of, whole_number
 
 # The command, which stands above it in some versions, may be long.
 _HEADER_CHARS_MAX = 64_000
@@ -27,7 +27,7 @@ _SCRIPT_HEADER = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Heard:
+class ToolOutput:
     """One answer. `process` is the number of a process that runs on: its outcome comes later."""
 
     text: str
@@ -37,7 +37,7 @@ class Heard:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeardProgram:
+class ProgramOutput:
     """What a program answered: each text that it put out, and the cell in which it still runs."""
 
     parts: Sequence[str]
@@ -45,19 +45,19 @@ class HeardProgram:
     cell: str = ""
 
 
-def heard(output: object) -> Heard:
+def read_output(output: object) -> ToolOutput:
     """The answer of a tool."""
     if type(output) is dict:
-        return _heard_object(object_of(output))
-    text = _joined(output)
+        return _read_object(object_of(output))
+    text = _join_texts(output)
     if text.startswith("{") and (told := _json(text)) and ("metadata" in told or "exit_code" in told):
-        return _heard_object(told)
+        return _read_object(told)
     if header := _tool_header(text):
         code = int(header[1]) if header[1] else None
-        return Heard(text=shortened(text[header.end() :]), exit_code=code, process=header[2] or "")
+        return ToolOutput(text=shorten(text[header.end() :]), exit_code=code, process=header[2] or "")
     if header := _PLAIN_HEADER.match(text):
-        return Heard(text=shortened(text[header.end() :]), exit_code=int(header[1]))
-    return Heard(text=shortened(text))
+        return ToolOutput(text=shorten(text[header.end() :]), exit_code=int(header[1]))
+    return ToolOutput(text=shorten(text))
 
 
 def _tool_header(text: str) -> re.Match[str] | None:
@@ -70,52 +70,52 @@ def _tool_header(text: str) -> re.Match[str] | None:
     return None
 
 
-def heard_program(output: object) -> HeardProgram:
+def read_program_output(output: object) -> ProgramOutput:
     """The answer of a program that calls tools."""
     parts = _texts(output)
     if not parts or not (header := _SCRIPT_HEADER.match(parts[0])):
-        return HeardProgram(parts=parts)
+        return ProgramOutput(parts=parts)
     rest = parts[0][header.end() :]
-    return HeardProgram(
+    return ProgramOutput(
         parts=[*([rest] if rest else []), *parts[1:]],
         has_failed=header[1] in ("failed", "terminated"),
         cell=header[2] or "",
     )
 
 
-def aligned(program: HeardProgram, calls: int) -> Sequence[Heard] | None:
+def align_outputs(program: ProgramOutput, calls: int) -> Sequence[ToolOutput] | None:
     """The answer of each call of a program, in order; None where the text does not tell which is which."""
     if program.has_failed or not calls:
         return None
     if calls == 1:
-        return [_heard_part("\n".join(program.parts))]
+        return [_read_part("\n".join(program.parts))]
     if len(program.parts) == calls:
-        return [_heard_part(part) for part in program.parts]
-    coded = [part for part in map(_heard_part, program.parts) if part.exit_code is not None]
+        return [_read_part(part) for part in program.parts]
+    coded = [part for part in map(_read_part, program.parts) if part.exit_code is not None]
     return coded if len(coded) == calls else None
 
 
-def _heard_part(text: str) -> Heard:
+def _read_part(text: str) -> ToolOutput:
     """A text that a program put out: the answer of a command as JSON, or only its output."""
     if text.startswith("{") and (told := _json(text)) and ("exit_code" in told or "session_id" in told):
-        return _heard_object(told)
-    return Heard(text=shortened(text))
+        return _read_object(told)
+    return ToolOutput(text=shorten(text))
 
 
-def _heard_object(told: Plain) -> Heard:
+def _read_object(told: Plain) -> ToolOutput:
     metadata = object_of(told.get("metadata"))
     code = whole_number(told.get("exit_code", metadata.get("exit_code")))
-    text = text_of(told.get("output")) or text_of(told.get("text")) or _joined(told.get("content"))
+    text = text_of(told.get("output")) or text_of(told.get("text")) or _join_texts(told.get("content"))
     process = told.get("session_id") if code is None else None
-    return Heard(
-        text=shortened(text),
+    return ToolOutput(
+        text=shorten(text),
         exit_code=code,
         is_error=told.get("success") is False or told.get("isError") is True,
         process=str(process) if type(process) is int or type(process) is str else "",
     )
 
 
-def _joined(output: object) -> str:
+def _join_texts(output: object) -> str:
     return output if type(output) is str else "\n".join(_texts(output))
 
 
@@ -129,6 +129,6 @@ def _texts(output: object) -> list[str]:
 
 def _json(text: str) -> Plain:
     try:
-        return object_of(parsed(text.encode(errors="replace")))
+        return object_of(parse_json(text.encode(errors="replace")))
     except ValueError:
         return {}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runlore.agents.transcripts.parsing import parsed, text_of
+from runlore.agents.transcripts.parsing import parse_json, text_of
 
 JsValue: TypeAlias = "str | float | bool | list[JsValue] | dict[str, JsValue] | None"
 
@@ -45,16 +45,16 @@ class ProgramCall:
     argument: JsValue
 
 
-class _Untold(Exception):
+class _NotLiteral(Exception):
     """What stands here is no literal."""
 
 
-class _Spent(Exception):
+class _CostExceeded(Exception):
     """The text has cost as much as its length allows."""
 
 
 @dataclass
-class _Reader:
+class _ExpressionParser:
     text: str
     at: int = 0
     steps_left: int = 0
@@ -62,16 +62,16 @@ class _Reader:
 
     def value(self, depth: int = 0) -> JsValue:
         """A literal, or pieces joined with `+`; raises where it is anything else."""
-        left = self._postfixed(depth)
+        left = self._postfix(depth)
         while self._next() == "+" and self.text[self.at : self.at + 2] != "++":
             self.at += 1
-            right = self._postfixed(depth)
+            right = self._postfix(depth)
             if not isinstance(left, str) or not isinstance(right, str | float):
-                raise _Untold
+                raise _NotLiteral
             left += right if isinstance(right, str) else f"{right:g}"
         return left
 
-    def _postfixed(self, depth: int) -> JsValue:
+    def _postfix(self, depth: int) -> JsValue:
         """One operand, and the texts of a list where they are joined."""
         found = self._operand(depth)
         if isinstance(found, list) and (join := _JOIN.match(self.text, self.at)):
@@ -79,16 +79,16 @@ class _Reader:
             between = self.value(depth + 1) if self._next() != ")" else ","
             self._expect(")")
             if not isinstance(between, str) or not all(isinstance(item, str) for item in found):
-                raise _Untold
+                raise _NotLiteral
             return between.join(str(item) for item in found)
         return found
 
     def _operand(self, depth: int) -> JsValue:
         if depth > _DEPTH_MAX:
-            raise _Untold
+            raise _NotLiteral
         sign = self._next()
         if sign in "\"'":
-            return self.quoted(sign)
+            return self.read_quoted(sign)
         if sign == "`":
             return self.template(depth)
         if sign == "{":
@@ -116,22 +116,22 @@ class _Reader:
             return self._raw()
         follows = self.text[self.at : self.at + 1]
         if name not in self.constants or follows in ("(", ".", "["):
-            raise _Untold
+            raise _NotLiteral
         return self.constants[name]
 
     def _identifier(self) -> str:
         found = _IDENTIFIER.match(self.text, self.at)
         if found is None:
-            raise _Untold
+            raise _NotLiteral
         self.at = found.end()
         return found[0]
 
-    def quoted(self, quote: str) -> str:
+    def read_quoted(self, quote: str) -> str:
         """The text of a literal in quotes, its escapes undone."""
         if quote == '"' and (found := _DOUBLE.match(self.text, self.at)) is not None:
             raw = found[0]
             try:
-                plain = raw[1:-1] if "\\" not in raw else text_of(parsed(raw.encode(errors="replace")))
+                plain = raw[1:-1] if "\\" not in raw else text_of(parse_json(raw.encode(errors="replace")))
             except ValueError:
                 # An escape that JSON does not have.
                 plain = None
@@ -143,36 +143,36 @@ class _Reader:
         while True:
             stop = _QUOTED_END[quote].search(self.text, self.at)
             if stop is None:
-                raise _Untold
+                raise _NotLiteral
             parts.append(self.text[self.at : stop.start()])
             self.at = stop.end()
             if stop[0] == quote:
-                return _paired("".join(parts))
+                return _join_surrogates("".join(parts))
             if stop[0] == "\n":
-                raise _Untold
+                raise _NotLiteral
             parts.append(self._escape())
 
     def template(self, depth: int = 0) -> str:
         """The text of a template; a place in it is filled where it is known, else it stays as written."""
         if depth > _DEPTH_MAX:
-            raise _Untold
+            raise _NotLiteral
         self.at += 1
         parts: list[str] = []
         while True:
             stop = _TEMPLATE_END.search(self.text, self.at)
             if stop is None:
-                raise _Untold
+                raise _NotLiteral
             parts.append(self.text[self.at : stop.start()])
             self.at = stop.end()
             if stop[0] == "`":
-                return _paired("".join(parts))
+                return _join_surrogates("".join(parts))
             parts.append(self._escape() if stop[0] == "\\" else self._place(stop.start(), depth))
 
     def _place(self, start: int, depth: int) -> str:
         try:
             found = self.value(depth + 1)
             self._expect("}")
-        except _Untold:
+        except _NotLiteral:
             end = self.text.find("}", self.at)
             if end < 0:
                 raise
@@ -183,7 +183,7 @@ class _Reader:
     def _raw(self) -> str:
         end = self.text.find("`", self.at + 1)
         if end < 0:
-            raise _Untold
+            raise _NotLiteral
         raw = self.text[self.at + 1 : end]
         self.at = end + 1
         return raw
@@ -215,7 +215,7 @@ class _Reader:
             if sign == ",":
                 self.at += 1
                 continue
-            key = self.quoted(sign) if sign in "\"'" else self._identifier()
+            key = self.read_quoted(sign) if sign in "\"'" else self._identifier()
             if self._next() == ":":
                 self.at += 1
                 self._set(found, key, depth)
@@ -230,7 +230,7 @@ class _Reader:
             found[key] = self.value(depth + 1)
             if self._next() in ",}":
                 return
-        except _Untold:
+        except _NotLiteral:
             pass
         found[key] = None
         self._pass_expression(depth)
@@ -254,11 +254,11 @@ class _Reader:
             if not open_brackets and sign in ",}])":
                 return
             if sign in "\"'`":
-                self.quoted(sign) if sign != "`" else self.template(depth + 1)
+                self.read_quoted(sign) if sign != "`" else self.template(depth + 1)
                 continue
             open_brackets += (sign in "([{") - (sign in ")]}")
             self.at += 1
-        raise _Untold
+        raise _NotLiteral
 
     def _next(self) -> str:
         """The next sign that is neither space nor comment; where there is none, the call was cut off."""
@@ -269,18 +269,18 @@ class _Reader:
                 end = self.text.find("*/", self.at)
                 self.at = len(self.text) if end < 0 else end + 2
         if self.at >= len(self.text):
-            raise _Untold
+            raise _NotLiteral
         return self.text[self.at]
 
     def spend(self, steps: int) -> None:
         """Count what was done; raises when it is too much."""
         self.steps_left -= steps
         if self.steps_left < 0:
-            raise _Spent
+            raise _CostExceeded
 
     def _expect(self, sign: str) -> None:
         if self._next() != sign:
-            raise _Untold
+            raise _NotLiteral
         self.at += 1
 
 
@@ -288,17 +288,17 @@ def program_calls(text: str) -> tuple[ProgramCall, ...]:
     """The calls of tools that stand in a program text, in its order; none where it is too long to be one."""
     if len(text) > PROGRAM_CHARS_MAX or "tools" not in text:
         return ()
-    reader = _Reader(text, steps_left=4 * len(text) + 1_000)
+    reader = _ExpressionParser(text, steps_left=4 * len(text) + 1_000)
     calls: list[ProgramCall] = []
     failures = 0
     while len(calls) < CALLS_MAX and failures < FAILURES_MAX and (stop := _STOP.search(text, reader.at)):
         reader.at = stop.end()
         try:
             _read(reader, stop, calls)
-        except _Untold:
+        except _NotLiteral:
             failures += 1
             reader.at = max(reader.at, stop.end())
-        except _Spent:
+        except _CostExceeded:
             break
     return tuple(calls)
 
@@ -310,20 +310,20 @@ def argument_of(call: ProgramCall) -> Mapping[str, JsValue]:
     return {"input": call.argument} if isinstance(call.argument, str) else {}
 
 
-def _read(reader: _Reader, stop: re.Match[str], calls: list[ProgramCall]) -> None:
+def _read(reader: _ExpressionParser, stop: re.Match[str], calls: list[ProgramCall]) -> None:
     sign = stop[0]
     if stop[2]:
-        calls.append(ProgramCall(name=stop[2], argument=_told(reader)))
+        calls.append(ProgramCall(name=stop[2], argument=_try_value(reader)))
     elif stop[1]:
         reader.constants.pop(stop[1], None)
         start = reader.at
-        if (found := _told(reader)) is not None:
+        if (found := _try_value(reader)) is not None:
             reader.constants[stop[1]] = found
         # What computes the value may itself call tools.
         reader.at = start
     elif sign in "\"'`":
         reader.at = stop.start()
-        reader.template() if sign == "`" else reader.quoted(sign)
+        reader.template() if sign == "`" else reader.read_quoted(sign)
     elif sign == "//":
         reader.at = _behind(reader.text, "\n", reader.at)
     elif sign == "/*":
@@ -333,12 +333,12 @@ def _read(reader: _Reader, stop: re.Match[str], calls: list[ProgramCall]) -> Non
         reader.spend(max(_REGEX_CHARS_MAX if reader.at == stop.end() else 0, reader.at - stop.end()))
 
 
-def _told(reader: _Reader) -> JsValue:
+def _try_value(reader: _ExpressionParser) -> JsValue:
     """The value at this place, or None where it is computed; then reading goes on where it began."""
     start = reader.at
     try:
         return reader.value()
-    except _Untold:
+    except _NotLiteral:
         reader.at = start
         return None
 
@@ -375,7 +375,7 @@ def _character(digits: str) -> str:
         return ""
 
 
-def _paired(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """The text with the halves of characters that were escaped one by one put together."""
     if not _HALF.search(text):
         return text

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runlore.agents.transcripts.lines import head_of, is_binary, opened
+from runlore.agents.transcripts.lines import head_of, is_binary, open_unpacked
 from runlore.agents.transcripts.places import agent_without_reader
 from runlore.agents.transcripts.reader import PartsElsewhere, Reader, SeveralSources
 from runlore.domain.transcript import TranscriptSource, mishap
@@ -32,7 +32,7 @@ _PASSED_OVER = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 _DEPTH_MAX = 64
 
 
-class Finder:
+class TranscriptFinder:
     """Finds sources among files and folders. Each folder and each file is looked into once."""
 
     def __init__(self, readers: Sequence[Reader], *, since: datetime | None = None) -> None:
@@ -120,18 +120,18 @@ class Finder:
         if self._since is not None and source.modified_at < self._since:
             return
         try:
-            with opened(path) as file:
+            with open_unpacked(path) as file:
                 head = head_of(file)
         except OSError as error:
             yield replace(source, problem=_why(error))
             return
         try:
-            yield from self._recognised(source, head, is_named=is_named)
+            yield from self._recognise(source, head, is_named=is_named)
         except Exception as error:
             # One file never ends the search.
             yield replace(source, problem=mishap(error))
 
-    def _recognised(
+    def _recognise(
         self, source: TranscriptSource, head: bytes, *, is_named: bool
     ) -> Iterator[TranscriptSource]:
         path = source.path.removesuffix(".gz")

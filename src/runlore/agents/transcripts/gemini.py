@@ -15,12 +15,12 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bounded,
+    bound_value,
     list_of,
     moment,
     object_of,
-    parsed,
-    shortened,
+    parse_json,
+    shorten,
     text_of,
 )
 from runlore.agents.transcripts.sniffing import first_objects, top_keys
@@ -78,7 +78,7 @@ class GeminiReader:
             counts.skip(TOO_LARGE)
             return
         counts.bytes += len(content)
-        session = _Session()
+        session = _GeminiSession()
         session.read(content, counts)
         assembly.speak_of(session.id or source.path)
         assembly.parent = _parent(source.path)
@@ -108,7 +108,7 @@ def _project_root(path: str) -> str:
     return ""
 
 
-class _Session:
+class _GeminiSession:
     """What a session's document, or its lines, come to."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class _Session:
     def read(self, content: bytes, counts: ReadCounts) -> None:
         """One document, or as many as there are lines."""
         try:
-            self._know(object_of(parsed(content)), counts)
+            self._know(object_of(parse_json(content)), counts)
             return
         except ValueError:
             lines = content.split(b"\n")
@@ -129,7 +129,7 @@ class _Session:
             if not line.strip():
                 continue
             try:
-                told = parsed(line)
+                told = parse_json(line)
             except ValueError:
                 counts.lines += 1
                 counts.skip(BROKEN)
@@ -186,12 +186,12 @@ def _tell(told: object, assembly: Assembly) -> str:
     text = _text(message.get("displayContent") or message.get("content") or message.get("parts"))
     if kind == "user":
         if text and not text.lstrip().startswith(_HARNESS):
-            assembly.begin(shortened(text), moment(at))
+            assembly.begin(shorten(text), moment(at))
         return ""
     if kind in ("gemini", "model"):
         assembly.model = text_of(message.get("model"))[: limits.MODEL_CHARS_MAX] or assembly.model
         if text.strip():
-            assembly.add(EventType.ASSISTANT_MESSAGE, {"text": shortened(text)}, moment(at), chars=len(text))
+            assembly.add(EventType.ASSISTANT_MESSAGE, {"text": shorten(text)}, moment(at), chars=len(text))
         for place, call in enumerate(list_of(message.get("toolCalls"))):
             _tell_call(object_of(call), f"{text_of(message.get('id'))}:{place}", assembly, at)
         return ""
@@ -210,14 +210,14 @@ def _tell_call(call: Plain, place: str, assembly: Assembly, at: object) -> None:
         return
     id = (text_of(call.get("id")) or place)[: limits.ID_CHARS_MAX]
     began = moment(call.get("timestamp") or at)
-    arguments = bounded(object_of(call.get("args")))
+    arguments = bound_value(object_of(call.get("args")))
     body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
     assembly.add(EventType.TOOL_CALL, body, began, chars=len(str(arguments)))
     status = call.get("status")
     output = _output(call)
     if status not in ("success", "error", "cancelled") and not output:
         return
-    result: dict[str, JsonValue] = {"call_id": id, "output": shortened(output)}
+    result: dict[str, JsonValue] = {"call_id": id, "output": shorten(output)}
     if name == _SHELL:
         result |= _shell_result(output)
     if status in ("error", "cancelled"):
@@ -236,7 +236,7 @@ def _shell_result(output: str) -> dict[str, JsonValue]:
         printed = output[begin.end() : _printed_end(output, begin.end())]
         for nothing in _NO_ERROR:
             printed = printed.removesuffix(nothing)
-        found["output"] = shortened(printed)
+        found["output"] = shorten(printed)
     return found
 
 

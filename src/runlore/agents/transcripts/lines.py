@@ -2,7 +2,7 @@
 
 A line beyond the limit is passed over without being held. Offsets are those of the unpacked text, so that a
 packed file can be continued too. A last line without its newline may still be being written: it is told, and
-`is_ended` says so; whoever cannot understand it calls `unread` and it is read again the next time.
+`is_ended` says so; whoever cannot understand it calls `push_back` and it is read again the next time.
 """
 
 import errno
@@ -54,7 +54,7 @@ class _Unpacked(gzip.GzipFile):
 
 
 @contextmanager
-def opened(path: str) -> Iterator[io.BufferedReader]:
+def open_unpacked(path: str) -> Iterator[io.BufferedReader]:
     """The unpacked bytes of a file. What is at the path must be a file: others may block or never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with io.BufferedReader(io.FileIO(descriptor, "rb"), _BUFFER_BYTES) as file:
@@ -94,7 +94,7 @@ def whole_of(
     marks_max: int = limits.TRANSCRIPT_DOCUMENT_MARKS_MAX,
 ) -> bytes | None:
     """All that a file holds, unpacked; None where that is more than a document may have, or is damaged."""
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         try:
             content = file.read(bytes_max + 1)
         except UNPACKING:
@@ -166,7 +166,7 @@ class Lines:
             self.is_damaged = True
             self._counts.skip(DAMAGED)
 
-    def unread(self) -> None:
+    def push_back(self) -> None:
         """The present line has not been understood because it is not whole: go on before it the next time."""
         self.end = self.start
         self.is_cut_off = True

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from runlore.agents.transcripts.finding import NO_READER, UNREADABLE, Finder
-from runlore.agents.transcripts.lines import head_of, opened
-from runlore.agents.transcripts.places import known_places
+from runlore.agents.transcripts.finding import NO_READER, UNREADABLE, TranscriptFinder
+from runlore.agents.transcripts.lines import head_of, open_unpacked
+from runlore.agents.transcripts.places import existing_locations
 from runlore.agents.transcripts.reader import DocumentReader, LineReader, Reader
 from runlore.agents.transcripts.reading import is_changed, read_document, read_lines
 from runlore.agents.transcripts.registry import READERS
@@ -73,12 +73,12 @@ class LocalTranscripts:
         return source.agent is None or is_changed(source, position)
 
     def _find(self, paths: Sequence[str], since: datetime | None) -> Iterator[TranscriptSource]:
-        finder = Finder(READERS, since=since)
+        finder = TranscriptFinder(READERS, since=since)
         if paths:
             for path in paths:
                 yield from finder.under(path)
             return
-        for path, looks_like in known_places(self._environment, self._home):
+        for path, looks_like in existing_locations(self._environment, self._home):
             if looks_like:
                 yield from finder.unread_place(path, looks_like)
             else:
@@ -89,6 +89,6 @@ def _reader_of(path: str, readers: Sequence[Reader]) -> Reader | None:
     """Of the readers of one agent the one for this form of its transcripts."""
     if len(readers) == 1:
         return readers[0]
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         head = head_of(file)
     return next((reader for reader in readers if reader.recognises(head, path.removesuffix(".gz"))), None)

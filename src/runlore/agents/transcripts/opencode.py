@@ -9,17 +9,17 @@ from dataclasses import replace
 
 from runlore.agents.transcripts.assembling import Assembly
 from runlore.agents.transcripts.claude_code_words import without_reminders
-from runlore.agents.transcripts.opencode_database import Database, is_database
-from runlore.agents.transcripts.opencode_files import Files, is_part_file, is_session_file
-from runlore.agents.transcripts.opencode_things import Message, Session
+from runlore.agents.transcripts.opencode_database import OpencodeDatabase, is_database
+from runlore.agents.transcripts.opencode_files import OpencodeFiles, is_part_file, is_session_file
+from runlore.agents.transcripts.opencode_things import OpencodeMessage, OpencodeSession
 from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
-    bounded,
+    bound_value,
     list_of,
     moment,
     object_of,
-    shortened,
+    shorten,
     text_of,
     whole_number,
 )
@@ -54,15 +54,15 @@ class OpencodeReader:
     def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
         """Each session of a database; a file is one."""
         if is_session_file(b"", found.path):
-            is_older = Files(found.path).has_parts_inside()
+            is_older = OpencodeFiles(found.path).has_parts_inside()
             yield replace(found, agent=None, problem=_OLDER, looks_like="opencode") if is_older else found
         else:
-            yield from Database(found.path).sources(found)
+            yield from OpencodeDatabase(found.path).sources(found)
 
     def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
         """Tell one session."""
-        things = Database(source.path, source.part) if source.part else Files(source.path)
-        with things.opened(counts) as session:
+        things = OpencodeDatabase(source.path, source.part) if source.part else OpencodeFiles(source.path)
+        with things.open(counts) as session:
             if session is None:
                 return
             _know(session, assembly)
@@ -72,7 +72,7 @@ class OpencodeReader:
                 yield
 
 
-def _know(session: Session, assembly: Assembly) -> None:
+def _know(session: OpencodeSession, assembly: Assembly) -> None:
     assembly.speak_of(session.id)
     # As it is called in files, and in the database.
     assembly.parent = text_of(session.told.get("parentID")) or text_of(session.told.get("parent_id"))
@@ -81,13 +81,13 @@ def _know(session: Session, assembly: Assembly) -> None:
     assembly.agent_version = text_of(session.told.get("version"))[: limits.ID_CHARS_MAX]
 
 
-def _tell(message: Message, assembly: Assembly, counts: ReadCounts) -> None:
+def _tell(message: OpencodeMessage, assembly: Assembly, counts: ReadCounts) -> None:
     role = message.told.get("role")
     at = object_of(message.told.get("time")).get("created")
     if role == "user":
         words = _own_words(message, counts)
         if words.strip():
-            assembly.begin(shortened(words), moment(at))
+            assembly.begin(shorten(words), moment(at))
     elif role == "assistant":
         assembly.model = text_of(message.told.get("modelID"))[: limits.MODEL_CHARS_MAX] or assembly.model
         is_summary = message.told.get("summary") is True or message.told.get("mode") == "compaction"
@@ -100,7 +100,7 @@ def _tell(message: Message, assembly: Assembly, counts: ReadCounts) -> None:
         counts.skip(UNKNOWN)
 
 
-def _own_words(message: Message, counts: ReadCounts) -> str:
+def _own_words(message: OpencodeMessage, counts: ReadCounts) -> str:
     """What the user wrote: the harness adds texts of its own, and says so."""
     texts = []
     for part in message.parts:
@@ -117,7 +117,7 @@ def _own_words(message: Message, counts: ReadCounts) -> str:
 def _tell_part(part: Plain, assembly: Assembly, at: object, *, is_summary: bool) -> str:
     kind = text_of(part.get("type"))
     if kind == "text":
-        text = shortened(text_of(part.get("text")))
+        text = shorten(text_of(part.get("text")))
         is_own = part.get("synthetic") is not True and part.get("ignored") is not True
         if text.strip() and is_own and not is_summary:
             began = object_of(part.get("time")).get("start")
@@ -135,7 +135,7 @@ def _tell_tool(part: Plain, assembly: Assembly, at: object) -> str:
         return UNKNOWN
     state = object_of(part.get("state"))
     time = object_of(state.get("time"))
-    arguments = bounded(object_of(state.get("input")))
+    arguments = bound_value(object_of(state.get("input")))
     body: dict[str, JsonValue] = {"call_id": id, "name": name, "arguments": arguments}
     assembly.add(EventType.TOOL_CALL, body, moment(time.get("start") or at), chars=len(str(arguments)))
     if state.get("status") in ("completed", "error"):
@@ -153,7 +153,7 @@ def _result(id: str, state: Plain) -> dict[str, JsonValue]:
     if state.get("status") == "error":
         text = text_of(state.get("error")) or text
         result["is_error"] = True
-    result["output"] = shortened(without_reminders(text))
+    result["output"] = shorten(without_reminders(text))
     code = whole_number(object_of(state.get("metadata")).get("exit"))
     if code is not None:
         result["exit_code"] = code

@@ -20,14 +20,14 @@ from urllib.parse import quote
 import apsw
 
 from runlore.agents.transcripts.lines import TOO_CROWDED, TOO_LONG, is_crowded
-from runlore.agents.transcripts.opencode_things import Message, Session
+from runlore.agents.transcripts.opencode_things import OpencodeMessage, OpencodeSession
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
     Plain,
     moment,
     object_of,
-    parsed,
+    parse_json,
     whole_number,
 )
 from runlore.domain import limits
@@ -61,7 +61,7 @@ _STEPS_BETWEEN_LOOKS = 20_000
 _PROBLEMS = (apsw.Error, UnicodeError)
 
 
-class _Asked:
+class _TimedConnection:
     """A connection that is asked for a bounded time altogether; what is done with the answers takes none."""
 
     def __init__(self, connection: apsw.Connection, seconds_max: float) -> None:
@@ -92,7 +92,7 @@ def is_database(head: bytes, path: str) -> bool:
     if not head.startswith(_MAGIC):
         return False
     try:
-        with _connected(path) as asked:
+        with _connect(path) as asked:
             tables = {name for (name,) in asked.rows(_REAL_TABLES)}
     except (*_PROBLEMS, OSError):
         # Named as theirs, it is at least worth a word.
@@ -100,7 +100,7 @@ def is_database(head: bytes, path: str) -> bool:
     return tables >= _TABLES
 
 
-class Database:
+class OpencodeDatabase:
     """The database, or one session of it."""
 
     def __init__(
@@ -121,7 +121,7 @@ class Database:
     def sources(self, found: TranscriptSource) -> Iterator[TranscriptSource]:
         """Each session as a source, in the order in which they were begun."""
         try:
-            with _connected(self._path, self._seconds_max) as asked:
+            with _connect(self._path, self._seconds_max) as asked:
                 rows = list(asked.rows(_SOURCES, self._sessions_max + 1))
         except (*_PROBLEMS, OSError):
             yield replace(found, agent=None, problem=UNREADABLE, looks_like="opencode")
@@ -134,24 +134,26 @@ class Database:
             yield replace(found, agent=None, problem=TOO_MANY, looks_like="opencode")
 
     @contextmanager
-    def opened(self, counts: ReadCounts) -> Iterator[Session | None]:
+    def open(self, counts: ReadCounts) -> Iterator[OpencodeSession | None]:
         """The session, at one moment of the database; None where it has gone or cannot be read."""
         is_given = False
         id = self._session.encode(errors="surrogateescape")
         try:
-            with _connected(self._path, self._seconds_max) as asked:
+            with _connect(self._path, self._seconds_max) as asked:
                 list(asked.rows("BEGIN"))
                 told = _session(asked, id)
                 messages = self._messages(asked, id, counts)
                 is_given = True
-                yield Session(id=self._session, told=told, messages=messages) if told else None
+                yield OpencodeSession(id=self._session, told=told, messages=messages) if told else None
         except _PROBLEMS:
             counts.lines += 1
             counts.skip(UNREADABLE)
             if not is_given:
                 yield None
 
-    def _messages(self, asked: _Asked, session: bytes, counts: ReadCounts) -> Iterator[Message]:
+    def _messages(
+        self, asked: _TimedConnection, session: bytes, counts: ReadCounts
+    ) -> Iterator[OpencodeMessage]:
         for id, created, data in asked.rows(_MESSAGES, limits.TRANSCRIPT_LINE_BYTES_MAX, session):
             if counts.bytes > self._bytes_max:
                 counts.lines += 1
@@ -160,11 +162,11 @@ class Database:
             told = _object(data, counts)
             if told and isinstance(id, bytes):
                 named = {"id": _text(id), "time": {"created": created} | object_of(told.get("time"))}
-                yield Message(told=told | named, parts=_parts(asked, id, counts))
+                yield OpencodeMessage(told=told | named, parts=_parts(asked, id, counts))
 
 
 @contextmanager
-def _connected(path: str, seconds_max: float = limits.DATABASE_READING_S_MAX) -> Iterator[_Asked]:
+def _connect(path: str, seconds_max: float = limits.DATABASE_READING_S_MAX) -> Iterator[_TimedConnection]:
     with open(path, "rb") as file:
         header = file.read(20)
     is_logged = len(header) == 20 and header[18] == _LOGGED
@@ -175,16 +177,16 @@ def _connected(path: str, seconds_max: float = limits.DATABASE_READING_S_MAX) ->
             copy = os.path.join(folder, "copy.db")
             shutil.copyfile(path, copy)
             shutil.copyfile(f"{path}-wal", f"{copy}-wal")
-            with _opened(copy, "mode=rw") as connection:
-                yield _Asked(connection, seconds_max)
+            with _open(copy, "mode=rw") as connection:
+                yield _TimedConnection(connection, seconds_max)
         return
     is_still = is_logged and (log is None or (not log and index is None))
-    with _opened(path, "mode=ro&immutable=1" if is_still else "mode=ro") as connection:
-        yield _Asked(connection, seconds_max)
+    with _open(path, "mode=ro&immutable=1" if is_still else "mode=ro") as connection:
+        yield _TimedConnection(connection, seconds_max)
 
 
 @contextmanager
-def _opened(path: str, how: str) -> Iterator[apsw.Connection]:
+def _open(path: str, how: str) -> Iterator[apsw.Connection]:
     address = f"file:{quote(os.path.abspath(path))}?{how}"
     flags = apsw.SQLITE_OPEN_READWRITE if "rw" in how else apsw.SQLITE_OPEN_READONLY
     connection = apsw.Connection(address, flags=flags | apsw.SQLITE_OPEN_URI)
@@ -203,7 +205,7 @@ def _size(path: str) -> int | None:
         return None
 
 
-def _session(asked: _Asked, id: bytes) -> Plain | None:
+def _session(asked: _TimedConnection, id: bytes) -> Plain | None:
     there = {name for (name,) in asked.rows("SELECT CAST(name AS BLOB) FROM pragma_table_info('session')")}
     columns = [column for column in _COLUMNS if column.encode() in there]
     wanted = ", ".join(f"substr(CAST({column} AS BLOB), 1, {limits.PATH_CHARS_MAX})" for column in columns)
@@ -215,7 +217,7 @@ def _session(asked: _Asked, id: bytes) -> Plain | None:
     return told | dict(zip(columns, map(_text, row), strict=False))
 
 
-def _parts(asked: _Asked, message: bytes, counts: ReadCounts) -> Iterator[Plain]:
+def _parts(asked: _TimedConnection, message: bytes, counts: ReadCounts) -> Iterator[Plain]:
     for id, data in asked.rows(_PARTS, limits.TRANSCRIPT_LINE_BYTES_MAX, message):
         if told := _object(data, counts):
             yield told | {"id": _text(id)}
@@ -234,7 +236,7 @@ def _object(content: object, counts: ReadCounts) -> Plain:
     else:
         counts.bytes += len(content)
         try:
-            told = object_of(parsed(content))
+            told = object_of(parse_json(content))
         except ValueError:
             problem = BROKEN
     if not told:

@@ -12,8 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runlore.agents.transcripts.lines import whole_of
-from runlore.agents.transcripts.opencode_things import Message, Session
-from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, Plain, moment, object_of, parsed, text_of
+from runlore.agents.transcripts.opencode_things import OpencodeMessage, OpencodeSession
+from runlore.agents.transcripts.parsing import (
+    BROKEN,
+    NO_OBJECT,
+    Plain,
+    moment,
+    object_of,
+    parse_json,
+    text_of,
+)
 from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain import limits
 from runlore.domain.transcript import ReadCounts
@@ -46,14 +54,14 @@ def is_part_file(head: bytes, path: str) -> bool:
     return (is_new or is_old) and frozenset(top_keys(head)) >= {"id"}
 
 
-class Files:
+class OpencodeFiles:
     """One session in a tree of files."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
 
     @contextmanager
-    def opened(self, counts: ReadCounts) -> Iterator[Session | None]:
+    def open(self, counts: ReadCounts) -> Iterator[OpencodeSession | None]:
         """The session; None where its own file cannot be understood."""
         told = _read(self._path, counts)
         id = text_of(told.get("id")) if told else ""
@@ -61,7 +69,7 @@ class Files:
             counts.lines += 1
             yield None
             return
-        yield Session(id=id, told=told, messages=self._messages(id, counts))
+        yield OpencodeSession(id=id, told=told, messages=self._messages(id, counts))
 
     def has_parts_inside(self) -> bool:
         """Whether its messages hold their parts themselves, as the earliest versions wrote them: then nothing
@@ -79,12 +87,12 @@ class Files:
     def _root(self) -> Path:
         return self._path.parents[1] if self._is_old else self._path.parents[2]
 
-    def _messages(self, session: str, counts: ReadCounts) -> Iterator[Message]:
+    def _messages(self, session: str, counts: ReadCounts) -> Iterator[OpencodeMessage]:
         is_old, root = self._is_old, self._root
         messages = [told for _, told in _all_of(root / "message" / session, counts)]
         for told in sorted(messages, key=_order):
             parts = root / "part" / session if is_old else root / "part"
-            yield Message(told=told, parts=_parts(parts / _safe(text_of(told.get("id"))), counts))
+            yield OpencodeMessage(told=told, parts=_parts(parts / _safe(text_of(told.get("id"))), counts))
 
 
 def _parts(folder: Path, counts: ReadCounts) -> Iterator[Plain]:
@@ -109,7 +117,7 @@ def _read(path: Path, counts: ReadCounts) -> Plain:
     """The object in a file; an empty one is counted as not understood."""
     try:
         content = whole_of(str(path), *_THING_MAX) if path.is_file() else None
-        told = object_of(parsed(content)) if content else {}
+        told = object_of(parse_json(content)) if content else {}
     except (OSError, ValueError):
         counts.lines += 1
         counts.skip(BROKEN)

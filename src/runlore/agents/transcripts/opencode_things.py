@@ -7,7 +7,7 @@ from runlore.agents.transcripts.parsing import Plain
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class OpencodeMessage:
     """A message as it was told, with its parts in order."""
 
     told: Plain
@@ -15,9 +15,9 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class OpencodeSession:
     """A session as it was told, with its messages in order."""
 
     id: str
     told: Plain
-    messages: Iterable[Message]
+    messages: Iterable[OpencodeMessage]

@@ -43,12 +43,12 @@ _LOADS = orjson.loads
 _REFUSED = orjson.JSONDecodeError
 
 
-def parsed(line: bytes) -> object:
+def parse_json(line: bytes) -> object:
     """The value of a line of JSON; ValueError where it is none."""
     try:
         return _LOADS(line)
     except _REFUSED:
-        return _parsed_leniently(line)
+        return _parse_leniently(line)
 
 
 def object_of(value: object) -> Plain:
@@ -66,7 +66,7 @@ def text_of(value: object) -> str:
     return value if type(value) is str else ""
 
 
-def shortened(text: str, chars_max: int = limits.TOLD_TEXT_CHARS_MAX) -> str:
+def shorten(text: str, chars_max: int = limits.TOLD_TEXT_CHARS_MAX) -> str:
     """The text, or the beginning and the end of one that is too long."""
     if len(text) <= chars_max:
         return text
@@ -137,7 +137,7 @@ def _end_behind(text: str, at: int) -> int:
     return end
 
 
-def bounded_arguments(given: Plain) -> tuple[JsonObject, int]:
+def bound_arguments(given: Plain) -> tuple[JsonObject, int]:
     """The arguments of a call, bounded, and how long their texts are together. Most are small and flat."""
     size = 0
     for name, value in given.items():
@@ -149,22 +149,22 @@ def bounded_arguments(given: Plain) -> tuple[JsonObject, int]:
             size = limits.TOLD_TEXT_CHARS_MAX + 1
     if size <= limits.TOLD_TEXT_CHARS_MAX:
         return cast("JsonObject", given), size
-    told = cast("JsonObject", bounded(given))
+    told = cast("JsonObject", bound_value(given))
     return told, size_of(told)
 
 
-def bounded(value: object, depth: int = 0) -> JsonValue:
+def bound_value(value: object, depth: int = 0) -> JsonValue:
     """A value of JSON with every text in it shortened, and nothing nested without end."""
     if type(value) is str:
-        return shortened(value)
+        return shorten(value)
     if type(value) is dict:
         if depth >= _DEPTH_MAX:
             return {}
-        return {shortened(str(key)): bounded(item, depth + 1) for key, item in value.items()}
+        return {shorten(str(key)): bound_value(item, depth + 1) for key, item in value.items()}
     if type(value) is list:
         if depth >= _DEPTH_MAX:
             return []
-        return [bounded(item, depth + 1) for item in value]
+        return [bound_value(item, depth + 1) for item in value]
     return cast("JsonValue", value)
 
 
@@ -201,24 +201,24 @@ def whole_number(value: object) -> int | None:
     return value if type(value) is int and -(2**63) <= value < 2**63 else None
 
 
-def _parsed_leniently(line: bytes) -> object:
+def _parse_leniently(line: bytes) -> object:
     try:
         value = json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError) as error:
         raise ValueError(BROKEN) from error
-    return _mended(value, 0)
+    return _repair(value, 0)
 
 
-def _mended(value: object, depth: int) -> object:
+def _repair(value: object, depth: int) -> object:
     """Without halves of surrogates, which no text may hold, and without numbers that JSON has no word for."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
     if depth >= 4 * _DEPTH_MAX:
         return None
     if isinstance(value, Mapping):
-        return {str(_mended(key, depth)): _mended(item, depth + 1) for key, item in value.items()}
+        return {str(_repair(key, depth)): _repair(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_mended(item, depth + 1) for item in value]
+        return [_repair(item, depth + 1) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         # What is read strictly has no such number either.
         value = float(value) if value.bit_length() <= 1_000 else None

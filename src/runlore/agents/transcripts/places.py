@@ -9,7 +9,7 @@ from runlore.agents.transcripts.sniffing import first_keys, first_objects, top_k
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class KnownLocation:
     """A folder or file under the folder that a variable names, or else under the home folder.
 
     `looks_like` names the agent where there is no reader for what lies there.
@@ -21,25 +21,27 @@ class Place:
     looks_like: str = ""
 
 
-PLACES: tuple[Place, ...] = (
-    Place(variable="CLAUDE_CONFIG_DIR", in_variable="projects", in_home=".claude/projects"),
-    Place(variable="XDG_CONFIG_HOME", in_variable="claude/projects", in_home=".config/claude/projects"),
-    Place(variable="CODEX_HOME", in_variable="sessions", in_home=".codex/sessions"),
-    Place(variable="CODEX_HOME", in_variable="archived_sessions", in_home=".codex/archived_sessions"),
-    Place(variable="GEMINI_CLI_HOME", in_variable=".gemini/tmp", in_home=".gemini/tmp"),
-    Place(variable="XDG_DATA_HOME", in_variable="opencode", in_home=".local/share/opencode"),
-    Place(variable="XDG_CONFIG_HOME", in_variable="mini-swe-agent", in_home=".config/mini-swe-agent"),
-    Place(in_home=".aider.chat.history.md"),
-    Place(in_home=".cursor/projects", looks_like="Cursor"),
-    Place(in_home=".cursor/chats", looks_like="Cursor"),
-    Place(in_home=".copilot/session-state", looks_like="Copilot CLI"),
-    Place(in_home=".factory/sessions", looks_like="Droid"),
-    Place(in_home=".kimi/sessions", looks_like="Kimi"),
-    Place(in_home=".qwen/projects", looks_like="Qwen Code"),
-    Place(in_home=".grok/sessions", looks_like="Grok"),
-    Place(in_home=".openclaw/agents", looks_like="OpenClaw"),
-    Place(in_home=".pi/agent/sessions", looks_like="Pi"),
-    Place(in_home=".gemini/antigravity", looks_like="Antigravity"),
+PLACES: tuple[KnownLocation, ...] = (
+    KnownLocation(variable="CLAUDE_CONFIG_DIR", in_variable="projects", in_home=".claude/projects"),
+    KnownLocation(
+        variable="XDG_CONFIG_HOME", in_variable="claude/projects", in_home=".config/claude/projects"
+    ),
+    KnownLocation(variable="CODEX_HOME", in_variable="sessions", in_home=".codex/sessions"),
+    KnownLocation(variable="CODEX_HOME", in_variable="archived_sessions", in_home=".codex/archived_sessions"),
+    KnownLocation(variable="GEMINI_CLI_HOME", in_variable=".gemini/tmp", in_home=".gemini/tmp"),
+    KnownLocation(variable="XDG_DATA_HOME", in_variable="opencode", in_home=".local/share/opencode"),
+    KnownLocation(variable="XDG_CONFIG_HOME", in_variable="mini-swe-agent", in_home=".config/mini-swe-agent"),
+    KnownLocation(in_home=".aider.chat.history.md"),
+    KnownLocation(in_home=".cursor/projects", looks_like="Cursor"),
+    KnownLocation(in_home=".cursor/chats", looks_like="Cursor"),
+    KnownLocation(in_home=".copilot/session-state", looks_like="Copilot CLI"),
+    KnownLocation(in_home=".factory/sessions", looks_like="Droid"),
+    KnownLocation(in_home=".kimi/sessions", looks_like="Kimi"),
+    KnownLocation(in_home=".qwen/projects", looks_like="Qwen Code"),
+    KnownLocation(in_home=".grok/sessions", looks_like="Grok"),
+    KnownLocation(in_home=".openclaw/agents", looks_like="OpenClaw"),
+    KnownLocation(in_home=".pi/agent/sessions", looks_like="Pi"),
+    KnownLocation(in_home=".gemini/antigravity", looks_like="Antigravity"),
 )
 
 _DROID = frozenset({"message", "tool_call", "tool_result", "completion"})
@@ -47,12 +49,12 @@ _GROK = frozenset({"system", "user", "assistant"})
 _COPILOT = ("session.", "assistant.", "user.message", "tool.execution_")
 
 
-def known_places(environment: Mapping[str, str], home: str) -> Iterator[tuple[str, str]]:
+def existing_locations(environment: Mapping[str, str], home: str) -> Iterator[tuple[str, str]]:
     """The places that exist here, each with the agent that it is of where nobody reads it."""
-    return (found for found in every_place(environment, home) if os.path.exists(found[0]))
+    return (found for found in all_locations(environment, home) if os.path.exists(found[0]))
 
 
-def every_place(environment: Mapping[str, str], home: str) -> Iterator[tuple[str, str]]:
+def all_locations(environment: Mapping[str, str], home: str) -> Iterator[tuple[str, str]]:
     """All places that are looked at, whether they exist or not, as of `known_places`."""
     for place in PLACES:
         named = environment.get(place.variable, "") if place.variable else ""

@@ -17,17 +17,17 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bounded,
+    bound_value,
     list_of,
     moment,
     object_of,
-    parsed,
-    shortened,
+    parse_json,
+    shorten,
     size_of,
     text_of,
     whole_number,
 )
-from runlore.agents.transcripts.reader import LineTeller
+from runlore.agents.transcripts.reader import LineParser
 from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits
 from runlore.domain.journal import EventType
@@ -48,16 +48,16 @@ class PlainReader:
         objects = first_objects(head)
         return sum(map(_is_message, objects)) > len(objects) / 2
 
-    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read a file."""
-        return _Teller(assembly, os.path.realpath(source.path).removesuffix(".gz"))
+        return _ChatParser(assembly, os.path.realpath(source.path).removesuffix(".gz"))
 
 
 def _is_message(line: Plain) -> bool:
     return text_of(line.get("role")) in _ROLES and ("content" in line or "tool_calls" in line)
 
 
-class _Teller:
+class _ChatParser:
     """Tells one file."""
 
     def __init__(self, assembly: Assembly, path: str) -> None:
@@ -71,7 +71,7 @@ class _Teller:
     def line(self, line: bytes) -> str:
         """Tell what a message says."""
         try:
-            told = parsed(line)
+            told = parse_json(line)
         except ValueError:
             return BROKEN
         if type(told) is not dict:
@@ -83,7 +83,7 @@ class _Teller:
             self._unanswered.clear()
             self._open.clear()
             self._is_answered = False
-            self._assembly.begin(shortened(_content(told.get("content"))), _time(told))
+            self._assembly.begin(shorten(_content(told.get("content"))), _time(told))
         elif role == "assistant":
             self._assistant(told)
         elif role in ("tool", "function"):
@@ -110,7 +110,7 @@ class _Teller:
         model = text_of(message.get("model"))[: limits.MODEL_CHARS_MAX]
         if model:
             self._assembly.model = model
-        text = shortened(_content(message.get("content")))
+        text = shorten(_content(message.get("content")))
         if text:
             self._assembly.add(EventType.ASSISTANT_MESSAGE, {"text": text}, at, chars=len(text))
         for call in _calls(message):
@@ -122,14 +122,14 @@ class _Teller:
         if not name.strip():
             return
         body: dict[str, JsonValue] = {
-            "call_id": text_of(call.get("id"))[: limits.ID_CHARS_MAX].strip() or self._named(),
+            "call_id": text_of(call.get("id"))[: limits.ID_CHARS_MAX].strip() or self._new_call_id(),
             "name": name,
             "arguments": _arguments(function.get("arguments")),
         }
         self._open.add(str(body["call_id"]))
         self._assembly.add(EventType.TOOL_CALL, body, at, chars=size_of(body["arguments"]))
 
-    def _named(self) -> str:
+    def _new_call_id(self) -> str:
         """An id for a call that has none. The next result without one answers it."""
         self._unnamed += 1
         call_id = f"call-{self._unnamed}"
@@ -143,7 +143,7 @@ class _Teller:
                 return
             call_id = self._unanswered.popleft()
         self._open.discard(call_id)
-        output = shortened(_content(message.get("content")))
+        output = shorten(_content(message.get("content")))
         body: dict[str, JsonValue] = {"call_id": call_id, "output": output}
         exit_code = whole_number(message.get("exit_code"))
         if exit_code is not None:
@@ -175,11 +175,11 @@ def _arguments(given: object) -> JsonValue:
     """A call's arguments: an object, or a text of JSON that holds one."""
     if type(given) is str:
         try:
-            value = parsed(given.encode(errors="replace"))
+            value = parse_json(given.encode(errors="replace"))
         except ValueError:
-            return shortened(given)
-        return bounded(value) if type(value) in (dict, list) else shortened(given)
-    return bounded(given) if type(given) in (dict, list) else {}
+            return shorten(given)
+        return bound_value(value) if type(value) in (dict, list) else shorten(given)
+    return bound_value(given) if type(given) in (dict, list) else {}
 
 
 def _time(message: Plain) -> datetime | None:

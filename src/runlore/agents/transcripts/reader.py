@@ -66,7 +66,7 @@ from runlore.agents.transcripts.assembling import Assembly
 from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 
-class LineTeller(Protocol):
+class LineParser(Protocol):
     """Tells one transcript, line after line, into its assembly."""
 
     def line(self, line: bytes) -> str:
@@ -92,7 +92,7 @@ class LineReader(Protocol):
         its path (without `.gz`)."""
         ...
 
-    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineTeller:
+    def begin(self, source: TranscriptSource, assembly: Assembly) -> LineParser:
         """Begin to read, at the start or at a position: the assembly knows what is carried."""
         ...
 

@@ -20,11 +20,11 @@ from runlore.agents.transcripts.lines import (
     head_of,
     is_crowded,
     last_before,
-    opened,
+    open_unpacked,
 )
 from runlore.agents.transcripts.parsing import UNFINISHED
 from runlore.agents.transcripts.reader import DocumentReader, LineReader
-from runlore.agents.transcripts.recalling import recalled
+from runlore.agents.transcripts.recalling import recall_names
 from runlore.domain import limits
 from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 
@@ -44,7 +44,7 @@ def read_lines(
     line_bytes_max: int = limits.TRANSCRIPT_LINE_BYTES_MAX,
 ) -> Iterator[ToldRun]:
     """The runs of a file of lines behind a position."""
-    with opened(source.path) as file:
+    with open_unpacked(source.path) as file:
         head = head_of(file)
         start, known = _start(file, head, start, source.path)
         lines = Lines(file, counts, offset=start.offset, number=start.line, line_bytes_max=line_bytes_max)
@@ -57,12 +57,12 @@ def read_lines(
                 _count(counts, lines, problem)
             if assembly.ready:
                 is_told = True
-                yield from _marked(assembly.take(), head, file)
+                yield from _with_fingerprints(assembly.take(), head, file)
         lines.to_end()
         teller.end()
         assembly.carried[_READ] = _stamp(source)
         assembly.finish(idle=_idle(source, now), is_cut_off=lines.is_cut_off)
-        yield from _marked(last := assembly.take(), head, file)
+        yield from _with_fingerprints(last := assembly.take(), head, file)
     if not last and not is_told:
         counts.after = replace(start, carried={**start.carried, _READ: _stamp(source)})
 
@@ -129,7 +129,7 @@ def _start(file: io.BufferedReader, head: bytes, start: Position, path: str) -> 
             return START, START
         carried = {name: told for name, told in start.carried.items() if name != _READ}
         start = replace(start, carried=carried)
-        known = recalled(file, start, path)
+        known = recall_names(file, start, path)
     except UNPACKING:
         # Whoever reads it from its beginning tells how far it is whole.
         return START, START
@@ -145,11 +145,11 @@ def _count(counts: ReadCounts, lines: Lines, problem: str) -> None:
         counts.skip(problem)
     else:
         # What is still being written is read again when it is whole.
-        lines.unread()
+        lines.push_back()
         counts.skip(UNFINISHED)
 
 
-def _marked(runs: list[ToldRun], head: bytes, file: io.BufferedReader) -> Iterator[ToldRun]:
+def _with_fingerprints(runs: list[ToldRun], head: bytes, file: io.BufferedReader) -> Iterator[ToldRun]:
     for run in runs:
         after = run.after
         mark = fingerprint(head, after.offset, last_before(file, after.offset))

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from runlore.agents.transcripts.assembling import HIDDEN_FACTS, digest_of
-from runlore.agents.transcripts.parsing import parsed, text_of
+from runlore.agents.transcripts.parsing import parse_json, text_of
 from runlore.domain import limits
 from runlore.domain.storable import made_storable
 from runlore.domain.transcript import START, Position
@@ -21,7 +21,7 @@ _BLOCK_BYTES = 1024**2
 _OVERLAP_BYTES = 64 * 1024
 
 
-def recalled(file: io.BufferedReader, start: Position, path: str) -> Position:
+def recall_names(file: io.BufferedReader, start: Position, path: str) -> Position:
     """The position with the names that it hides; the beginning where one of them is not found."""
     wanted = {name: str(start.carried[name]) for name in HIDDEN_FACTS if name in start.carried}
     found: dict[str, str | int] = {}
@@ -53,6 +53,6 @@ def _compare(told: str, wanted: dict[str, str], found: dict[str, str | int]) -> 
 
 def _value(named: bytes) -> str:
     try:
-        return text_of(parsed(named))
+        return text_of(parse_json(named))
     except ValueError:
         return ""

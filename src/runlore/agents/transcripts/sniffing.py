@@ -4,7 +4,7 @@ import json
 from functools import lru_cache
 
 from runlore.agents.transcripts.lines import BOM
-from runlore.agents.transcripts.parsing import Plain, object_of, parsed
+from runlore.agents.transcripts.parsing import Plain, object_of, parse_json
 
 _LINES_MAX = 12
 
@@ -16,7 +16,7 @@ def first_objects(head: bytes) -> tuple[Plain, ...]:
     found = []
     for line in lines[:_LINES_MAX]:
         try:
-            value = object_of(parsed(line)) if line else {}
+            value = object_of(parse_json(line)) if line else {}
         except ValueError:
             continue
         if value:
@@ -33,16 +33,16 @@ def top_keys(head: bytes) -> tuple[str, ...]:
     decoder, found, place = json.JSONDecoder(), [], 1
     try:
         while True:
-            place = _skipped(text, place)
+            place = _skip_blanks(text, place)
             key, place = decoder.raw_decode(text, place)
             if not isinstance(key, str):
                 break
             found.append(key)
-            place = _skipped(text, place)
+            place = _skip_blanks(text, place)
             if text[place] != ":":
                 break
-            _, place = decoder.raw_decode(text, _skipped(text, place + 1))
-            place = _skipped(text, place)
+            _, place = decoder.raw_decode(text, _skip_blanks(text, place + 1))
+            place = _skip_blanks(text, place)
             if text[place] != ",":
                 break
             place += 1
@@ -58,7 +58,7 @@ def first_keys(head: bytes) -> tuple[str, ...]:
     return top_keys(text[1:].lstrip()) if text.startswith(b"[") else ()
 
 
-def _skipped(text: str, place: int) -> int:
+def _skip_blanks(text: str, place: int) -> int:
     while text[place] in " \t\r\n":
         place += 1
     return place

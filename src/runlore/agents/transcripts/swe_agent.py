@@ -17,12 +17,12 @@ from runlore.agents.transcripts.parsing import (
     NO_OBJECT,
     UNKNOWN,
     Plain,
-    bounded,
+    bound_value,
     list_of,
     moment,
     object_of,
-    parsed,
-    shortened,
+    parse_json,
+    shorten,
     text_of,
     whole_number,
 )
@@ -54,7 +54,7 @@ _OUTPUT = re.compile(r"<output>\n?(.*)</output>", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
+class _TrajectoryStep:
     thought: str = ""
     name: str = ""
     command: str = ""
@@ -92,7 +92,7 @@ class SweAgentReader:
         assembly.folder = _folder(told)[: limits.PATH_CHARS_MAX]
         assembly.model = _model(told)[: limits.MODEL_CHARS_MAX]
         # The task is mostly an issue that somebody else wrote.
-        assembly.begin(shortened(task), moment(steps[0].at) if steps else None, said_by=TASK)
+        assembly.begin(shorten(task), moment(steps[0].at) if steps else None, said_by=TASK)
         yield
         for number, step in enumerate(steps, 1):
             _tell(step, number, assembly)
@@ -108,7 +108,7 @@ def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
     else:
         counts.bytes += len(content)
         try:
-            told = parsed(content)
+            told = parse_json(content)
         except ValueError:
             problem = BROKEN
         else:
@@ -122,7 +122,7 @@ def _document(source: TranscriptSource, counts: ReadCounts) -> Plain | None:
     return None
 
 
-def _steps(told: Plain, counts: ReadCounts) -> list[_Step]:
+def _steps(told: Plain, counts: ReadCounts) -> list[_TrajectoryStep]:
     trajectory = list_of(told.get("trajectory"))
     if trajectory:
         counts.lines += len(trajectory)
@@ -132,13 +132,13 @@ def _steps(told: Plain, counts: ReadCounts) -> list[_Step]:
     return list(_message_steps([object_of(message) for message in messages], counts))
 
 
-def _trajectory_step(told: object, counts: ReadCounts) -> _Step:
+def _trajectory_step(told: object, counts: ReadCounts) -> _TrajectoryStep:
     step = object_of(told)
     if "action" not in step:
         counts.skip(UNKNOWN)
-        return _Step()
+        return _TrajectoryStep()
     action = text_of(step.get("action")).strip("\n")
-    return _Step(
+    return _TrajectoryStep(
         thought=text_of(step.get("thought")) or text_of(step.get("response")),
         name=_name(action),
         command=action,
@@ -146,7 +146,7 @@ def _trajectory_step(told: object, counts: ReadCounts) -> _Step:
     )
 
 
-def _message_steps(messages: list[Plain], counts: ReadCounts) -> Iterator[_Step]:
+def _message_steps(messages: list[Plain], counts: ReadCounts) -> Iterator[_TrajectoryStep]:
     """The steps of a conversation: what the assistant does, and the messages that answer it."""
     for place, message in enumerate(messages):
         role = message.get("role")
@@ -165,16 +165,16 @@ def _answers(messages: list[Plain], place: int) -> list[Plain]:
     return found
 
 
-def _assistant_steps(message: Plain, answers: list[Plain]) -> Iterator[_Step]:
+def _assistant_steps(message: Plain, answers: list[Plain]) -> Iterator[_TrajectoryStep]:
     thought = _content(message.get("thought")) or _content(message.get("content"))
     at = _at(message)
     commands = _commands(message)
     if not commands:
-        yield _Step(thought=thought, at=at)
+        yield _TrajectoryStep(thought=thought, at=at)
     for place, command in enumerate(commands):
         answer = answers[place] if place < len(answers) else None
-        code, text = _observed(answer) if answer is not None else (None, None)
-        yield _Step(
+        code, text = _read_observation(answer) if answer is not None else (None, None)
+        yield _TrajectoryStep(
             thought=thought if place == 0 else "",
             name=_name(command),
             command=command,
@@ -193,7 +193,7 @@ def _commands(message: Plain) -> list[str]:
         function = object_of(object_of(call).get("function"))
         arguments = function.get("arguments")
         try:
-            told = object_of(parsed(arguments.encode()) if type(arguments) is str else arguments)
+            told = object_of(parse_json(arguments.encode()) if type(arguments) is str else arguments)
         except ValueError:
             told = {}
         commands += filter(None, [text_of(told.get("command"))])
@@ -201,16 +201,16 @@ def _commands(message: Plain) -> list[str]:
         return commands
     actions = list_of(object_of(message.get("extra")).get("actions"))
     commands = [text_of(object_of(action).get("command")) for action in actions]
-    return [command for command in commands if command] or _fenced(_content(message.get("content")))
+    return [command for command in commands if command] or _fenced_commands(_content(message.get("content")))
 
 
-def _fenced(text: str) -> list[str]:
+def _fenced_commands(text: str) -> list[str]:
     """The command in the one block of shell; where there are several, the harness has refused them all."""
     blocks = [block for fence in _FENCES for block in text.split(f"{fence}\n")[1:]]
     return [blocks[0].partition("\n```")[0].strip("\n")] if len(blocks) == 1 else []
 
 
-def _observed(message: Plain) -> tuple[int | None, str]:
+def _read_observation(message: Plain) -> tuple[int | None, str]:
     extra = object_of(message.get("extra"))
     text = _content(message.get("content")) or text_of(message.get("output"))
     code = whole_number(extra.get("returncode"))
@@ -223,17 +223,17 @@ def _observed(message: Plain) -> tuple[int | None, str]:
     return code, text[: prompt.start()] if prompt else text
 
 
-def _tell(step: _Step, number: int, assembly: Assembly) -> None:
+def _tell(step: _TrajectoryStep, number: int, assembly: Assembly) -> None:
     at = moment(step.at)
-    if thought := shortened(step.thought):
+    if thought := shorten(step.thought):
         assembly.add(EventType.ASSISTANT_MESSAGE, {"text": thought}, at, chars=len(thought))
     if not step.command:
         return
-    id, command = f"step_{number}", shortened(step.command)
+    id, command = f"step_{number}", shorten(step.command)
     call: dict[str, JsonValue] = {"call_id": id, "name": step.name, "arguments": {"command": command}}
     assembly.add(EventType.TOOL_CALL, call, at, chars=len(command))
     if step.answer is not None:
-        result: dict[str, JsonValue] = {"call_id": id, "output": shortened(step.answer)}
+        result: dict[str, JsonValue] = {"call_id": id, "output": shorten(step.answer)}
         if step.exit_code is not None:
             result["exit_code"] = step.exit_code
         assembly.add(EventType.TOOL_RESULT, result, at, chars=len(step.answer))
@@ -258,7 +258,7 @@ def _folder(told: Plain) -> str:
     state = object_of(steps[0]).get("state") if steps else None
     if type(state) is str:
         try:
-            state = parsed(state.encode())
+            state = parse_json(state.encode())
         except ValueError:
             state = None
     return text_of(object_of(state).get("working_dir"))
@@ -284,7 +284,7 @@ def _id(source: TranscriptSource, task: str, told: Plain) -> str:
     steps = list_of(told.get("trajectory")) or list_of(told.get("messages")) or list_of(told.get("history"))
     first = next((step for step in map(object_of, steps) if step.get("role", "assistant") == "assistant"), {})
     name = source.path.removesuffix(".gz").replace("\\", "/").rpartition("/")[2]
-    known = json.dumps([task, bounded(first)], sort_keys=True, default=str)
+    known = json.dumps([task, bound_value(first)], sort_keys=True, default=str)
     return f"{name}:{hashlib.sha256(known.encode(errors='replace')).hexdigest()[:32]}"
 
 

@@ -65,7 +65,7 @@ _PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allowed:
+class CommandPermissions:
     """What every command of every workspace may read, by path, and the environment it begins with.
 
     `asking` is this process's own environment: for asking who its user is, and never passed on. With
@@ -80,14 +80,14 @@ class Allowed:
     asking: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def allowed(
+def build_permissions(
     environment: Mapping[str, str],
     *,
     readable: Iterable[str] = (),
     kept_out: Iterable[str] = (),
     working_folder: str = "",
     local_sockets: bool = False,
-) -> Allowed:
+) -> CommandPermissions:
     """Work it out from this process's own environment; `readable` are folders that an operator adds. The
     working folder is told without links."""
     home = os.path.realpath(environment.get("HOME") or os.path.expanduser("~"))
@@ -99,7 +99,7 @@ def allowed(
     kept = [place for place in places if not is_within(home, place)]
     kept += _safely(readable, working_folder)
     opened = dict.fromkeys(open_ for place in kept for open_ in _around(place, closed))
-    return Allowed(
+    return CommandPermissions(
         readable=tuple(opened),
         own_path=os.pathsep.join(each for each in search_path if not _leads_through(each, working_folder))
         or _PATH_DEFAULT,

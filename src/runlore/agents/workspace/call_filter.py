@@ -97,38 +97,38 @@ def call_filter(watcher: int, *, local_sockets: bool = False, signals: bool = Fa
 
 def _rules(processor: _Processor, watcher: int) -> Iterator[bytes]:
     if processor.has_other_set:
-        yield from _denied(_IS_AT_LEAST, _OTHER_SET, errno.ENOSYS)
+        yield from _deny(_IS_AT_LEAST, _OTHER_SET, errno.ENOSYS)
     for number in processor.keys:
-        yield from _denied(_IS, number, errno.ENOSYS)
+        yield from _deny(_IS, number, errno.ENOSYS)
     # Its own limits are those of nobody in particular.
     yield from _where(processor.limits, 0, _step(_IS, 0, otherwise=1), _step(_RETURN, _ALLOW), _FORBIDDEN)
-    yield from _where(processor.priority, 0, *_denied(_IS, _ALL_OF_A_USER, errno.EPERM), *_of(1, watcher))
+    yield from _where(processor.priority, 0, *_deny(_IS, _ALL_OF_A_USER, errno.EPERM), *_of(1, watcher))
     for number in processor.scheduling:
-        yield from _where(number, 0, *_denied(_IS, watcher, errno.EPERM))
+        yield from _where(number, 0, *_deny(_IS, watcher, errno.EPERM))
 
 
 def _about_signals(processor: _Processor, watcher: int) -> Iterator[bytes]:
     group = -watcher & 0xFFFFFFFF
-    yield from _denied(_IS, _PIDFD_SEND_SIGNAL, errno.ENOSYS)
+    yield from _deny(_IS, _PIDFD_SEND_SIGNAL, errno.ENOSYS)
     for number in processor.signals:
-        denied = [_denied(_IS, who, errno.EPERM) for who in (watcher, group, _EVERYBODY)]
+        denied = [_deny(_IS, who, errno.EPERM) for who in (watcher, group, _EVERYBODY)]
         yield from _where(number, 0, *(step for pair in denied for step in pair))
     for number in processor.control:
         told = _of(2, watcher, group)
         named = (_step(_IS, _SET_OWNER, otherwise=len(told)), *told)
-        yield from _where(number, 1, *_denied(_IS, _SET_OWNER_UNSEEN, errno.EPERM), *named)
-    unseen = [_denied(_IS, asked, errno.EPERM) for asked in _SET_OWNER_OF_SOCKET]
+        yield from _where(number, 1, *_deny(_IS, _SET_OWNER_UNSEEN, errno.EPERM), *named)
+    unseen = [_deny(_IS, asked, errno.EPERM) for asked in _SET_OWNER_OF_SOCKET]
     yield from _where(processor.device, 1, *(step for pair in unseen for step in pair))
 
 
 def _about_sockets(processor: _Processor) -> Iterator[bytes]:
-    yield from _denied(_IS, _IO_URING_SETUP, errno.ENOSYS)
+    yield from _deny(_IS, _IO_URING_SETUP, errno.ENOSYS)
     if processor.has_socketcall:
         # What kind of socket it asks for stands where this cannot look.
-        asked = [_denied(_IS, call, errno.EACCES) for call in (_SOCKETCALL_SOCKET, _SOCKETCALL_PAIR)]
+        asked = [_deny(_IS, call, errno.EACCES) for call in (_SOCKETCALL_SOCKET, _SOCKETCALL_PAIR)]
         yield from _where(_SOCKETCALL, 0, *(step for pair in asked for step in pair))
     # One of a pair for datagrams can be sent from to any other name.
-    kind = (_step(_AND, _KIND_OF_SOCKET), *_denied(_IS, _DATAGRAMS, errno.EACCES))
+    kind = (_step(_AND, _KIND_OF_SOCKET), *_deny(_IS, _DATAGRAMS, errno.EACCES))
     yield from _where(processor.pair, 1, *kind)
     families: list[bytes] = []
     for family in _FAMILIES:
@@ -143,11 +143,11 @@ def _where(number: int, argument: int, *steps: bytes) -> tuple[bytes, ...]:
 
 
 def _of(argument: int, *values: int) -> tuple[bytes, ...]:
-    denied = [_denied(_IS, value, errno.EPERM) for value in values]
+    denied = [_deny(_IS, value, errno.EPERM) for value in values]
     return _step(_LOAD, _ARGUMENTS[argument]), *(step for pair in denied for step in pair)
 
 
-def _denied(comparison: int, value: int, error: int) -> tuple[bytes, bytes]:
+def _deny(comparison: int, value: int, error: int) -> tuple[bytes, bytes]:
     return _step(comparison, value, otherwise=1), _step(_RETURN, _FAIL | error)
 
 

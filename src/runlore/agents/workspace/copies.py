@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from runlore.agents.workspace.line_diff import unified
+from runlore.agents.workspace.line_diff import unified_diff
 from runlore.agents.workspace.walking import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
 from runlore.domain import limits
 from runlore.domain.errors import Refused
@@ -52,7 +52,7 @@ def changes(copied: Copied, *, source: int, target: int) -> Iterator[str]:
             continue
         before = _content(source, path) if path in copied.files else None
         after = _content(target, path) if path in now else None
-        yield from _told(path, before, after)
+        yield from _file_diff(path, before, after)
 
 
 def _copy_folder(source: int, target: int, at: tuple[str, ...], copied: Copied) -> None:
@@ -164,7 +164,7 @@ def _content(folder: int, path: str) -> str | bytes | None:
     return b"" if "\0" in text else text
 
 
-def _told(path: str, before: str | bytes | None, after: str | bytes | None) -> Iterator[str]:
+def _file_diff(path: str, before: str | bytes | None, after: str | bytes | None) -> Iterator[str]:
     shown = escaped(path)
     old_name = "/dev/null" if before is None else f"a/{shown}"
     new_name = "/dev/null" if after is None else f"b/{shown}"
@@ -174,7 +174,7 @@ def _told(path: str, before: str | bytes | None, after: str | bytes | None) -> I
         yield f"diff --git a/{shown} b/{shown}\n"
         if before is None or after is None:
             yield "new file\n" if before is None else "deleted file\n"
-        yield from unified(before or "", after or "", old_name=old_name, new_name=new_name)
+        yield from unified_diff(before or "", after or "", old_name=old_name, new_name=new_name)
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

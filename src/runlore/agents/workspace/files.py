@@ -19,7 +19,7 @@ from runlore.agents.workspace.walking import (
     full,
     parts_of,
     read_bytes,
-    told,
+    translate_errors,
 )
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
@@ -28,10 +28,10 @@ from runlore.ports.workspaces import FileText
 
 _NEW_FILE, _NEW_FOLDER = 0o666, 0o777
 _NOBODY_WRITES = 0o222
-_Checked = Callable[[int, str], None]
+_Check = Callable[[int, str], None]
 
 
-class Files:
+class WorkspaceFiles:
     """The files below a folder that is held open by whoever asks. What is `installed` there is only read."""
 
     def __init__(self, folder: int, *, installed: tuple[str, ...] = ()) -> None:
@@ -47,39 +47,39 @@ class Files:
                 hint="ask from line 1 on, for at least one",
             )
         parts = parts_of(path)
-        with told(path):
+        with translate_errors(path):
             if not parts or self._is_folder(parts):
                 with folder_below(self._folder, parts) as handle:
                     return _names(path, handle, first, lines)
             with folder_below(self._folder, parts[:-1]) as handle:
                 content, _ = read_bytes(handle, parts[-1], bytes_max=limits.WORKSPACE_FILE_BYTES_MAX)
-        return _chosen(path, _decoded(path, content), first, lines)
+        return _choose_lines(path, _decode(path, content), first, lines)
 
     def write(self, path: str, text: str) -> bool:
         """Write a whole file; whether it is new. Folders on the way are made."""
-        content = _encoded(path, text)
-        with told(path, writing=True), self._made(path) as (handle, name):
-            return _put(handle, name, content, checked=_no_check)
+        content = _encode(path, text)
+        with translate_errors(path, writing=True), self._make_parents(path) as (handle, name):
+            return _put(handle, name, content, check=_no_check)
 
     def edit(self, path: str, old: str, new: str, *, everywhere: bool = False) -> int:
         """Replace a text that stands there once, or `everywhere` each time; how often it did."""
         parts = _file_parts(path)
         check_writable(parts, self._installed)
-        with told(path, writing=True), folder_below(self._folder, parts[:-1]) as handle:
+        with translate_errors(path, writing=True), folder_below(self._folder, parts[:-1]) as handle:
             name = parts[-1]
             content, before = read_bytes(handle, name, bytes_max=limits.WORKSPACE_FILE_BYTES_MAX)
-            text = _decoded(path, content)
+            text = _decode(path, content)
             times = _times(path, text, old, everywhere=everywhere)
             # Many places and a long text would come to more than there is memory for.
             if len(text) + times * (len(new) - len(old)) > limits.WORKSPACE_FILE_BYTES_MAX:
                 raise _too_large(path)
-            changed = _encoded(path, text.replace(old, new))
+            changed = _encode(path, text.replace(old, new))
 
-            def checked(folder: int, name: str) -> None:
+            def check(folder: int, name: str) -> None:
                 if _stamp(os.stat(name, dir_fd=folder, follow_symlinks=False)) != _stamp(before):
                     raise _edit_conflict(path, "was changed by somebody else in the meantime")
 
-            _put(handle, name, changed, checked=checked)
+            _put(handle, name, changed, check=check)
             return times
 
     def _is_folder(self, parts: tuple[str, ...]) -> bool:
@@ -87,7 +87,7 @@ class Files:
             return stat.S_ISDIR(os.stat(parts[-1], dir_fd=handle, follow_symlinks=False).st_mode)
 
     @contextmanager
-    def _made(self, path: str) -> Iterator[tuple[int, str]]:
+    def _make_parents(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder of a file and its name there. Folders that were made for it go again if it fails."""
         parts = _file_parts(path)
         check_writable(parts, self._installed)
@@ -95,7 +95,7 @@ class Files:
         above: list[tuple[int, str]] = []
         try:
             for part in parts[:-1]:
-                below, is_new = _entered(handle, part)
+                below, is_new = _enter(handle, part)
                 if is_new:
                     above.append((handle, part))
                 else:
@@ -112,7 +112,7 @@ class Files:
                 os.close(folder)
 
 
-def _entered(folder: int, name: str) -> tuple[int, bool]:
+def _enter(folder: int, name: str) -> tuple[int, bool]:
     """A folder in a folder, made where it is missing; whether it was."""
     is_new = False
     with suppress(FileExistsError):
@@ -128,9 +128,9 @@ def _entered(folder: int, name: str) -> tuple[int, bool]:
         raise
 
 
-def _put(folder: int, name: str, content: bytes, *, checked: _Checked) -> bool:
-    """Put a file in place, whole or not at all; whether it is new there. `checked` is asked right before."""
-    before = _replaced(folder, name)
+def _put(folder: int, name: str, content: bytes, *, check: _Check) -> bool:
+    """Put a file in place, whole or not at all; whether it is new there. `check` is asked right before."""
+    before = _stat_replaced(folder, name)
     aside = f".runlore-{secrets.token_hex(8)}.new"
     file = os.open(aside, NEW_FLAGS, _NEW_FILE, dir_fd=folder)
     try:
@@ -143,7 +143,7 @@ def _put(folder: int, name: str, content: bytes, *, checked: _Checked) -> bool:
             os.fsync(file)
         finally:
             os.close(file)
-        checked(folder, name)
+        check(folder, name)
         os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
@@ -153,7 +153,7 @@ def _put(folder: int, name: str, content: bytes, *, checked: _Checked) -> bool:
     return before is None
 
 
-def _replaced(folder: int, name: str) -> os.stat_result | None:
+def _stat_replaced(folder: int, name: str) -> os.stat_result | None:
     """What would be replaced; None where nothing is there."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -203,7 +203,7 @@ def _names(path: str, handle: int, first: int, lines: int | None) -> FileText:
     with os.scandir(handle) as entries:
         some = list(islice(entries, limits.WORKSPACE_NAMES_MAX + 1))
     names = sorted(f"{escaped(entry.name)}{_sign(entry)}\n" for entry in some[: limits.WORKSPACE_NAMES_MAX])
-    chosen = _chosen(path, "".join(names), first, lines)
+    chosen = _choose_lines(path, "".join(names), first, lines)
     return replace(chosen, truncated=chosen.truncated or len(some) > limits.WORKSPACE_NAMES_MAX)
 
 
@@ -215,7 +215,7 @@ def _sign(entry: os.DirEntry[str]) -> str:
     return "" if entry.is_file(follow_symlinks=False) else "="
 
 
-def _chosen(path: str, text: str, first: int, lines: int | None) -> FileText:
+def _choose_lines(path: str, text: str, first: int, lines: int | None) -> FileText:
     """The lines asked for, no more of them than are shown at once; at least a part of the first."""
     whole = text.split("\n")
     ended = [f"{line}\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])
@@ -254,7 +254,7 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _decoded(path: str, content: bytes) -> str:
+def _decode(path: str, content: bytes) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -264,7 +264,7 @@ def _decoded(path: str, content: bytes) -> str:
     return text
 
 
-def _encoded(path: str, text: str) -> bytes:
+def _encode(path: str, text: str) -> bytes:
     try:
         content = text.encode()
     except UnicodeEncodeError:

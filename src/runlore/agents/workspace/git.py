@@ -14,11 +14,11 @@ from itertools import islice
 from threading import Event
 
 from runlore.agents.workspace.output import NUL_SHOWN
-from runlore.agents.workspace.places import Place, new_file
+from runlore.agents.workspace.places import WorktreeSlot, new_file
 from runlore.agents.workspace.private import is_filter, settings_text
 from runlore.agents.workspace.removing import remove_tree
-from runlore.agents.workspace.repository import WORKTREES_OF, Repository, opened, records_of
-from runlore.agents.workspace.shell import Bounds, Command, Shell
+from runlore.agents.workspace.repository import WORKTREES_OF, Repository, open_folder, records_of
+from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
 from runlore.agents.workspace.walking import folder_below, read_bytes
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
@@ -53,7 +53,7 @@ _NEW_FORMAT = (("core.repositoryformatversion", "1"), ("core.bare", "false"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Added:
+class AddedWorktree:
     """A worktree that was added: the commit it began with, the name that git keeps it under, and where in
     it the working folder is."""
 
@@ -74,26 +74,26 @@ class _Within:
 class Git:
     """Git commands about one repository."""
 
-    def __init__(self, shell: Shell, repository: Repository) -> None:
+    def __init__(self, shell: CommandRunner, repository: Repository) -> None:
         self._shell = shell
         self._repository = repository
         self._objects = os.path.join(repository.common, "objects")
 
-    def add(self, place: Place, prefix: tuple[str, ...]) -> Added | None:
+    def add(self, place: WorktreeSlot, prefix: tuple[str, ...]) -> AddedWorktree | None:
         """Add a worktree at an empty place; None where git cannot, or has no commit with the folder in it."""
-        with suppress(OSError, RunloreError), opened(self._repository.common) as common:
-            commit = self._asked("rev-parse", "--verify", "-q", "HEAD^{commit}").strip()
+        with suppress(OSError, RunloreError), open_folder(self._repository.common) as common:
+            commit = self._query("rev-parse", "--verify", "-q", "HEAD^{commit}").strip()
             if not commit:
                 return None
             adding = ("worktree", "add", "--detach", "-q", place.path, commit)
             with self._records(common) as kept:
-                self._asked(*adding, within=_Within(writable=(kept, place.handle)))
+                self._query(*adding, within=_Within(writable=(kept, place.handle)))
             # A folder that is not in the commit is missing from the worktree, or something else.
-            os.close(place.opened(*prefix))
+            os.close(place.open(*prefix))
             records = records_of(self._repository.common, place.path)
             if len(records) == 1:
                 self._set_apart(place, commit, records[0])
-                return Added(commit=commit, record=records[0], prefix=prefix)
+                return AddedWorktree(commit=commit, record=records[0], prefix=prefix)
         return None
 
     @contextmanager
@@ -106,36 +106,36 @@ class Git:
             with folder_below(common, (WORKTREES_OF,)) as kept:
                 yield kept
 
-    def uncommitted(self, added: Added) -> int:
+    def count_uncommitted(self, added: AddedWorktree) -> int:
         """How many files of the folder are changed or new since the commit, and so not in its worktree."""
         looking = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all")
-        with suppress(OSError, RunloreError), opened(self._repository.top) as top:
+        with suppress(OSError, RunloreError), open_folder(self._repository.top) as top:
             here = ("--no-optional-locks", f"--work-tree={self._repository.top}")
             only = ("--", "/".join(added.prefix) or ".")
-            told = self._asked(
+            told = self._query(
                 *here, *looking, *only, within=_Within(folder=top), chars_max=_STATUS_CHARS_MAX
             )
             return told.count(NUL_SHOWN)
         return 0
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: WorktreeSlot) -> None:
         """Remove what git keeps about a worktree. Others that are missing by now are left: they may be on
         a disk that comes back."""
         records = records_of(self._repository.common, place.path)
-        with suppress(OSError), opened(self._repository.common) as common:
+        with suppress(OSError), open_folder(self._repository.common) as common:
             with folder_below(common, (WORKTREES_OF,)) as kept:
                 for record in records:
                     with suppress(OSError):
                         remove_tree(kept, record)
             os.rmdir(WORKTREES_OF, dir_fd=common)
 
-    def diff(self, added: Added, place: Place, *, chars_max: int) -> str:
+    def diff(self, added: AddedWorktree, place: WorktreeSlot, *, chars_max: int) -> str:
         """What was changed since the commit, one character more than wanted where there is more. What could
         not be compared is told before it.
 
         It is compared by a list of files that the child could not write."""
         name = f"diff-{os.urandom(6).hex()}"
-        aside, copy = place.make_aside(name), place.opened()
+        aside, copy = place.make_aside(name), place.open()
         try:
             self._copy_index(added.record, aside)
             os.mkdir("objects", 0o700, dir_fd=aside)
@@ -143,15 +143,15 @@ class Git:
             within = _Within(folder=copy, writable=(aside,), environment=apart)
             here = f"--work-tree={place.path}"
             listing = (here, "ls-files", "-m", "-o", "--exclude-standard", "-z")
-            names = self._asked(*listing, within=within).split(NUL_SHOWN)
+            names = self._query(*listing, within=within).split(NUL_SHOWN)
             large = list(islice(_large(copy, names), _LARGE_MAX))
             but = [f":(exclude,top,literal){path}" for path, _ in large]
             adding = (here, "add", "-A", "--ignore-errors", "--", ".", *but)
-            is_in_time = self._told(*adding, within=within)[1]
+            is_in_time = self._run(*adding, within=within)[1]
             comparing = (here, "diff", "--cached", *_PLAINLY, added.commit, "--")
             told = [f"[not compared: {escaped(path)}, {size:,} bytes]\n" for path, size in large]
             told += [] if is_in_time else [_NOT_IN_TIME]
-            return "".join(told) + self._asked(*comparing, within=within, chars_max=chars_max)
+            return "".join(told) + self._query(*comparing, within=within, chars_max=chars_max)
         finally:
             os.close(copy)
             os.close(aside)
@@ -166,9 +166,9 @@ class Git:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"',
         }
 
-    def _set_apart(self, place: Place, commit: str, record: str) -> None:
+    def _set_apart(self, place: WorktreeSlot, commit: str, record: str) -> None:
         """Give a worktree a repository of its own beside it. The real one goes on knowing it as it was."""
-        refs = self._asked("for-each-ref", "--format=%(objectname) %(refname)")
+        refs = self._query("for-each-ref", "--format=%(objectname) %(refname)")
         own = place.make_aside(OWN_REPOSITORY)
         try:
             for folder in ("objects", "refs", "info"):
@@ -181,7 +181,7 @@ class Git:
             new_file(own, "packed-refs", refs.encode())
             new_file(own, "config", self._settings().encode())
             self._copy_index(record, own)
-            with suppress(OSError, RunloreError), opened(self._repository.common) as common:
+            with suppress(OSError, RunloreError), open_folder(self._repository.common) as common:
                 new_file(own, "shallow", read_bytes(common, "shallow", bytes_max=_INDEX_BYTES_MAX)[0])
         finally:
             os.close(own)
@@ -191,7 +191,7 @@ class Git:
             new_file(copy, ".git", b"gitdir: " + leads + b"\n")
 
     def _settings(self) -> str:
-        told = self._asked("config", "--local", "--null", "--list").split(NUL_SHOWN)
+        told = self._query("config", "--local", "--null", "--list").split(NUL_SHOWN)
         pairs = [(name, value) for name, _, value in (entry.partition("\n") for entry in told)]
         kept = [pair for pair in pairs if pair[0] in _COPIED or is_filter(pair[0])]
         return settings_text([*_NEW_FORMAT, *kept])
@@ -199,12 +199,15 @@ class Git:
     def _copy_index(self, record: str, folder: int) -> None:
         """Copy the list of files with its time: git looks again into files that are as young as the list, and
         would take one that was changed within the second of the checkout for unchanged by a younger list."""
-        with opened(self._repository.common) as common, folder_below(common, (WORKTREES_OF, record)) as kept:
+        with (
+            open_folder(self._repository.common) as common,
+            folder_below(common, (WORKTREES_OF, record)) as kept,
+        ):
             content, status = read_bytes(kept, "index", bytes_max=_INDEX_BYTES_MAX)
         new_file(folder, "index", content)
         os.utime("index", ns=(status.st_mtime_ns, status.st_mtime_ns), dir_fd=folder)
 
-    def _asked(
+    def _query(
         self,
         *arguments: str,
         within: "_Within | None" = None,
@@ -213,10 +216,10 @@ class Git:
         """What a git command prints; nothing where it fails. Of much, the beginning, where as much is wanted,
         and else nothing: a part of it would say something else."""
         wanted = _ANSWER_CHARS_MAX if chars_max is None else chars_max
-        text, _ = self._told(*arguments, within=within, chars_max=wanted)
+        text, _ = self._run(*arguments, within=within, chars_max=wanted)
         return "" if chars_max is None and len(text) > wanted else text
 
-    def _told(
+    def _run(
         self, *arguments: str, within: "_Within | None" = None, chars_max: int = _ANSWER_CHARS_MAX
     ) -> tuple[str, bool]:
         """What a git command prints, no more of it than is wanted, and whether it came to an end in time."""
@@ -232,7 +235,7 @@ class Git:
             if chars > chars_max:
                 enough.set()
 
-        with opened(self._repository.common) as common, opened(self._repository.git_dir) as git_dir:
+        with open_folder(self._repository.common) as common, open_folder(self._repository.git_dir) as git_dir:
             command = Command(
                 argv=["git", *_SAFELY, f"--git-dir={self._repository.git_dir}", *arguments],
                 folder=common if within.folder is None else within.folder,
@@ -242,7 +245,7 @@ class Git:
                 environment={**_FAST, "PATH": self._shell.own_path, **within.environment},
                 errors=False,
             )
-            bounds = Bounds(
+            bounds = CommandLimits(
                 timeout_s=limits.WORKTREE_SETUP_S_MAX, stop=enough, output_chars_max=0, on_output=hear
             )
             result = self._shell.run(command, bounds)

@@ -95,7 +95,7 @@ def main(plan: dict[str, Any]) -> None:
     _to_null(0, 1, 2)
     _say(report, f"pid {child}\n")
     problem = os.read(problem_out, 4096).decode(errors="replace")
-    command = Watched(child)
+    command = WatchedProcess(child)
     ending = _watch(command, life=life, woken=woken)
     code = _end(command, gently=ending == "asked")
     _say(report, f"failed {problem}\n" if problem else f"exit {code}\n")
@@ -194,13 +194,11 @@ def _confine(plan: dict[str, Any]) -> None:
     scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if version >= 6 else 0
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     attributes = struct.pack("<QQQ", handled, 0, scoped)[:size]
-    ruleset = _checked(
-        _libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0))
-    )
+    ruleset = _check(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     for handles, rights in ((plan["readable"], READ), (plan["writable"], WRITE)):
         for handle in handles:
             _allow(ruleset, handle, rights & handled)
-    for path, rights in _named(plan):
+    for path, rights in _named_paths(plan):
         try:
             handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
@@ -209,7 +207,7 @@ def _confine(plan: dict[str, Any]) -> None:
         if path not in plan["paths"] or os.readlink(f"/proc/self/fd/{handle}") == path:
             _allow(ruleset, handle, rights & handled)
         os.close(handle)
-    _checked(_libc().syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
+    _check(_libc().syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
     os.close(ruleset)
 
 
@@ -220,7 +218,7 @@ def _filter_calls(program: bytes) -> None:
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(told))
 
 
-def _named(plan: dict[str, Any]) -> list[tuple[str, int]]:
+def _named_paths(plan: dict[str, Any]) -> list[tuple[str, int]]:
     told = (("paths", READ), ("devices", DEVICE), ("shared", SHARED))
     return [(path, rights) for kind, rights in told for path in plan[kind]]
 
@@ -230,14 +228,14 @@ def _allow(ruleset: int, handle: int, rights: int) -> None:
     if not stat.S_ISDIR(os.fstat(handle).st_mode):
         rights &= _OF_FILES
     rule = struct.pack("<Qi", rights, handle)
-    _checked(
+    _check(
         _libc().syscall(
             _ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0)
         )
     )
 
 
-class Watched:
+class WatchedProcess:
     """The command. It is not let go before its group is ended: until then nobody else gets its number."""
 
     def __init__(self, process: int) -> None:
@@ -270,7 +268,7 @@ class Watched:
                 os.waitpid(ended.si_pid, 0)
 
 
-def _watch(command: Watched, *, life: int, woken: int) -> str:
+def _watch(command: WatchedProcess, *, life: int, woken: int) -> str:
     """Wait until the command is over (`exited`), its end is `asked` for, or nobody wants it (`orphaned`)."""
     while True:
         ready, _, _ = select.select([life, woken], [], [])
@@ -285,7 +283,7 @@ def _watch(command: Watched, *, life: int, woken: int) -> str:
             return "asked" if os.read(life, 1) else "orphaned"
 
 
-def _end(command: Watched, *, gently: bool) -> int:
+def _end(command: WatchedProcess, *, gently: bool) -> int:
     """End the command and all that it started; how the command ended. Where it is to end `gently`, it is
     given a moment to tidy up."""
     if gently:
@@ -301,12 +299,12 @@ def _end(command: Watched, *, gently: bool) -> int:
         for orphan in _children():
             _kill(orphan)
             _kill_group(orphan, signal.SIGKILL)
-        if not reaped():
+        if not reap_children():
             break
     return code
 
 
-def reaped() -> bool:
+def reap_children() -> bool:
     """Wait for one to end and let all go that did; whether there was one. One at a time would be too slow
     for a command that only makes and leaves processes: in the end nobody on this machine could start one."""
     try:
@@ -376,14 +374,14 @@ def _say(handle: int, text: str) -> None:
 
 def _prctl(option: int, value: int, address: int = 0) -> None:
     number = ctypes.c_ulong
-    _checked(_libc().prctl(ctypes.c_int(option), number(value), number(address), number(0), number(0)))
+    _check(_libc().prctl(ctypes.c_int(option), number(value), number(address), number(0), number(0)))
 
 
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _checked(result: int) -> int:
+def _check(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -10,7 +10,7 @@ _CONTEXT = 3
 _NO_END = "\\ No newline at end of file\n"
 
 
-def unified(old: str, new: str, *, old_name: str, new_name: str) -> Iterator[str]:
+def unified_diff(old: str, new: str, *, old_name: str, new_name: str) -> Iterator[str]:
     """The lines of a unified diff; none where the texts are equal."""
     if old == new:
         return
@@ -58,11 +58,11 @@ def _path(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, i
                 old_at, new_at = old_at + 1, new_at + 1
             furthest[diagonal] = old_at
             if old_at >= len(before) and new_at >= len(after):
-                return _walked_back(steps, len(before), len(after))
+                return _walk_back(steps, len(before), len(after))
     return None
 
 
-def _walked_back(steps: list[dict[int, int]], old_at: int, new_at: int) -> list[tuple[str, int, int]]:
+def _walk_back(steps: list[dict[int, int]], old_at: int, new_at: int) -> list[tuple[str, int, int]]:
     told: list[tuple[str, int, int]] = []
     for length in range(len(steps) - 1, -1, -1):
         furthest, diagonal = steps[length], old_at - new_at

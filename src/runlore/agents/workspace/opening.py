@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from runlore.agents.workspace.allowed import is_within
-from runlore.agents.workspace.files import Files
+from runlore.agents.workspace.files import WorkspaceFiles
 from runlore.agents.workspace.repository import Repository, repository_of
-from runlore.agents.workspace.shell import Bounds, Command, Shell
+from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
 from runlore.agents.workspace.walking import FOLDER_FLAGS, folder_below
 from runlore.domain.errors import Invalid
 from runlore.ports.stopping import Stop
@@ -26,7 +26,7 @@ _PASSING_FLAGS = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 _WRITTEN_BY_COMMITS = ("objects", "refs", "logs")
 
 
-class Held:
+class OpenHandle:
     """A folder that is held open until nobody knows this any more."""
 
     def __init__(self, handle: int) -> None:
@@ -35,25 +35,25 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Granted:
+class ExtraAccess:
     """What commands may touch besides their working folder, and what they are told besides."""
 
-    readable: tuple[Held, ...] = ()
-    writable: tuple[Held, ...] = ()
+    readable: tuple[OpenHandle, ...] = ()
+    writable: tuple[OpenHandle, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class LocalWorkspace:
     """One folder that was opened once: what takes its name later is another one."""
 
-    def __init__(self, folder: str, shell: Shell, *, held: Held, granted: Granted) -> None:
+    def __init__(self, folder: str, shell: CommandRunner, *, held: OpenHandle, granted: ExtraAccess) -> None:
         self._folder = folder
         self._held, self._granted = held, granted
-        self._files = Files(held.handle, installed=_installed(folder))
+        self._files = WorkspaceFiles(held.handle, installed=_find_installation(folder))
         self._shell = shell
 
     @property
-    def shell(self) -> Shell:
+    def shell(self) -> CommandRunner:
         """What runs its commands."""
         return self._shell
 
@@ -101,25 +101,25 @@ class LocalWorkspace:
             writable=[self.handle, *(held.handle for held in self._granted.writable)],
             environment=self._granted.environment,
         )
-        bounds = Bounds(
+        bounds = CommandLimits(
             timeout_s=timeout_s, stop=stop, output_chars_max=output_chars_max, on_output=on_output
         )
         return self._shell.run(asked, bounds)
 
 
-def opened_workspace(folder: str, shell: Callable[[str], Shell], *, home: str) -> LocalWorkspace:
+def open_workspace(folder: str, shell: Callable[[str], CommandRunner], *, home: str) -> LocalWorkspace:
     """A folder as it is, told without links, and what runs commands there. Invalid (`workspace.folder`) where
     there is none, or a link is on the way by now: whoever works above it may have put that there."""
     try:
         path = os.path.normpath(folder)
-        held = Held(_handle(path))
+        held = OpenHandle(_handle(path))
     except (OSError, ValueError) as error:
         raise Invalid(
             "the working folder is not there, cannot be read, or is reached by a link",
             code="workspace.folder",
             hint="name a folder that this user can read and write, in a new session where it was moved",
         ) from error
-    return LocalWorkspace(path, shell(path), held=held, granted=_granted(path, home))
+    return LocalWorkspace(path, shell(path), held=held, granted=_grant_repository(path, home))
 
 
 def _handle(path: str) -> int:
@@ -138,29 +138,29 @@ def _handle(path: str) -> int:
         os.close(handle)
 
 
-def _installed(folder: str) -> tuple[str, ...]:
+def _find_installation(folder: str) -> tuple[str, ...]:
     """The names that lead to the environment that this program runs in, where that is in the folder."""
     prefix = os.path.realpath(sys.prefix)
     is_inside = prefix != folder and is_within(prefix, folder)
     return tuple(os.path.relpath(prefix, folder).split("/")) if is_inside else ()
 
 
-def _granted(folder: str, home: str) -> Granted:
+def _grant_repository(folder: str, home: str) -> ExtraAccess:
     """What git needs of a repository whose files are not in the folder."""
     repository = repository_of(folder)
     if repository is None or is_within(repository.common, folder) or is_within(home, repository.top):
         # What is kept of a whole home folder is no business of one folder in it.
-        return Granted()
+        return ExtraAccess()
     with suppress(OSError):
-        common = Held(os.open(repository.common, FOLDER_FLAGS))
+        common = OpenHandle(os.open(repository.common, FOLDER_FLAGS))
         is_own = repository.git_dir != repository.common and repository.top == folder
-        return Granted(readable=(common,), writable=_for_commits(repository, common) if is_own else ())
-    return Granted()
+        return ExtraAccess(readable=(common,), writable=_for_commits(repository, common) if is_own else ())
+    return ExtraAccess()
 
 
-def _for_commits(repository: Repository, common: Held) -> tuple[Held, ...]:
-    held = [Held(os.open(repository.git_dir, FOLDER_FLAGS))]
+def _for_commits(repository: Repository, common: OpenHandle) -> tuple[OpenHandle, ...]:
+    held = [OpenHandle(os.open(repository.git_dir, FOLDER_FLAGS))]
     for name in _WRITTEN_BY_COMMITS:
         with suppress(OSError), folder_below(common.handle, (name,)) as handle:
-            held.append(Held(os.dup(handle)))
+            held.append(OpenHandle(os.dup(handle)))
     return tuple(held)

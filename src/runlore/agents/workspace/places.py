@@ -26,17 +26,17 @@ _TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class OpenFolder:
     """A working folder that is held open, and where it is."""
 
     handle: int
     path: str
 
 
-class Place:
+class WorktreeSlot:
     """One place: the opened folder of its skill, and its name there. The paths are what git is told."""
 
-    def __init__(self, folder: Opened, skill: str, name: str) -> None:
+    def __init__(self, folder: OpenFolder, skill: str, name: str) -> None:
         """Of a working folder; OSError where the skill's folder is not there."""
         self._folder, self._skill, self.name = folder.handle, skill, name
         self.path = os.path.join(folder.path, WORKTREES, skill, name)
@@ -57,12 +57,12 @@ class Place:
             return content.decode(errors="replace")
         return self.name
 
-    def opened(self, *below: str) -> int:
+    def open(self, *below: str) -> int:
         """The copy, or what is below it, for whoever closes it. OSError where a link is on the way."""
         with folder_below(self.handle, (self.name, *below)) as handle:
             return os.dup(handle)
 
-    def opened_aside(self, *below: str) -> int:
+    def open_aside(self, *below: str) -> int:
         """The folder beside it, or what is below that, for whoever closes it."""
         with folder_below(self.handle, (self.aside_name, *below)) as handle:
             return os.dup(handle)
@@ -97,29 +97,29 @@ class Place:
             os.rmdir(WORKTREES, dir_fd=self._folder)
 
 
-def take(folder: Opened, skill_name: str, call_id: str) -> Place:
+def take_slot(folder: OpenFolder, skill_name: str, call_id: str) -> WorktreeSlot:
     """Make and take a place; Conflict (`worktree.exists`) where it is taken. OSError."""
     skill, name = slug(skill_name) or "skill", safe_call_id(call_id)
     for _ in range(_TRIES):
         # Whoever leaves a place removes empty folders, perhaps just now.
         with suppress(FileNotFoundError):
-            place = _made(folder, skill, name)
+            place = _make_slot(folder, skill, name)
             try:
                 _occupy(place, call_id)
             except BaseException:
                 place.close()
                 raise
             return place
-    raise _taken(name)
+    raise _taken_conflict(name)
 
 
-def places(folder: Opened) -> Iterator[Place]:
+def list_slots(folder: OpenFolder) -> Iterator[WorktreeSlot]:
     """The places that are taken in a working folder, for whoever closes them."""
     with suppress(OSError), folder_below(folder.handle, (WORKTREES,)) as top:
         for skill in _folders(top):
             with suppress(OSError), folder_below(top, (skill,)) as handle:
                 for name in sorted({one.removesuffix(_ASIDE) for one in _folders(handle)}):
-                    yield Place(folder, skill, name)
+                    yield WorktreeSlot(folder, skill, name)
 
 
 def safe_call_id(call_id: str) -> str:
@@ -130,26 +130,26 @@ def safe_call_id(call_id: str) -> str:
     return f"{slug(call_id, 40) or 'call'}-{digest}"
 
 
-def _made(folder: Opened, skill: str, name: str) -> Place:
+def _make_slot(folder: OpenFolder, skill: str, name: str) -> WorktreeSlot:
     with suppress(FileExistsError):
         os.mkdir(WORKTREES, 0o700, dir_fd=folder.handle)
     with folder_below(folder.handle, (WORKTREES,)) as top, suppress(FileExistsError):
         os.mkdir(skill, 0o700, dir_fd=top)
-    return Place(folder, skill, name)
+    return WorktreeSlot(folder, skill, name)
 
 
-def _occupy(place: Place, call_id: str) -> None:
+def _occupy(place: WorktreeSlot, call_id: str) -> None:
     try:
         os.mkdir(place.aside_name, 0o700, dir_fd=place.handle)
     except FileExistsError:
-        raise _taken(place.name) from None
+        raise _taken_conflict(place.name) from None
     try:
         os.mkdir(place.name, 0o700, dir_fd=place.handle)
         with folder_below(place.handle, (place.aside_name,)) as aside:
             new_file(aside, _CALL, call_id.encode(errors="replace"))
     except FileExistsError:
         remove_tree(place.handle, place.aside_name)
-        raise _taken(place.name) from None
+        raise _taken_conflict(place.name) from None
     except BaseException:
         place.remove()
         raise
@@ -173,7 +173,7 @@ def _folders(handle: int) -> list[str]:
     ]
 
 
-def _taken(name: str) -> Conflict:
+def _taken_conflict(name: str) -> Conflict:
     return Conflict(
         f"there is a copy for the call {name} already",
         code="worktree.exists",

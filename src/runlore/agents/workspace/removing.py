@@ -16,18 +16,18 @@ _OWNER = 0o700
 
 def remove_tree(above: int, name: str) -> None:
     """Remove what a name in an opened folder stands for; nothing where there is nothing. OSError."""
-    top = _opened(above, name)
+    top = _open_writable(above, name)
     if top is None:
         return
     try:
         waiting = [""]
         while waiting:
             one = waiting.pop()
-            folder = _opened(top, one) if one else os.dup(top)
+            folder = _open_writable(top, one) if one else os.dup(top)
             if folder is None:
                 continue
             try:
-                waiting += _emptied(folder, top, is_top=not one)
+                waiting += _empty(folder, top, is_top=not one)
             finally:
                 os.close(folder)
             if one:
@@ -37,7 +37,7 @@ def remove_tree(above: int, name: str) -> None:
     os.rmdir(name, dir_fd=above)
 
 
-def _emptied(folder: int, top: int, *, is_top: bool) -> list[str]:
+def _empty(folder: int, top: int, *, is_top: bool) -> list[str]:
     """Remove the files of a folder, and move its folders up; the names that they have there."""
     moved: list[str] = []
     with os.scandir(folder) as entries:
@@ -50,7 +50,7 @@ def _emptied(folder: int, top: int, *, is_top: bool) -> list[str]:
             moved.append(name)
         else:
             # A folder that its owner may not write cannot be moved either.
-            below = _opened(folder, name)
+            below = _open_writable(folder, name)
             if below is not None:
                 os.close(below)
                 moved.append(secrets.token_hex(12))
@@ -58,7 +58,7 @@ def _emptied(folder: int, top: int, *, is_top: bool) -> list[str]:
     return moved
 
 
-def _opened(above: int, name: str) -> int | None:
+def _open_writable(above: int, name: str) -> int | None:
     """A folder, made writable for its owner; what is none is removed instead."""
     try:
         status = os.stat(name, dir_fd=above, follow_symlinks=False)

@@ -47,13 +47,13 @@ def repository_of(folder: str) -> Repository | None:
             continue
         if stat.S_ISDIR(status.st_mode):
             return Repository(top=top, git_dir=pointer, common=pointer) if _is_git(pointer) else None
-        return _linked(top) if stat.S_ISREG(status.st_mode) else None
+        return _linked_repository(top) if stat.S_ISREG(status.st_mode) else None
 
 
 def records_of(common: str, copy: str) -> tuple[str, ...]:
     """The names of what git keeps about a worktree at a place; more than one where one was left behind."""
     found = []
-    with suppress(OSError), opened(common) as top, folder_below(top, (WORKTREES_OF,)) as folder:
+    with suppress(OSError), open_folder(common) as top, folder_below(top, (WORKTREES_OF,)) as folder:
         for name in os.listdir(folder):
             if _pointer(folder, name, "gitdir") == os.path.join(copy, ".git"):
                 found.append(name)
@@ -63,7 +63,7 @@ def records_of(common: str, copy: str) -> tuple[str, ...]:
 def exclude_copies(common: str) -> None:
     """Keep the copies of child agents out of what git calls untracked: one line, added once. What cannot be
     read or written without following a link stays as it is."""
-    with suppress(OSError, RunloreError), opened(common) as folder:
+    with suppress(OSError, RunloreError), open_folder(common) as folder:
         with suppress(FileExistsError):
             os.mkdir("info", 0o777, dir_fd=folder)
         with folder_below(folder, ("info",)) as info:
@@ -72,12 +72,12 @@ def exclude_copies(common: str) -> None:
                 if _EXCLUDED.encode() in before.splitlines():
                     return
                 gap = b"" if before.endswith(b"\n") or not before else b"\n"
-                if _replaced(info, before, before + gap + _EXCLUDED.encode() + b"\n"):
+                if _replace_exclude(info, before, before + gap + _EXCLUDED.encode() + b"\n"):
                     return
 
 
 @contextmanager
-def opened(path: str) -> Iterator[int]:
+def open_folder(path: str) -> Iterator[int]:
     """A folder that is no link, held open."""
     handle = os.open(path, FOLDER_FLAGS)
     try:
@@ -86,9 +86,9 @@ def opened(path: str) -> Iterator[int]:
         os.close(handle)
 
 
-def _linked(top: str) -> Repository | None:
+def _linked_repository(top: str) -> Repository | None:
     """A worktree of a repository elsewhere, where that one knows of it."""
-    with suppress(OSError), opened(top) as folder:
+    with suppress(OSError), open_folder(top) as folder:
         told = _pointer(folder, "", ".git")
         if not told.startswith("gitdir: "):
             return None
@@ -97,7 +97,7 @@ def _linked(top: str) -> Repository | None:
         # A repository inside of its own worktree is one that a command there made, and may change meanwhile.
         if os.path.basename(above) != WORKTREES_OF or is_within(common, top) or not _is_git(common):
             return None
-        with opened(git_dir) as kept:
+        with open_folder(git_dir) as kept:
             knows = os.path.realpath(os.path.join(git_dir, _pointer(kept, "", "gitdir")))
             shares = os.path.realpath(os.path.join(git_dir, _pointer(kept, "", "commondir")))
         if knows == os.path.join(top, ".git") and shares == common:
@@ -127,7 +127,7 @@ def _exclude(info: int) -> bytes:
     return content
 
 
-def _replaced(info: int, before: bytes, after: bytes) -> bool:
+def _replace_exclude(info: int, before: bytes, after: bytes) -> bool:
     """Put a new list in place, where it is still the one that was read."""
     aside = f"exclude.{secrets.token_hex(8)}"
     file = os.open(aside, NEW_FLAGS, 0o666, dir_fd=info)

@@ -27,11 +27,11 @@ from types import CodeType
 from typing import Any, BinaryIO
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.allowed import DEVICES, SHARED, Allowed
+from runlore.agents.workspace.allowed import DEVICES, SHARED, CommandPermissions
 from runlore.agents.workspace.call_filter import call_filter
 from runlore.agents.workspace.output import Output
 from runlore.agents.workspace.private import PrivateFolder, git_settings
-from runlore.agents.workspace.walking import told
+from runlore.agents.workspace.walking import translate_errors
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.ports.stopping import Stop
@@ -77,7 +77,7 @@ class Command:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class CommandLimits:
     """When a command is ended, and who hears what it prints."""
 
     timeout_s: float
@@ -86,10 +86,12 @@ class Bounds:
     on_output: Callable[[str], None] | None = None
 
 
-class Shell:
+class CommandRunner:
     """Starts commands with what all of them are allowed."""
 
-    def __init__(self, allowed: Allowed, *, abi: int | None = None, ending_s: float = _ENDING_S) -> None:
+    def __init__(
+        self, allowed: CommandPermissions, *, abi: int | None = None, ending_s: float = _ENDING_S
+    ) -> None:
         """`abi` is the version of the kernel's confinement to be used, where not the newest that it has;
         `ending_s` how long is waited for the end of what a command has started."""
         self._allowed = allowed
@@ -106,19 +108,19 @@ class Shell:
         """Where programs are that no command has put there."""
         return self._allowed.own_path
 
-    def run(self, command: Command, bounds: Bounds) -> ShellResult:
+    def run(self, command: Command, bounds: CommandLimits) -> ShellResult:
         """Run a command to its end. Invalid (`workspace.command`); Unavailable (`workspace.start`) where it
         could not even begin, (`workspace.full`) where there is no room for its temporary files."""
         _check(command.argv)
         if bounds.stop.is_set():
             return ShellResult(output="", exit_code=None, stopped=True)
         with ExitStack() as stack:
-            with told("the folder for temporary files", writing=True):
+            with translate_errors("the folder for temporary files", writing=True):
                 private = PrivateFolder(self._git_settings)
             stack.callback(private.remove)
-            output, report, process = self._started(command, private, stack)
+            output, report, process = self._start(command, private, stack)
             try:
-                return _Following(process, output, report, bounds, ending_s=self._ending_s).to_the_end()
+                return _RunningCommand(process, output, report, bounds, ending_s=self._ending_s).to_the_end()
             finally:
                 _end(process, self._ending_s)
 
@@ -126,7 +128,7 @@ class Shell:
     def _git_settings(self) -> str:
         return git_settings(self._allowed.asking)
 
-    def _started(
+    def _start(
         self, command: Command, private: PrivateFolder, stack: ExitStack
     ) -> "tuple[BinaryIO, BinaryIO, subprocess.Popen[bytes]]":
         environment = {**self._allowed.environment, **private.environment, **command.environment}
@@ -188,7 +190,7 @@ class Shell:
         }
 
 
-class _Following:
+class _RunningCommand:
     """One command from its start to its end, in the caller's thread."""
 
     def __init__(
@@ -196,7 +198,7 @@ class _Following:
         process: "subprocess.Popen[bytes]",
         output: BinaryIO,
         report: BinaryIO,
-        bounds: Bounds,
+        bounds: CommandLimits,
         *,
         ending_s: float,
     ) -> None:

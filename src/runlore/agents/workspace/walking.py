@@ -51,14 +51,14 @@ def parts_of(path: str) -> tuple[str, ...]:
 def check_writable(parts: tuple[str, ...], installed: tuple[str, ...] = ()) -> None:
     """Refused (`workspace.kind`) for what git would run, and for what Runlore itself is `installed` in: the
     next start would run it, and nothing confines that. However the file system spells the names."""
-    if installed and [_folded(part) for part in parts[: len(installed)]] == [*map(_folded, installed)]:
+    if installed and [_fold(part) for part in parts[: len(installed)]] == [*map(_fold, installed)]:
         raise Refused(
             f"what is in {escaped('/'.join(installed))} is not written with this tool: Runlore runs from it",
             code="workspace.kind",
             hint="use the environment's own commands, such as pip, to change it",
         )
     for part in parts:
-        if _folded(part) in _NEVER_WRITTEN:
+        if _fold(part) in _NEVER_WRITTEN:
             raise Refused(
                 f"what is in {escaped(part)} is not written with this tool",
                 code="workspace.kind",
@@ -102,18 +102,18 @@ def read_bytes(folder: int, name: str, *, bytes_max: int) -> tuple[bytes, os.sta
 
 
 @contextmanager
-def told(path: str, *, writing: bool = False) -> Iterator[None]:
+def translate_errors(path: str, *, writing: bool = False) -> Iterator[None]:
     """Say what the operating system refused, and what to do about it."""
     try:
         yield
     except OSError as error:
-        raise _translated(path, error, writing=writing) from error
+        raise _translate(path, error, writing=writing) from error
 
 
 def full(path: str, why: str) -> Unavailable:
     """What is said where nothing can be written."""
     return Unavailable(
-        f"{_shown(path)} cannot be written: {why}; it is as it was before",
+        f"{_show(path)} cannot be written: {why}; it is as it was before",
         code="workspace.full",
         hint="free some space or make it writable, then try again",
     )
@@ -121,49 +121,49 @@ def full(path: str, why: str) -> Unavailable:
 
 def _check_regular(name: str, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode):
-        raise _linked(name)
+        raise _link_error(name)
     if not stat.S_ISREG(status.st_mode):
         raise _not_text(name, "is no regular file")
 
 
-def _linked(path: str) -> Invalid:
+def _link_error(path: str) -> Invalid:
     return _no_path(path, "is or leads through a link or a file, and neither is followed")
 
 
 def _not_text(name: str, why: str) -> Refused:
     return Refused(
-        f"{_shown(name)} {why}", code="workspace.kind", hint="this tool is for text files; use the shell"
+        f"{_show(name)} {why}", code="workspace.kind", hint="this tool is for text files; use the shell"
     )
 
 
 def _no_path(path: str, why: str) -> Invalid:
     return Invalid(
-        f"the path {_shown(path)} {why}",
+        f"the path {_show(path)} {why}",
         code="workspace.path",
         hint="name a file below the working folder, such as `src/main.py`",
     )
 
 
-def _shown(path: str) -> str:
+def _show(path: str) -> str:
     return escaped(path[:_SHOWN_CHARS]) or "."
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     """A name as file systems compare it that know no case, ignore hidden characters, or drop what is at
     its end: `.GIT`, `.gi\\u200ct` and `.git.` are one folder somewhere."""
     seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", seen).casefold().rstrip(". ").partition(":")[0]
 
 
-def _translated(path: str, error: OSError, *, writing: bool) -> RunloreError:
+def _translate(path: str, error: OSError, *, writing: bool) -> RunloreError:
     number = error.errno or 0
     why = error.strerror or "the disk fails"
     if number in (errno.ENOENT, errno.ESTALE):
         return NotFound(
-            f"there is no {_shown(path)}", code="workspace.file", hint="list its folder to see what there is"
+            f"there is no {_show(path)}", code="workspace.file", hint="list its folder to see what there is"
         )
     if number in _LINKED or number == errno.ENAMETOOLONG:
-        return _linked(path) if number in _LINKED else _no_path(path, "has too long a name in it")
+        return _link_error(path) if number in _LINKED else _no_path(path, "has too long a name in it")
     if number in (errno.EISDIR, errno.EEXIST, errno.ENXIO, errno.ENODEV, errno.ENOTEMPTY):
         return _not_text(path, "is no regular file")
     if number in _FULL or (writing and number in _NOT_ALLOWED):
@@ -171,7 +171,7 @@ def _translated(path: str, error: OSError, *, writing: bool) -> RunloreError:
     if number in _NOT_ALLOWED:
         return _not_text(path, "cannot be read by this user")
     return Unavailable(
-        f"{_shown(path)} cannot be used: {why}",
+        f"{_show(path)} cannot be used: {why}",
         code="workspace.disk",
         hint="look at the disk, then try again",
     )

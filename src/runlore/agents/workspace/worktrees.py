@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from runlore.agents.workspace.allowed import allowed, is_within
+from runlore.agents.workspace.allowed import build_permissions, is_within
 from runlore.agents.workspace.copies import Copied, changes, copy_tree
-from runlore.agents.workspace.git import OWN_REPOSITORY, Added, Git
-from runlore.agents.workspace.opening import Granted, Held, LocalWorkspace, opened_workspace
-from runlore.agents.workspace.places import Opened, Place, places, take
-from runlore.agents.workspace.repository import Repository, exclude_copies, opened, repository_of
-from runlore.agents.workspace.shell import Shell
-from runlore.agents.workspace.walking import WORKTREES, folder_below, told
+from runlore.agents.workspace.git import OWN_REPOSITORY, AddedWorktree, Git
+from runlore.agents.workspace.opening import ExtraAccess, LocalWorkspace, OpenHandle, open_workspace
+from runlore.agents.workspace.places import OpenFolder, WorktreeSlot, list_slots, take_slot
+from runlore.agents.workspace.repository import Repository, exclude_copies, open_folder, repository_of
+from runlore.agents.workspace.shell import CommandRunner
+from runlore.agents.workspace.walking import WORKTREES, folder_below, translate_errors
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, RunloreError
 
@@ -43,11 +43,11 @@ class LocalWorkspaces:
         self._kept_out = kept
         self._home = os.path.realpath(own.get("HOME") or os.path.expanduser("~"))
 
-        def shell(folder: str = "") -> Shell:
-            told = allowed(
+        def shell(folder: str = "") -> CommandRunner:
+            told = build_permissions(
                 own, readable=readable, kept_out=kept, working_folder=folder, local_sockets=local_sockets
             )
-            return Shell(told)
+            return CommandRunner(told)
 
         self._shell = shell
 
@@ -58,7 +58,7 @@ class LocalWorkspaces:
 
     def open(self, folder: str) -> LocalWorkspace:
         """A folder as it is. Invalid (`workspace.folder`) where there is none, or one that is kept out."""
-        workspace = opened_workspace(folder, self._shell, home=self._home)
+        workspace = open_workspace(folder, self._shell, home=self._home)
         for kept in self._kept_out:
             if is_within(kept, workspace.folder) or is_within(workspace.folder, kept):
                 raise Invalid(
@@ -76,12 +76,12 @@ class LocalWorkspaces:
         git = None if repository is None else Git(original.shell, repository)
         if repository is not None:
             exclude_copies(repository.common)
-        top = Opened(handle=original.handle, path=original.folder)
-        with told(WORKTREES, writing=True):
-            place = take(top, skill_name, call_id)
+        top = OpenFolder(handle=original.handle, path=original.folder)
+        with translate_errors(WORKTREES, writing=True):
+            place = take_slot(top, skill_name, call_id)
         try:
-            with told(WORKTREES, writing=True):
-                made = self._made(original, place, repository, git)
+            with translate_errors(WORKTREES, writing=True):
+                made = self._make_worktree(original, place, repository, git)
             yield made
         finally:
             _remove(place, git)
@@ -92,7 +92,7 @@ class LocalWorkspaces:
         repository = self._repository(original)
         git = None if repository is None else Git(original.shell, repository)
         gone: list[str] = []
-        for place in places(Opened(handle=original.handle, path=original.folder)):
+        for place in list_slots(OpenFolder(handle=original.handle, path=original.folder)):
             call_id = place.call_id
             if is_alive(call_id):
                 place.close()
@@ -107,8 +107,8 @@ class LocalWorkspaces:
         is_of_home = found is not None and found.top != original.folder and is_within(self._home, found.top)
         return None if is_of_home else found
 
-    def _made(
-        self, original: LocalWorkspace, place: Place, repository: Repository | None, git: Git | None
+    def _make_worktree(
+        self, original: LocalWorkspace, place: WorktreeSlot, repository: Repository | None, git: Git | None
     ) -> "LocalWorktree":
         if repository is not None and git is not None:
             within = os.path.relpath(original.folder, repository.top)
@@ -118,8 +118,8 @@ class LocalWorkspaces:
                 return LocalWorktree(apart, place, by_git=(git, added))
             git.forget(place)
             place.clear()
-        held = Held(place.opened())
-        granted = Granted(environment=_alone(place))
+        held = OpenHandle(place.open())
+        granted = ExtraAccess(environment=_alone(place))
         workspace = LocalWorkspace(place.path, original.shell, held=held, granted=granted)
         copied = Copied(top=original.folder, files_max=self._copy_files_max, bytes_max=self._copy_bytes_max)
         copy_tree(original.handle, held.handle, copied)
@@ -132,9 +132,9 @@ class LocalWorktree:
     def __init__(
         self,
         workspace: LocalWorkspace,
-        place: Place,
+        place: WorktreeSlot,
         *,
-        by_git: tuple[Git, Added] | None = None,
+        by_git: tuple[Git, AddedWorktree] | None = None,
         by_copy: tuple[LocalWorkspace, Copied] | None = None,
     ) -> None:
         self._workspace, self._place = workspace, place
@@ -155,7 +155,7 @@ class LocalWorktree:
         """What is not in it of what is in the folder; nothing where all is."""
         if self._by_git is not None:
             git, added = self._by_git
-            missing = git.uncommitted(added)
+            missing = git.count_uncommitted(added)
             told = "The copy is of the last commit; what was changed or is new since is not in it"
         else:
             missing = len(self.left_out)
@@ -169,7 +169,7 @@ class LocalWorktree:
 
     def diff(self, *, chars_max: int) -> str:
         """What was changed in it, as a unified diff; cut at its end where it is longer, and says so."""
-        with told("the copy"):
+        with translate_errors("the copy"):
             if self._by_git is not None:
                 git, added = self._by_git
                 text = git.diff(added, self._place, chars_max=chars_max)
@@ -193,26 +193,28 @@ class LocalWorktree:
         return "".join(pieces)
 
 
-def _apart(shell: Shell, repository: Repository, place: Place, added: Added) -> LocalWorkspace:
+def _apart(
+    shell: CommandRunner, repository: Repository, place: WorktreeSlot, added: AddedWorktree
+) -> LocalWorkspace:
     """The worktree as a workspace: commands write all of it and its own repository, and read the objects of
     the real one."""
-    with opened(repository.common) as common, folder_below(common, ("objects",)) as handle:
-        objects = Held(os.dup(handle))
-    copy, own = Held(place.opened()), Held(place.opened_aside(OWN_REPOSITORY))
+    with open_folder(repository.common) as common, folder_below(common, ("objects",)) as handle:
+        objects = OpenHandle(os.dup(handle))
+    copy, own = OpenHandle(place.open()), OpenHandle(place.open_aside(OWN_REPOSITORY))
     return LocalWorkspace(
         os.path.join(place.path, *added.prefix),
         shell,
-        held=Held(place.opened(*added.prefix)),
-        granted=Granted(readable=(objects,), writable=(copy, own), environment=_alone(place)),
+        held=OpenHandle(place.open(*added.prefix)),
+        granted=ExtraAccess(readable=(objects,), writable=(copy, own), environment=_alone(place)),
     )
 
 
-def _alone(place: Place) -> dict[str, str]:
+def _alone(place: WorktreeSlot) -> dict[str, str]:
     """What keeps git from taking a copy for a part of the repository that it stands in."""
     return {"GIT_CEILING_DIRECTORIES": os.path.dirname(place.path)}
 
 
-def _remove(place: Place, git: Git | None) -> bool:
+def _remove(place: WorktreeSlot, git: Git | None) -> bool:
     """Remove a copy, and what git keeps about it; whether it is gone. What cannot be removed now is swept
     later: the answer of the child agent is worth more than its copy's end."""
     try:

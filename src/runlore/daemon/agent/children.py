@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.agents.tools.given import Fork, Given
+from runlore.agents.tools.given import Fork, ToolContext
 from runlore.agents.tools.toolbox import toolbox
 from runlore.daemon.acts import Call
 from runlore.daemon.agent.child_results import outcome_of
@@ -268,7 +268,7 @@ class Children:
         workspace: Workspace | None,
         handle: Handle | None = None,
     ) -> tuple[Tool, ...]:
-        given = Given(
+        given = ToolContext(
             operations=self.parts.operations(own_caller(self.caller, session)),
             run_id=run_id,
             session_id=session.session_id,

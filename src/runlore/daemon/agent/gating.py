@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
 
-from runlore.agents.transcripts.parsing import shortened
+from runlore.agents.transcripts.parsing import shorten
 from runlore.daemon.agent.opening import AGENT, OpenedRun, capabilities_of
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.parts import Parts
@@ -192,7 +192,7 @@ def _denied(why: str) -> Decision:
 
 
 def _clean(text: str) -> str:
-    return redacted(shortened(made_storable(text), bounds.APPROVAL_TEXT_CHARS_MAX)).text
+    return redacted(shorten(made_storable(text), bounds.APPROVAL_TEXT_CHARS_MAX)).text
 
 
 def _clean_arguments(arguments: JsonObject) -> JsonObject:
@@ -203,4 +203,4 @@ def _clean_arguments(arguments: JsonObject) -> JsonObject:
 
 
 def _short(value: JsonValue) -> JsonValue:
-    return shortened(value, bounds.APPROVAL_TEXT_CHARS_MAX) if isinstance(value, str) else value
+    return shorten(value, bounds.APPROVAL_TEXT_CHARS_MAX) if isinstance(value, str) else value

@@ -5,7 +5,7 @@ the next thing happens. And the requests that really went to the provider, the f
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.agents.transcripts.parsing import shortened
+from runlore.agents.transcripts.parsing import shorten
 from runlore.daemon.agent.opening import AGENT, OpenedRun
 from runlore.daemon.agent.sent_requests import SentRequests
 from runlore.daemon.own_runs.live import Live
@@ -161,4 +161,4 @@ def _small(name: str, value: JsonValue) -> JsonValue:
         return str(value).strip()[: limits.ID_CHARS_MAX] or "unknown"
     if name == "source" and isinstance(value, str):
         return value[: limits.PATH_CHARS_MAX]
-    return shortened(value, _TOLD_CHARS) if isinstance(value, str) else value
+    return shorten(value, _TOLD_CHARS) if isinstance(value, str) else value

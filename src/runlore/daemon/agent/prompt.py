@@ -5,7 +5,7 @@ remembered, exactly as any agent is given it.
 import json
 from collections.abc import Iterable, Sequence
 
-from runlore.agents.tools.skills import fenced
+from runlore.agents.tools.skills import fence_skill
 from runlore.domain.agent_profile import AgentProfile
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolSpec
 from runlore.domain.projection import Section
@@ -46,7 +46,7 @@ def _skills(skills: FittingSkills | None) -> list[str]:
     """Those that are always there with their words, the others by name: whoever opens one is counted."""
     if skills is None:
         return []
-    always = [fenced(each.skill) for each in skills.items if each.match.auto_load]
+    always = [fence_skill(each.skill) for each in skills.items if each.match.auto_load]
     lazy = [_listed(each.skill) for each in skills.items if not each.match.auto_load]
     return [*always, *(["\n".join([_SKILLS, *lazy])] if lazy else [])]
 

@@ -5,7 +5,7 @@ opened and worked in a thread of this process.
 from dataclasses import dataclass, replace
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.agents.tools.given import Given
+from runlore.agents.tools.given import ToolContext
 from runlore.agents.tools.toolbox import toolbox
 from runlore.daemon.access import own_session
 from runlore.daemon.acts import Acting
@@ -116,7 +116,7 @@ class Starting:
 
     def _specs(self, equipment: _Equipment) -> tuple[ToolSpec, ...]:
         """The tools as the model will see them, for what they cost."""
-        given = Given(
+        given = ToolContext(
             operations=self._parts.operations(own_caller(self._caller, equipment.session)),
             run_id=RunId(""),
             session_id=equipment.session.session_id,
@@ -145,7 +145,7 @@ class Starting:
             asks=equipment.profile.asks,
             confined=equipment.workspace is None or equipment.workspace.confinement != UNCONFINED,
         )
-        given = Given(
+        given = ToolContext(
             operations=parts.operations(agent),
             run_id=opened.run.run_id,
             session_id=session.session_id,

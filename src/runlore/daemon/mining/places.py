@@ -3,7 +3,7 @@
 import os
 
 from runlore.agents.transcripts.local import LocalTranscripts
-from runlore.agents.transcripts.places import every_place
+from runlore.agents.transcripts.places import all_locations
 from runlore.daemon.clock import SystemClock
 from runlore.ports.transcripts import Transcripts
 
@@ -15,7 +15,7 @@ def local_transcripts() -> Transcripts:
 
 def looked_at() -> tuple[str, ...]:
     """Where transcripts of the known agents are looked for, whether there are any or not."""
-    return tuple(path for path, looks_like in every_place(os.environ, _home()) if not looks_like)
+    return tuple(path for path, looks_like in all_locations(os.environ, _home()) if not looks_like)
 
 
 def _home() -> str:

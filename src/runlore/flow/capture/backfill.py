@@ -77,7 +77,7 @@ def _skipped(collections: Collections, wanted: Wanted) -> Iterator[list[Pointer]
     """The skipped ones by pages; a page begins where the one before ended, and tells nothing twice."""
     since, seen, limit = wanted.since, frozenset[RunId](), wanted.page
     while True:
-        page = collections.pointers.skipped(limit=limit, session_id=wanted.session_id, since=since)
+        page = collections.pointers.list_skipped(limit=limit, session_id=wanted.session_id, since=since)
         fresh = [pointer for pointer in page if pointer.run_id not in seen]
         yield fresh
         if len(page) < limit:

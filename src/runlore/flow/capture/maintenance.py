@@ -144,7 +144,7 @@ class Maintenance:
         with self.remembering.store.transaction() as tx:
             self.hold(tx)
             before = current_run_memory(tx).oldest_kept(self.remembering.clock.certain_now())
-            found = tx.pointers.expired(before, limit=_BATCH)
+            found = tx.pointers.list_expired(before, limit=_BATCH)
             ids = prune(tx, [pointer.run_id for pointer in found])
             _count(tx, pruned_ttl_total=len(ids))
         self.remembering.drop(ids)

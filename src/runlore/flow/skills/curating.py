@@ -49,7 +49,9 @@ def look(collections: Collections, act: Act, *, by_itself: bool = False) -> Cura
         skips=_skips(collections, [skill for skill in skills if skill.is_draft]),
         policy=current_skills(collections).curation,
         act=act,
-        put_back=put_back(collections.curations.undone(limit=UNDONE_HEEDED_MAX)) if by_itself else PutBack(),
+        put_back=put_back(collections.curations.list_undone(limit=UNDONE_HEEDED_MAX))
+        if by_itself
+        else PutBack(),
     )
 
 

@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8Dumper
 from psycopg_pool import ConnectionPool
 
 from runlore.domain.errors import Unavailable
-from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
+from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
 
 CONNECT_TIMEOUT_S = 3
 CONNECTIONS_MAX = 8
@@ -31,7 +31,7 @@ _APPLICATION = f"{_PRODUCT} {os.getpid()}-{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience:
+class Timeouts:
     """How long others are waited for.
 
     Whoever waits for a lock outlasts a process that stands still with it: that one is ended before.
@@ -96,7 +96,7 @@ class Connection(psycopg.Connection[TupleRow]):
         self.used_at = time.monotonic()
 
 
-def connect(url: str, server: Server, patience: Patience | None = None) -> Connection:
+def connect(url: str, server: ServerAddress, patience: Timeouts | None = None) -> Connection:
     """A connection of its own, with our settings, to a server that we can work with."""
     try:
         connection = Connection.connect(url, autocommit=True, **_PARAMETERS)
@@ -104,17 +104,17 @@ def connect(url: str, server: Server, patience: Patience | None = None) -> Conne
         raise server.unreachable(error) from error
     try:
         _check_server(connection, server)
-        _configure(connection, patience or Patience())
+        _configure(connection, patience or Timeouts())
     except DRIVER_ERRORS as error:
         connection.close()
-        raise server.translated(error) from error
+        raise server.translate(error) from error
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def make_pool(url: str, patience: Patience) -> ConnectionPool[Connection]:
+def make_pool(url: str, patience: Timeouts) -> ConnectionPool[Connection]:
     """A few kept connections, made again when the server was away."""
 
     def configure(connection: psycopg.Connection[TupleRow]) -> None:
@@ -137,7 +137,7 @@ def make_pool(url: str, patience: Patience) -> ConnectionPool[Connection]:
     )
 
 
-def end_stuck(connection: Connection, patience: Patience) -> None:
+def end_stuck(connection: Connection, patience: Timeouts) -> None:
     """End sessions of Runlore whose process stands still while it keeps others out."""
     asked = (patience.stuck_ms, f"{_PRODUCT} %", _APPLICATION)
     ended = connection.execute(_END_STUCK, asked).rowcount
@@ -145,7 +145,7 @@ def end_stuck(connection: Connection, patience: Patience) -> None:
         _log.warning("%d connections were ended whose processes had stopped in the middle of a write", ended)
 
 
-def _configure(connection: psycopg.Connection[TupleRow], patience: Patience) -> None:
+def _configure(connection: psycopg.Connection[TupleRow], patience: Timeouts) -> None:
     autocommit = connection.autocommit
     connection.autocommit = True
     # One size for all numbers, or every size would be a statement of its own to the server.
@@ -161,7 +161,7 @@ def _check(connection: Connection) -> None:
         ConnectionPool.check_connection(connection)
 
 
-def _check_server(connection: Connection, server: Server) -> None:
+def _check_server(connection: Connection, server: ServerAddress) -> None:
     version = connection.info.server_version
     if version < OLDEST_SERVER:
         raise Unavailable(

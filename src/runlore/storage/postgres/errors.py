@@ -19,7 +19,7 @@ _DAMAGE = (errors.DataCorrupted, errors.IndexCorrupted, errors.UndefinedTable, e
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
-class Server:
+class ServerAddress:
     """What an address says about the server, without its secrets."""
 
     def __init__(self, url: str) -> None:
@@ -36,7 +36,7 @@ class Server:
         host, port = parts.get("host") or "the local socket", parts.get("port") or 5432
         self.name = f"{parts.get('dbname') or parts.get('user') or 'the default database'} on {host}:{port}"
 
-    def translated(self, error: Exception) -> RunloreError:
+    def translate(self, error: Exception) -> RunloreError:
         """The error to raise."""
         if isinstance(error, UnicodeError | errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
             return unstorable()
@@ -44,13 +44,13 @@ class Server:
             return unstorable()
         if isinstance(error, _TOO_LARGE):
             return Invalid(
-                f"a value is too large: {self._said(error)}",
+                f"a value is too large: {self._redact(error)}",
                 code="record.json",
                 hint="use smaller numbers and texts",
             )
         if isinstance(error, _TRY_AGAIN):
-            return self.busy(self._said(error))
-        return self._failed(error)
+            return self.busy(self._redact(error))
+        return self._translate_other(error)
 
     def busy(self, why: str) -> Unavailable:
         """The error for a server that has others to serve first."""
@@ -61,38 +61,38 @@ class Server:
     def unreachable(self, error: Exception) -> Unavailable:
         """The error for a server that does not answer, or no longer."""
         return Unavailable(
-            f"{self.name} cannot be reached: {self._said(error)}",
+            f"{self.name} cannot be reached: {self._redact(error)}",
             code="store.unreachable",
             hint="start the server, or correct RUNLORE_DATABASE_URL; what was acknowledged is kept",
         )
 
-    def _failed(self, error: Exception) -> RunloreError:
+    def _translate_other(self, error: Exception) -> RunloreError:
         if isinstance(error, errors.DiskFull | errors.OutOfMemory | errors.TooManyConnections):
             return Unavailable(
-                f"{self.name} has no room left: {self._said(error)}",
+                f"{self.name} has no room left: {self._redact(error)}",
                 code=DISK_FULL if isinstance(error, errors.DiskFull) else "store.busy",
                 hint="free some on the server, then try again; nothing was written",
             )
         if isinstance(error, _DAMAGE):
             return Corrupt(
-                f"{self.name} is damaged: {self._said(error)}",
+                f"{self.name} is damaged: {self._redact(error)}",
                 code="store.damaged",
                 hint="nothing was written; restore the database from a backup or an export",
             )
         if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
             return Unavailable(
-                f"{self.name} cannot be written: {self._said(error)}",
+                f"{self.name} cannot be written: {self._redact(error)}",
                 code="store.read-only",
                 hint="name the primary server, and a role that owns the tables",
             )
         if isinstance(error, (*_LOST, PoolClosed, PoolTimeout)):
             return self.unreachable(error)
         return Unavailable(
-            f"{self.name} answered with an error: {self._said(error)} ({type(error).__name__})",
+            f"{self.name} answered with an error: {self._redact(error)} ({type(error).__name__})",
             code="store.server",
             hint="look at the server's log",
         )
 
-    def _said(self, error: Exception) -> str:
+    def _redact(self, error: Exception) -> str:
         text = " ".join(str(error).split())
         return text.replace(self._password, "***") if self._password else text

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from runlore.storage import migrate
 from runlore.storage.postgres import catalog
 from runlore.storage.postgres.connections import Connection
-from runlore.storage.postgres.session import placed
+from runlore.storage.postgres.session import to_driver_sql
 from runlore.storage.sql.session import Dialect, Row
 
 MIGRATION_WAIT_MS = 60_000
@@ -95,9 +95,9 @@ class PostgresTarget:
 
     def rows(self, sql: str, *parameters: str | int) -> list[Row]:
         """All rows of a query."""
-        cursor = self._connection.execute(placed(sql), parameters)
+        cursor = self._connection.execute(to_driver_sql(sql), parameters)
         return cursor.fetchall() if cursor.description else []
 
     def run(self, sql: str) -> None:
         """Text is compared byte by byte, as in SQLite, whatever the server's locale."""
-        self._connection.execute(placed(_TEXT.sub('TEXT COLLATE "C"', sql)))
+        self._connection.execute(to_driver_sql(_TEXT.sub('TEXT COLLATE "C"', sql)))

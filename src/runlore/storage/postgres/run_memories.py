@@ -13,7 +13,7 @@ from runlore.storage.postgres.session import PostgresSession
 from runlore.storage.run_memory_body import body_of, checksum_of, memory_of, unreadable
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
-from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlValue, Statement, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlStatement, SqlValue, chunks, in_list
 
 PAGE_ROWS = 500
 
@@ -49,7 +49,7 @@ class TableRunMemories:
                 return
             # Behind the lock: whoever puts after us, under a newer policy, waits and takes our place.
             if owed is None or is_unchanged(SqlPolicies(session), SqlJobs(session), owed):
-                session.run([Statement(sql=_PUT, rows=[row])])
+                session.run([SqlStatement(sql=_PUT, rows=[row])])
 
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt in a memory that is kept."""
@@ -62,7 +62,7 @@ class TableRunMemories:
             rows = session.rows(_LOCKED, (run_id,))
             found = _read(rows[0]) if rows else None
             if isinstance(found, RunMemory) and found.capture is not capture:
-                session.run([Statement(sql=_PUT, rows=[_row(found.with_capture(capture))])])
+                session.run([SqlStatement(sql=_PUT, rows=[_row(found.with_capture(capture))])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run; None when there is none."""
@@ -85,7 +85,7 @@ class TableRunMemories:
         if not is_storable(run_id):
             return
         with self._writing() as session:
-            session.run([Statement(sql=_DELETE, rows=[(run_id,)])])
+            session.run([SqlStatement(sql=_DELETE, rows=[(run_id,)])])
 
     def everything(self) -> Iterator[RunMemory | Unreadable]:
         """All rows, by run id, in pages of their own: no transaction is open while the caller works."""
@@ -110,7 +110,7 @@ class TableRunMemories:
             rows = session.rows(_LOCKED, (found.run_id,))
             if not rows or isinstance(_read(rows[0]), RunMemory):
                 return False
-            session.run([Statement(sql=_DELETE, rows=[(found.run_id,)])])
+            session.run([SqlStatement(sql=_DELETE, rows=[(found.run_id,)])])
         return True
 
 

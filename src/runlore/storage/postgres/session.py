@@ -7,14 +7,14 @@ from itertools import count
 
 import psycopg
 
-from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
-from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, Statement
+from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
+from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
 
 _names = count()
 
 
 @cache
-def placed(sql: str) -> bytes:
+def to_driver_sql(sql: str) -> bytes:
     """The statement with the driver's placeholders. It is ours: values are always parameters."""
     return sql.replace("%", "%%").replace("?", "%s").encode()
 
@@ -22,7 +22,7 @@ def placed(sql: str) -> bytes:
 class PostgresSession(Spoilable):
     """`sql.session.Session` on a connection whose transaction somebody else begins and ends."""
 
-    def __init__(self, connection: psycopg.Connection, server: Server, dialect: Dialect) -> None:
+    def __init__(self, connection: psycopg.Connection, server: ServerAddress, dialect: Dialect) -> None:
         self._connection = connection
         self._server = server
         self.dialect = dialect
@@ -32,9 +32,9 @@ class PostgresSession(Spoilable):
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows of a query."""
         try:
-            return self._connection.execute(placed(sql), parameters).fetchall()
+            return self._connection.execute(to_driver_sql(sql), parameters).fetchall()
         except DRIVER_ERRORS as error:
-            raise self._server.translated(error) from error
+            raise self._server.translate(error) from error
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         """The rows of a query, from a cursor that lives in the server and ends with the transaction."""
@@ -42,29 +42,29 @@ class PostgresSession(Spoilable):
         cursor.itersize = at_once
         self._streams.add(cursor)
         try:
-            yield from cursor.execute(placed(sql), parameters)
+            yield from cursor.execute(to_driver_sql(sql), parameters)
         except DRIVER_ERRORS as error:
-            raise self._server.translated(error) from error
+            raise self._server.translate(error) from error
         finally:
             self._close(cursor)
 
-    def run(self, statements: Sequence[Statement]) -> list[int]:
+    def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         """Run statements in order, in one round trip: how many rows each has changed."""
         cursors: list[psycopg.Cursor[Row] | None] = []
         try:
             with self._connection.pipeline():
                 for statement in statements:
                     self.rows_written += len(statement.rows)
-                    cursors.append(self._started(statement) if statement.rows else None)
+                    cursors.append(self._execute(statement) if statement.rows else None)
         except DRIVER_ERRORS as error:
-            raise self._server.translated(error) from error
+            raise self._server.translate(error) from error
         return [0 if cursor is None else cursor.rowcount for cursor in cursors]
 
-    def _started(self, statement: Statement) -> psycopg.Cursor[Row]:
+    def _execute(self, statement: SqlStatement) -> psycopg.Cursor[Row]:
         if len(statement.rows) == 1:
-            return self._connection.execute(placed(statement.sql), statement.rows[0], prepare=True)
+            return self._connection.execute(to_driver_sql(statement.sql), statement.rows[0], prepare=True)
         cursor = self._connection.cursor()
-        cursor.executemany(placed(statement.sql), statement.rows)
+        cursor.executemany(to_driver_sql(statement.sql), statement.rows)
         return cursor
 
     def lock(self, numbers: Iterable[int]) -> None:

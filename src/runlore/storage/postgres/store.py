@@ -14,11 +14,11 @@ from runlore.storage.postgres.connections import (
     CONNECTIONS_MAX,
     IDLE_READER_TIMEOUT_MS,
     Connection,
-    Patience,
+    Timeouts,
     connect,
     make_pool,
 )
-from runlore.storage.postgres.errors import DRIVER_ERRORS, Server
+from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
 from runlore.storage.postgres.prepare import prepare
 from runlore.storage.postgres.run_memories import TableRunMemories
 from runlore.storage.postgres.session import PostgresSession
@@ -38,7 +38,7 @@ _ERASED_FROM = ("record_events", "records", "record_sources", "journal", "texts"
 class PostgresStore:
     """One database of a server."""
 
-    def __init__(self, url: str, server: Server, dialect: Dialect, patience: Patience) -> None:
+    def __init__(self, url: str, server: ServerAddress, dialect: Dialect, patience: Timeouts) -> None:
         self._url = url
         self._server = server
         self._dialect = dialect
@@ -48,17 +48,17 @@ class PostgresStore:
         self._is_open = True
 
     @classmethod
-    def open(cls, url: str, patience: Patience | None = None) -> Self:
+    def open(cls, url: str, patience: Timeouts | None = None) -> Self:
         """Reach the server and bring the database to the present schema."""
-        server = Server(url)
+        server = ServerAddress(url)
         connection = connect(url, server)
         try:
             dialect = prepare(connection)
         except DRIVER_ERRORS as error:
-            raise server.translated(error) from error
+            raise server.translate(error) from error
         finally:
             connection.close()
-        return cls(url, server, dialect, patience or Patience())
+        return cls(url, server, dialect, patience or Timeouts())
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -72,7 +72,7 @@ class PostgresStore:
                     connection.execute(f"ANALYZE {', '.join(_LARGE)}")
                 connection.commit()
             except DRIVER_ERRORS as error:
-                raise self._server.translated(error) from error
+                raise self._server.translate(error) from error
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -103,7 +103,7 @@ class PostgresStore:
             for table in _ERASED_FROM:
                 connection.execute(f"VACUUM {table}")
         except DRIVER_ERRORS as error:
-            raise self._server.translated(error) from error
+            raise self._server.translate(error) from error
         finally:
             connection.close()
 
@@ -126,7 +126,7 @@ class PostgresStore:
         return {
             "engine": "postgresql",
             "version": version,
-            "schema": migrate.known()[-1].number,
+            "schema": migrate.load_migrations()[-1].number,
             "location": self._server.name,
             "bytes": size,
             "writes": "ready" if fsync == "on" else "ready, but the server does not sync them (fsync is off)",
@@ -153,15 +153,15 @@ class PostgresStore:
             try:
                 connection.commit()
             except DRIVER_ERRORS as error:
-                raise self._server.translated(error) from error
+                raise self._server.translate(error) from error
 
     @contextmanager
     def _session(
         self, isolation: IsolationLevel, *, read_only: bool
     ) -> Iterator[tuple[Connection, PostgresSession]]:
         """A connection whose transaction is rolled back when nobody has committed it."""
-        with nullcontext() if read_only else self._stuck.looked_for():
-            connection = self._taken()
+        with nullcontext() if read_only else self._stuck.watch():
+            connection = self._take_connection()
             session = PostgresSession(connection, self._server, self._dialect)
             try:
                 connection.isolation_level = isolation
@@ -171,7 +171,7 @@ class PostgresStore:
                 session.end()
                 self._give_back(connection)
 
-    def _taken(self) -> Connection:
+    def _take_connection(self) -> Connection:
         self._check_open()
         try:
             try:
@@ -184,7 +184,7 @@ class PostgresStore:
         except PoolTimeout as error:
             raise self._no_connection(error) from error
         except DRIVER_ERRORS as error:
-            raise self._server.translated(error) from error
+            raise self._server.translate(error) from error
 
     def _give_back(self, connection: Connection) -> None:
         try:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 
 from runlore.domain.errors import RunloreError
-from runlore.storage.postgres.connections import Connection, Patience, end_stuck
+from runlore.storage.postgres.connections import Connection, Timeouts, end_stuck
 from runlore.storage.postgres.errors import DRIVER_ERRORS
 
 
 class StuckSessions:
     """Has them ended by a thread with a connection of its own: all others may be waiting."""
 
-    def __init__(self, connect: Callable[[], Connection], patience: Patience) -> None:
+    def __init__(self, connect: Callable[[], Connection], patience: Timeouts) -> None:
         self._connect = connect
         self._patience = patience
         self._lock = threading.Lock()
@@ -25,7 +25,7 @@ class StuckSessions:
         self._closed = threading.Event()
 
     @contextmanager
-    def looked_for(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
         """Around whatever may be kept out."""
         token = object()
         with self._lock:

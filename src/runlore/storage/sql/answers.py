@@ -13,8 +13,8 @@ from runlore.domain.record import RecordId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
-from runlore.storage.sql.rows import damaged, digest
-from runlore.storage.sql.session import IN_LIST_MAX, Session, Statement, chunks, in_list
+from runlore.storage.sql.rows import damage_error, digest
+from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlStatement, chunks, in_list
 
 _GET = "SELECT request_digest, records FROM answers WHERE idempotency_key = ?"
 _KEEP = (
@@ -30,7 +30,7 @@ _PRUNE_NAMES = (
 _NAMING = "SELECT idempotency_key FROM answer_names WHERE name IN ({names})"
 
 
-def get(session: Session, key: str) -> Answer | None:
+def get(session: SqlSession, key: str) -> Answer | None:
     """What a call with this key answered, if there was one."""
     rows = session.rows(_GET, (digest(key),))
     if not rows:
@@ -39,16 +39,16 @@ def get(session: Session, key: str) -> Answer | None:
     try:
         pairs = tuple((RecordId(record_id), int(revision)) for record_id, revision in orjson.loads(records))
     except (TypeError, ValueError) as error:
-        raise damaged("(the kept answer of a call)") from error
+        raise damage_error("(the kept answer of a call)") from error
     return Answer(request_digest=request_digest, records=pairs)
 
 
-def keep(session: Session, key: str, answer: Answer, at: datetime) -> None:
+def keep(session: SqlSession, key: str, answer: Answer, at: datetime) -> None:
     """Remember a keyed call's answer with its effect."""
     records = orjson.dumps(answer.records).decode()
     row = (digest(key), answer.request_digest, records, to_milliseconds(at))
     names = [(name, digest(key)) for name in sorted({name for name, _ in answer.records})]
-    if session.run([Statement(sql=_KEEP, rows=[row]), Statement(sql=_NAME, rows=names)])[0] != 1:
+    if session.run([SqlStatement(sql=_KEEP, rows=[row]), SqlStatement(sql=_NAME, rows=names)])[0] != 1:
         raise Conflict(
             "another call with the same idempotency key was faster",
             code="request.repeated",
@@ -56,14 +56,16 @@ def keep(session: Session, key: str, answer: Answer, at: datetime) -> None:
         )
 
 
-def prune(session: Session, before: datetime) -> int:
+def prune(session: SqlSession, before: datetime) -> int:
     """Delete the answers from before a moment: how many there were."""
     session.make_room(freeing=True)
     moment = (to_milliseconds(before),)
-    return session.run([Statement(sql=_PRUNE_NAMES, rows=[moment]), Statement(sql=_PRUNE, rows=[moment])])[1]
+    return session.run(
+        [SqlStatement(sql=_PRUNE_NAMES, rows=[moment]), SqlStatement(sql=_PRUNE, rows=[moment])]
+    )[1]
 
 
-def forget(session: Session, names: Sequence[str]) -> int:
+def forget(session: SqlSession, names: Sequence[str]) -> int:
     """Delete the answers that name any of these: how many there were."""
     session.make_room(freeing=True)
     keys: dict[str, None] = {}
@@ -72,10 +74,10 @@ def forget(session: Session, names: Sequence[str]) -> int:
     return sum(_delete(session, chunk) for chunk in chunks(keys, IN_LIST_MAX))
 
 
-def _delete(session: Session, keys: Sequence[str]) -> int:
+def _delete(session: SqlSession, keys: Sequence[str]) -> int:
     condition = f"WHERE idempotency_key IN ({in_list(keys)})"
     statements = [
-        Statement(sql=f"DELETE FROM answers {condition}", rows=[keys]),
-        Statement(sql=f"DELETE FROM answer_names {condition}", rows=[keys]),
+        SqlStatement(sql=f"DELETE FROM answers {condition}", rows=[keys]),
+        SqlStatement(sql=f"DELETE FROM answer_names {condition}", rows=[keys]),
     ]
     return session.run(statements)[0]

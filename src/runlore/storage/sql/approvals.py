@@ -17,9 +17,9 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -40,7 +40,7 @@ _COLUMNS = (
     "revision",
 )
 _SELECTED = f"{', '.join(f'a.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.joined(OWNER, "a", "approval_id")
+_TEXT = owned_texts.join_clause(OWNER, "a", "approval_id")
 _OLDEST = "ORDER BY a.created_at_ms, a.approval_id"
 _INSERT = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}, text_revision)"
@@ -58,7 +58,7 @@ _DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 class SqlApprovals:
     """`ports.skill_store.Approvals` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, approval_id: ApprovalId) -> Approval:
@@ -103,7 +103,7 @@ class SqlApprovals:
         """A new request; Conflict (`approval.exists`) when its id is taken."""
         _check(approval)
         self._session.make_room(freeing=False)
-        if self._session.run([Statement(sql=_INSERT, rows=[_values(approval)])]) != [1]:
+        if self._session.run([SqlStatement(sql=_INSERT, rows=[_values(approval)])]) != [1]:
             raise Conflict(
                 f"there is a request {approval.approval_id} already",
                 code="approval.exists",
@@ -136,18 +136,18 @@ class SqlApprovals:
             found = self._session.rows(
                 _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
             )
-            emptied = owned_texts.emptied(self._session, (_owner(row[0]) for row in found))
-            self._session.run([Statement(sql=_DELETE, rows=found), emptied])
+            emptied = owned_texts.erase_statement(self._session, (_owner(row[0]) for row in found))
+            self._session.run([SqlStatement(sql=_DELETE, rows=found), emptied])
 
     def _write_text(self, approval: Approval) -> None:
         """Write what is asked, and the row with its place. The id may have been another one's before."""
         owner = _owner(approval.approval_id)
         plain = serialize(approval)
         asked = {name: plain[name] for name in _ASKED}
-        revision, statements = owned_texts.replaced(self._session, owner, asked)
+        revision, statements = owned_texts.replace_statements(self._session, owner, asked)
         approval_id, *values = _values(approval)
         row: Parameters = (*values, revision, approval_id)
-        self._session.run([*statements, Statement(sql=_UPDATE, rows=[row])])
+        self._session.run([*statements, SqlStatement(sql=_UPDATE, rows=[row])])
 
 
 def _not_found(approval_id: str) -> NotFound:
@@ -163,7 +163,7 @@ def _owner(approval_id: str) -> str:
 
 
 def _check(approval: Approval) -> None:
-    columns.checked(approval.approval_id, approval.run_id, approval.session_id, approval.decided_by)
+    columns.check_storable(approval.approval_id, approval.run_id, approval.session_id, approval.decided_by)
 
 
 def _values(approval: Approval) -> tuple[SqlValue, ...]:
@@ -202,4 +202,4 @@ def _read(row: Row) -> Approval:
             revision=revision,
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"request {approval_id}") from error
+        raise columns.damage_error(f"request {approval_id}") from error

@@ -9,11 +9,11 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts
-from runlore.storage.sql.session import IN_LIST_MAX, Row, Session, Statement, chunks
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks
 
 _FOUND = (
     f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {owned_texts.SELECTED} FROM artifacts a"
-    f" {owned_texts.joined('artifact', 'a', 'artifact_id')}"
+    f" {owned_texts.join_clause('artifact', 'a', 'artifact_id')}"
 )
 _INSERT = (
     "INSERT INTO artifacts (artifact_id, run_id, session_id, at_ms, bytes, text_revision)"
@@ -23,9 +23,11 @@ _INSERT = (
 _DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
 
 
-def put(session: Session, artifact: Artifact) -> bool:
+def put(session: SqlSession, artifact: Artifact) -> bool:
     """Keep an artifact; False when the very same is there, whenever it was made; Conflict for another."""
-    columns.checked(artifact.artifact_id, artifact.run_id, artifact.session_id, artifact.name, artifact.text)
+    columns.check_storable(
+        artifact.artifact_id, artifact.run_id, artifact.session_id, artifact.name, artifact.text
+    )
     session.make_room(freeing=False)
     owner = _owner(artifact.artifact_id)
     size = len(artifact.text.encode())
@@ -34,7 +36,7 @@ def put(session: Session, artifact: Artifact) -> bool:
     made = session.rows(_INSERT, row)
     if made:
         text = {"name": artifact.name, "text": artifact.text}
-        session.run([owned_texts.inserted(owner, made[0][0], text)])
+        session.run([owned_texts.insert_statement(owner, made[0][0], text)])
         return True
     stored = _find(session, artifact.artifact_id)
     if stored is None:
@@ -43,7 +45,7 @@ def put(session: Session, artifact: Artifact) -> bool:
             code="run.not-found",
             hint="`runlore session runs` shows the ids",
         )
-    if _said(stored) != _said(artifact):
+    if _content(stored) != _content(artifact):
         raise Conflict(
             f"artifact {artifact.artifact_id} exists already, and says something else",
             code="artifact.exists",
@@ -52,7 +54,7 @@ def put(session: Session, artifact: Artifact) -> bool:
     return False
 
 
-def get(session: Session, artifact_id: ArtifactId) -> Artifact:
+def get(session: SqlSession, artifact_id: ArtifactId) -> Artifact:
     """One artifact; NotFound when the id names nothing."""
     found = _find(session, artifact_id)
     if found is None:
@@ -64,7 +66,7 @@ def get(session: Session, artifact_id: ArtifactId) -> Artifact:
     return found
 
 
-def names(session: Session, run_id: RunId) -> tuple[ArtifactId, ...]:
+def names(session: SqlSession, run_id: RunId) -> tuple[ArtifactId, ...]:
     """The ids of a run's artifacts, oldest first."""
     if not is_storable(run_id):
         return ()
@@ -72,7 +74,7 @@ def names(session: Session, run_id: RunId) -> tuple[ArtifactId, ...]:
     return tuple(ArtifactId(row[0]) for row in session.rows(sql, (run_id,)))
 
 
-def sizes(session: Session) -> Iterator[tuple[ArtifactId, datetime, int]]:
+def sizes(session: SqlSession) -> Iterator[tuple[ArtifactId, datetime, int]]:
     """The artifacts of runs that have ended, with their time and bytes, oldest first."""
     sql = (
         "SELECT a.artifact_id, a.at_ms, a.bytes FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
@@ -82,7 +84,7 @@ def sizes(session: Session) -> Iterator[tuple[ArtifactId, datetime, int]]:
         yield ArtifactId(artifact_id), from_milliseconds(at_ms), size
 
 
-def own_runs(session: Session, since: datetime) -> tuple[RunId, ...]:
+def own_runs(session: SqlSession, since: datetime) -> tuple[RunId, ...]:
     """The runs that a process of Runlore has worked, with an artifact from a moment on, by id."""
     sql = (
         "SELECT DISTINCT a.run_id FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
@@ -91,30 +93,30 @@ def own_runs(session: Session, since: datetime) -> tuple[RunId, ...]:
     return tuple(RunId(row[0]) for row in session.rows(sql, (to_milliseconds(since),)))
 
 
-def total_bytes(session: Session) -> int:
+def total_bytes(session: SqlSession) -> int:
     """The bytes of all artifacts."""
     return int(session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])
 
 
-def delete(session: Session, artifact_ids: Sequence[ArtifactId]) -> int:
+def delete(session: SqlSession, artifact_ids: Sequence[ArtifactId]) -> int:
     """Delete artifacts: how many there were."""
     deleted = 0
     for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
         session.make_room(freeing=True)
-        emptied = owned_texts.emptied(session, [_owner(artifact_id) for artifact_id in chunk])
+        emptied = owned_texts.erase_statement(session, [_owner(artifact_id) for artifact_id in chunk])
         rows = [(artifact_id,) for artifact_id in chunk]
-        deleted += session.run([Statement(sql=_DELETE, rows=rows), emptied])[0]
+        deleted += session.run([SqlStatement(sql=_DELETE, rows=rows), emptied])[0]
     return deleted
 
 
-def _find(session: Session, artifact_id: ArtifactId) -> Artifact | None:
+def _find(session: SqlSession, artifact_id: ArtifactId) -> Artifact | None:
     if not is_storable(artifact_id):
         return None
     rows = session.rows(f"{_FOUND} WHERE a.artifact_id = ?", (artifact_id,))
     return _read(rows[0]) if rows else None
 
 
-def _said(artifact: Artifact) -> tuple[str, ...]:
+def _content(artifact: Artifact) -> tuple[str, ...]:
     return (artifact.run_id, artifact.session_id, artifact.name, artifact.text)
 
 
@@ -135,4 +137,4 @@ def _read(row: Row) -> Artifact:
             created_at=from_milliseconds(at_ms),
         )
     except columns.UNREADABLE as error:
-        raise columns.damaged(f"artifact {artifact_id}") from error
+        raise columns.damage_error(f"artifact {artifact_id}") from error

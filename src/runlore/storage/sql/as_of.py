@@ -13,7 +13,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import RecordFilter
 from runlore.storage.sql import filters, listing, reading
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import IN_LIST_MAX, Row, Session
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession
 
 _CANDIDATES_MIN = 64
 _EXISTED = (
@@ -23,7 +23,7 @@ _EXISTED = (
 
 
 def page_as_of(
-    session: Session,
+    session: SqlSession,
     where: RecordFilter,
     moment: datetime,
     *,
@@ -43,7 +43,7 @@ def page_as_of(
 
 
 def _candidates(
-    session: Session,
+    session: SqlSession,
     where: RecordFilter,
     moment: datetime,
     *,
@@ -60,12 +60,12 @@ def _candidates(
     ]
     # What has moved may have been anything then, so it is asked for without a filter.
     walks.append(listing.sorted_walk(moved, limit=limit, before=before, more=", 1 AS has_moved"))
-    merged = listing.merged(walks, limit=limit)
+    merged = listing.merge_walks(walks, limit=limit)
     return session.rows(merged.sql, merged.parameters)
 
 
 def _then(
-    session: Session, where: RecordFilter, moment: datetime, candidates: Sequence[Row]
+    session: SqlSession, where: RecordFilter, moment: datetime, candidates: Sequence[Row]
 ) -> Iterator[Record]:
     histories = reading.histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
     records = reading.records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])

@@ -21,9 +21,9 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -32,7 +32,7 @@ from runlore.storage.sql.session import (
 _COLUMNS = ("run_id", "session_id", "opened_at_ms", "state", "is_untrusted")
 _SELECT = (
     f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-    f" FROM run_captures c {owned_texts.joined('capture', 'c', 'run_id')}"
+    f" FROM run_captures c {owned_texts.join_clause('capture', 'c', 'run_id')}"
 )
 _UNTRUSTED = (
     f"{_SELECT} WHERE c.session_id = ? AND c.is_untrusted = 1 AND c.opened_at_ms < ?"
@@ -68,7 +68,7 @@ _KNOWN = "SELECT run_id FROM run_captures WHERE run_id IN ({ids})"
 class SqlCaptures:
     """`ports.run_store.Captures` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, run_id: RunId) -> Capture | None:
@@ -89,16 +89,16 @@ class SqlCaptures:
     @writing
     def put(self, capture: Capture) -> None:
         """Note it, in place of what was noted before."""
-        columns.checked(capture.run_id, capture.session_id)
+        columns.check_storable(capture.run_id, capture.session_id)
         self._session.make_room(freeing=False)
         stood = self._session.rows(_PUT, _values(capture))[0][0]
         text = _text(capture.provenance)
         if stood is None and not text:
             return
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replaced(self._session, _owner(capture.run_id), text)
+        revision, statements = owned_texts.replace_statements(self._session, _owner(capture.run_id), text)
         placed: Parameters = (revision, capture.run_id)
-        self._session.run([*statements, Statement(sql=_SET_TEXT, rows=[placed])])
+        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
     def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
         """The captures of a session's runs opened before a moment that read from outside, oldest first."""
@@ -125,8 +125,8 @@ class SqlCaptures:
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             known = [row[0] for row in self._session.rows(_KNOWN.format(ids=in_list(chunk)), chunk)]
             rows: list[Parameters] = [(run_id,) for run_id in sorted(known)]
-            emptied = owned_texts.emptied(self._session, map(_owner, known))
-            self._session.run([Statement(sql=_BLANK, rows=rows), emptied])
+            emptied = owned_texts.erase_statement(self._session, map(_owner, known))
+            self._session.run([SqlStatement(sql=_BLANK, rows=rows), emptied])
 
     def _of_session(self, sql: str, session_id: SessionId, moment: datetime) -> list[Row]:
         if not is_storable(session_id):
@@ -185,4 +185,4 @@ def _read(row: Row) -> Capture:
             provenance=_provenance(text, is_untrusted),
         )
     except columns.UNREADABLE as error:
-        raise columns.damaged(f"the capture of run {run_id}") from error
+        raise columns.damage_error(f"the capture of run {run_id}") from error

@@ -15,7 +15,7 @@ from runlore.storage.sql.rows import unstorable
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
-def checked(*texts: str | None) -> None:
+def check_storable(*texts: str | None) -> None:
     """Refuse texts that no database holds, before one of them takes what the other one does not."""
     for text in texts:
         if text is not None and not is_storable(text):
@@ -50,7 +50,7 @@ def optional_time(value: JsonValue) -> datetime | None:
     return None if value is None else from_milliseconds(int(cast("int", value)))
 
 
-def damaged(what: str) -> Corrupt:
+def damage_error(what: str) -> Corrupt:
     """The error for a row that cannot be read; `what` names it."""
     return Corrupt(
         f"the stored row of {what} is damaged",

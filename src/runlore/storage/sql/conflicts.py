@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runlore.domain.errors import Conflict
 from runlore.domain.record import RecordId
-from runlore.storage.sql.session import IN_LIST_MAX, Session, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, chunks, in_list
 
 _LATEST = (
     "SELECT r.record_id, r.revision, e.checksum FROM records r"
@@ -15,7 +15,7 @@ _LATEST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Expectation:
     """What a write wanted of one record: where it had to be (0: nowhere), and where it would be now."""
 
     record_id: RecordId
@@ -24,7 +24,7 @@ class Wanted:
     checksum: str
 
 
-def conflict(session: Session, wanted: Sequence[Wanted]) -> Conflict:
+def find_conflict(session: SqlSession, wanted: Sequence[Expectation]) -> Conflict:
     """The first record whose revision, or the event that made it, is not what was written."""
     for chunk in chunks(wanted, IN_LIST_MAX):
         ids = [each.record_id for each in chunk]
@@ -32,13 +32,13 @@ def conflict(session: Session, wanted: Sequence[Wanted]) -> Conflict:
         for each in chunk:
             revision, checksum = found.get(each.record_id, (0, ""))
             if (revision, checksum) != (each.revision, each.checksum):
-                return moved(each.record_id, expected=each.expected, found=revision)
+                return revision_conflict(each.record_id, expected=each.expected, found=revision)
     # The very same changes are there already.
     first = wanted[0]
-    return moved(first.record_id, expected=first.expected, found=first.revision)
+    return revision_conflict(first.record_id, expected=first.expected, found=first.revision)
 
 
-def moved(record_id: RecordId, *, expected: int, found: int) -> Conflict:
+def revision_conflict(record_id: RecordId, *, expected: int, found: int) -> Conflict:
     """The error that names the record and both revisions."""
     if expected == 0:
         return Conflict(

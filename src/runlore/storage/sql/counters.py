@@ -7,8 +7,8 @@ from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.service_store import Switch
 from runlore.storage.sql import answers
-from runlore.storage.sql.columns import checked
-from runlore.storage.sql.session import Parameters, Session, Statement, writing
+from runlore.storage.sql.columns import check_storable
+from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, writing
 
 _ADD = (
     "INSERT INTO counters (name, value) VALUES (?, ?)"
@@ -24,7 +24,7 @@ _NOTE = "INSERT INTO notes (name, body) VALUES (?, ?) ON CONFLICT (name) DO UPDA
 class SqlCounters:
     """`ports.service_store.Counters` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def values(self, prefix: str = "") -> dict[str, int]:
@@ -48,7 +48,7 @@ class SqlCounters:
     @writing
     def set_switch(self, switch: Switch) -> None:
         """Turn a switch."""
-        checked(switch.name, switch.actor)
+        check_storable(switch.name, switch.actor)
         self._write(_TURN, [(switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor)])
 
     def note(self, name: str) -> str | None:
@@ -78,4 +78,4 @@ class SqlCounters:
         return answers.forget(self._session, ids)
 
     def _write(self, sql: str, rows: Sequence[Parameters]) -> None:
-        self._session.run([Statement(sql=sql, rows=rows)])
+        self._session.run([SqlStatement(sql=sql, rows=rows)])

@@ -17,8 +17,8 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
-    Statement,
+    SqlSession,
+    SqlStatement,
     chunks,
     in_list,
     writing,
@@ -29,7 +29,7 @@ OWNER = "curation"
 _IN_TEXT = ("actions", "before", "revisions", "comment")
 _REVISION = ("skill_id", "revision")
 _COLUMNS = ("curation_id", "at_ms", "actor", "undone_at_ms", "undone_by")
-_TEXT = owned_texts.joined(OWNER, "c", "curation_id")
+_TEXT = owned_texts.join_clause(OWNER, "c", "curation_id")
 _SELECT = (
     f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
     f" FROM curations c {_TEXT}"
@@ -58,7 +58,7 @@ _UNDONE = (
 class SqlCurations:
     """`ports.skill_store.Curations` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, curation_id: CurationId) -> Curation:
@@ -81,7 +81,7 @@ class SqlCurations:
             )
         return None
 
-    def undone(self, *, limit: int) -> tuple[Curation, ...]:
+    def list_undone(self, *, limit: int) -> tuple[Curation, ...]:
         """The newest of those that were undone."""
         rows = self._session.rows(f"{_SELECT} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}", (max(limit, 0),))
         return tuple(map(_read, rows))
@@ -104,13 +104,13 @@ class SqlCurations:
         """Raise Corrupt when it cannot be read, or when forgetting would not find it by its skills."""
         touched = {skill.skill_id for skill in self.get(curation_id).before}
         if touched != {row[0] for row in self._session.rows(_SKILLS, (curation_id,))}:
-            raise columns.damaged(f"curation {curation_id}")
+            raise columns.damage_error(f"curation {curation_id}")
 
     @writing
     def insert(self, curation: Curation) -> None:
         """Write a new one; Conflict when its id is taken."""
         ids = [skill.skill_id for skill in curation.before]
-        columns.checked(curation.curation_id, curation.actor, curation.undone_by, *ids)
+        columns.check_storable(curation.curation_id, curation.actor, curation.undone_by, *ids)
         self._session.make_room(freeing=False)
         row: Parameters = (
             curation.curation_id,
@@ -120,22 +120,22 @@ class SqlCurations:
             curation.undone_by,
             1,
         )
-        if self._session.run([Statement(sql=_INSERT, rows=[row])]) != [1]:
+        if self._session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
             raise Conflict(
                 f"there is a curation {curation.curation_id} already",
                 code="curation.exists",
                 hint="look whether it is the one that was meant to be written",
             )
         skills: list[Parameters] = [(skill_id, curation.curation_id) for skill_id in ids]
-        text = owned_texts.inserted(_owner(curation.curation_id), 1, _text_of(curation))
-        self._session.run([Statement(sql=_ADD_SKILL, rows=skills), text])
+        text = owned_texts.insert_statement(_owner(curation.curation_id), 1, _text_of(curation))
+        self._session.run([SqlStatement(sql=_ADD_SKILL, rows=skills), text])
 
     @writing
     def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
         """Note that it was undone; Conflict where it was before."""
-        columns.checked(curation_id, actor)
+        columns.check_storable(curation_id, actor)
         row: Parameters = (to_milliseconds(at), actor, curation_id)
-        if self._session.run([Statement(sql=_UNDONE, rows=[row])]) == [1]:
+        if self._session.run([SqlStatement(sql=_UNDONE, rows=[row])]) == [1]:
             return
         if not self._session.rows(_LOCKED, (curation_id,)):
             raise _not_found(curation_id)
@@ -153,11 +153,11 @@ class SqlCurations:
             self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
             left = without(self.get(curation_id), gone)
             owner = _owner(curation_id)
-            revision, statements = owned_texts.replaced(self._session, owner, _text_of(left))
-            placed = Statement(sql=_PLACE, rows=[(revision, curation_id)])
+            revision, statements = owned_texts.replace_statements(self._session, owner, _text_of(left))
+            placed = SqlStatement(sql=_PLACE, rows=[(revision, curation_id)])
             self._session.run([*statements, placed])
         rows: list[Parameters] = [(skill_id,) for skill_id in sorted(gone)]
-        self._session.run([Statement(sql=_DELETE_SKILL, rows=rows)])
+        self._session.run([SqlStatement(sql=_DELETE_SKILL, rows=rows)])
 
     def _touching(self, skill_ids: Iterable[SkillId]) -> list[CurationId]:
         found: set[CurationId] = set()
@@ -197,7 +197,7 @@ def _read(row: Row) -> Curation:
         contents = as_object(plain["contents"])
         return replace(read, contents={key: as_text(digest) for key, digest in contents.items()})
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"curation {curation_id}") from error
+        raise columns.damage_error(f"curation {curation_id}") from error
 
 
 def _text_of(curation: Curation) -> Plain:

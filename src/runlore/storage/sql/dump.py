@@ -11,8 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.storable import is_storable
 from runlore.ports.store import DumpRow
-from runlore.storage.sql.schema import CHANGE, Table, dangling, references, tables
-from runlore.storage.sql.session import STREAM_LARGE_ROWS, Parameters, Session, SqlValue, Statement, in_list
+from runlore.storage.sql.schema import CHANGE, SchemaTable, dangling, references, tables
+from runlore.storage.sql.session import (
+    STREAM_LARGE_ROWS,
+    Parameters,
+    SqlSession,
+    SqlStatement,
+    SqlValue,
+    in_list,
+)
 
 _OF_THE_PLACE = frozenset({"store_meta", "migrations", "processes"})
 _REPLACED = ("jobs", "counters", "notes")
@@ -23,7 +30,7 @@ PIECE_ROWS = 1_000
 PIECE_CHARS = 4 * 1024**2
 
 
-def dump(session: Session) -> Iterator[DumpRow]:
+def dump(session: SqlSession) -> Iterator[DumpRow]:
     """Every row of every table, by table and primary key."""
     for table in _contents(session).values():
         names = table.names
@@ -32,16 +39,16 @@ def dump(session: Session) -> Iterator[DumpRow]:
             yield table.name, dict(zip(names, row, strict=True))
 
 
-def size(session: Session) -> int:
+def size(session: SqlSession) -> int:
     """How many rows there are."""
     return sum(int(session.rows(f"SELECT count(*) FROM {name}")[0][0]) for name in _contents(session))
 
 
-def load(session: Session, rows: Iterable[DumpRow]) -> dict[str, int]:
+def load(session: SqlSession, rows: Iterable[DumpRow]) -> dict[str, int]:
     """Write rows into an empty store: how many of each table."""
     contents = _contents(session)
     _check_empty(session, contents)
-    session.run([Statement(sql=f"DELETE FROM {name}", rows=[()]) for name in _REPLACED])
+    session.run([SqlStatement(sql=f"DELETE FROM {name}", rows=[()]) for name in _REPLACED])
     counts: Counter[str] = Counter()
     for table, piece in _pieces(contents, rows):
         if table.name == _RUN_MEMORIES and not session.dialect.keeps_run_memories:
@@ -55,11 +62,11 @@ def load(session: Session, rows: Iterable[DumpRow]) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
-def _contents(session: Session) -> dict[str, Table]:
+def _contents(session: SqlSession) -> dict[str, SchemaTable]:
     return {name: table for name, table in tables(session).items() if name not in _OF_THE_PLACE}
 
 
-def _check_empty(session: Session, contents: Mapping[str, Table]) -> None:
+def _check_empty(session: SqlSession, contents: Mapping[str, SchemaTable]) -> None:
     for name in contents:
         if name not in _KEPT and name not in _REPLACED and session.rows(f"SELECT 1 FROM {name} LIMIT 1"):
             raise Conflict(
@@ -70,12 +77,12 @@ def _check_empty(session: Session, contents: Mapping[str, Table]) -> None:
 
 
 def _pieces(
-    contents: Mapping[str, Table], rows: Iterable[DumpRow]
-) -> Iterator[tuple[Table, list[Parameters]]]:
+    contents: Mapping[str, SchemaTable], rows: Iterable[DumpRow]
+) -> Iterator[tuple[SchemaTable, list[Parameters]]]:
     """The rows checked, in pieces of one table each that need little memory."""
     piece: list[Parameters] = []
     chars = 0
-    current: Table | None = None
+    current: SchemaTable | None = None
     for name, row in rows:
         table = contents.get(name)
         if table is None:
@@ -91,7 +98,7 @@ def _pieces(
         yield current, piece
 
 
-def _values(table: Table, row: Mapping[str, SqlValue]) -> Parameters:
+def _values(table: SchemaTable, row: Mapping[str, SqlValue]) -> Parameters:
     if row.keys() != set(table.names):
         raise _wrong(f"a row of {table.name} has other columns than the table")
     for column in table.columns:
@@ -101,14 +108,14 @@ def _values(table: Table, row: Mapping[str, SqlValue]) -> Parameters:
     return tuple(row[name] for name in table.names if name != CHANGE)
 
 
-def _insert(session: Session, table: Table, piece: list[Parameters]) -> int:
+def _insert(session: SqlSession, table: SchemaTable, piece: list[Parameters]) -> int:
     names = [name for name in table.names if name != CHANGE]
     has_change = len(names) < len(table.names)
     columns = ", ".join([*names, CHANGE] if has_change else names)
     values = in_list(names) + (f", {session.dialect.change}" if has_change else "")
     sql = f"INSERT INTO {table.name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"
     session.make_room(freeing=False)
-    written = session.run([Statement(sql=sql, rows=piece)])[0]
+    written = session.run([SqlStatement(sql=sql, rows=piece)])[0]
     if written != len(piece) and table.name not in _KEPT:
         raise _wrong(f"a row of {table.name} is there twice")
     return written

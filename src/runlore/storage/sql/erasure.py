@@ -12,7 +12,7 @@ from runlore.domain.codec import Plain
 from runlore.domain.errors import NotFound
 from runlore.domain.record import RecordId
 from runlore.storage.sql.rows import BODY, CHECKSUM, EVENT_COLUMNS, event_row, read_event, to_json
-from runlore.storage.sql.session import Parameters, Row, Session, Statement
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement
 
 _STORED = f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_events WHERE record_id = ? ORDER BY revision"
 _ERASE = (
@@ -21,7 +21,7 @@ _ERASE = (
 )
 
 
-def erase(session: Session, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
+def erase(session: SqlSession, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
     """Replace stored events by their contentless versions, and the bases that were made from them."""
     erased = {event.revision: event for event in events}
     plain: Plain = {}
@@ -30,7 +30,7 @@ def erase(session: Session, record_id: RecordId, events: Sequence[RecordEvent]) 
         old = read_event(stored)
         event = erased.pop(old.revision, old)
         plain.update(event.changes)
-        rows.append(_erased(event, stored, plain))
+        rows.append(_erasure_row(event, stored, plain))
     if erased:
         raise NotFound(
             f"record {record_id} has no event that made revision {min(erased)}",
@@ -38,10 +38,10 @@ def erase(session: Session, record_id: RecordId, events: Sequence[RecordEvent]) 
             hint="erase the events that its history shows",
         )
     session.make_room(freeing=True)
-    session.run([Statement(sql=_ERASE, rows=rows)])
+    session.run([SqlStatement(sql=_ERASE, rows=rows)])
 
 
-def _erased(event: RecordEvent, stored: Row, plain: Plain) -> Parameters:
+def _erasure_row(event: RecordEvent, stored: Row, plain: Plain) -> Parameters:
     body = None if stored[BODY] is None else to_json(plain)
     row = event_row(event, to_json(event.changes), body)
     return (*row[CHECKSUM:], event.record_id, event.revision)

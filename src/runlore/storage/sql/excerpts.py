@@ -17,7 +17,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql import columns, journal_rows, owned_texts
-from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, Session, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, SqlSession, chunks, in_list
 
 # In JSON one character takes up to six (`\u001f`); a name and the keys stand in front of a text.
 _WIDEST = 6
@@ -25,7 +25,7 @@ _IN_FRONT_CHARS = 8_192
 _ARTIFACTS = (
     "SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, a.bytes, t.owner, t.revision, t.checksum,"
     " substr(t.body, 1, CAST(? AS integer)) FROM artifacts a"
-    f" {owned_texts.joined('artifact', 'a', 'artifact_id')}"
+    f" {owned_texts.join_clause('artifact', 'a', 'artifact_id')}"
     " WHERE a.run_id = ? ORDER BY a.at_ms, a.artifact_id"
 )
 # An input without metadata begins with its text. Where metadata stands in front there is no telling how much
@@ -39,7 +39,7 @@ _REQUESTS = (
 )
 
 
-def of_artifacts(session: Session, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
+def of_artifacts(session: SqlSession, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
     """A run's artifacts, oldest first, with the beginning of each text."""
     if not is_storable(run_id):
         return ()
@@ -47,7 +47,7 @@ def of_artifacts(session: Session, run_id: RunId, chars_max: int) -> tuple[Artif
     return tuple(_artifact(row, chars_max) for row in rows)
 
 
-def of_requests(session: Session, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
+def of_requests(session: SqlSession, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
     """The beginning of each run's input."""
     found: dict[RunId, str] = {}
     piece = _piece_chars(chars_max)
@@ -68,21 +68,21 @@ def _request(row: Row, piece_chars: int) -> str:
     if length <= piece_chars or not body.startswith(_TEXT_FIRST):
         return text_of(journal_rows.read(row).body)
     try:
-        return text_of(_begun(body))
+        return text_of(_parse_beginning(body))
     except ValueError as error:
-        raise journal_rows.damaged(session_id, number) from error
+        raise journal_rows.damage_error(session_id, number) from error
 
 
 def _artifact(row: Row, chars_max: int) -> Artifact:
     artifact_id, run_id, session_id, at_ms, size, owner, _, _, body = row
     is_whole = body is None or len(body) < _piece_chars(chars_max)
     try:
-        said = owned_texts.read(row) if is_whole else _begun(body)
+        said = owned_texts.read(row) if is_whole else _parse_beginning(body)
         name, text = str(said["name"]), str(said["text"])
     except Corrupt:
         raise
     except (ValueError, *columns.UNREADABLE) as error:
-        raise owned_texts.damaged(owner or f"artifact:{artifact_id}") from error
+        raise owned_texts.damage_error(owner or f"artifact:{artifact_id}") from error
     told = excerpt(text, chars_max)
     return Artifact(
         artifact_id=ArtifactId(artifact_id),
@@ -95,7 +95,7 @@ def _artifact(row: Row, chars_max: int) -> Artifact:
     )
 
 
-def _begun(piece: str) -> Mapping[str, JsonValue]:
+def _parse_beginning(piece: str) -> Mapping[str, JsonValue]:
     """The object that a piece of JSON begins, whose last value is a text that goes on behind the piece.
 
     Where the cut fell into an escape, the escape is left out.

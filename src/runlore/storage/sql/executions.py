@@ -9,7 +9,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import Parameters, Row, Session, Statement
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement
 
 _COLUMNS = "run_id, skill_name, fingerprint, kind, at_ms, session_id, calling_run_id"
 _INSERT = f"INSERT INTO skill_executions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -21,9 +21,11 @@ _OF_SKILL = f"SELECT {_COLUMNS} FROM skill_executions WHERE skill_name = ?"
 _DELETE = "DELETE FROM skill_executions WHERE run_id = ? OR calling_run_id = ?"
 
 
-def add(session: Session, execution: Execution) -> None:
+def add(session: SqlSession, execution: Execution) -> None:
     """Keep one; the same run at the same fingerprint is kept as it was first told."""
-    columns.checked(execution.run_id, execution.fingerprint, execution.session_id, execution.calling_run_id)
+    columns.check_storable(
+        execution.run_id, execution.fingerprint, execution.session_id, execution.calling_run_id
+    )
     row: Parameters = (
         execution.run_id,
         execution.skill_name,
@@ -33,25 +35,25 @@ def add(session: Session, execution: Execution) -> None:
         execution.session_id,
         execution.calling_run_id,
     )
-    session.run([Statement(sql=_INSERT, rows=[row])])
+    session.run([SqlStatement(sql=_INSERT, rows=[row])])
 
 
-def of_run(session: Session, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
+def of_run(session: SqlSession, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
     """Those of a skill that a run made or called, oldest first."""
     run = made_storable(run_id)
     return tuple(map(_read, session.rows(_OF_RUN, (made_storable(skill_name), run, run))))
 
 
-def check(session: Session, skill_name: str) -> None:
+def check(session: SqlSession, skill_name: str) -> None:
     """Raise Corrupt when one of a skill's cannot be read."""
     for row in session.stream(_OF_SKILL, (skill_name,)):
         _read(row)
 
 
-def delete(session: Session, run_ids: Sequence[RunId]) -> None:
+def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
     """Delete what runs made or called."""
     rows: list[Parameters] = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
-    session.run([Statement(sql=_DELETE, rows=rows)])
+    session.run([SqlStatement(sql=_DELETE, rows=rows)])
 
 
 def _read(row: Row) -> Execution:
@@ -67,4 +69,4 @@ def _read(row: Row) -> Execution:
             calling_run_id=None if calling_run_id is None else RunId(calling_run_id),
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"the execution of promoted skill {skill_name} by run {run_id}") from error
+        raise columns.damage_error(f"the execution of promoted skill {skill_name} by run {run_id}") from error

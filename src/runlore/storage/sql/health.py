@@ -37,11 +37,11 @@ from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.runs import SqlRuns
 from runlore.storage.sql.schema import dangling, references
-from runlore.storage.sql.session import STREAM_LARGE_ROWS, Session
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, SqlSession
 from runlore.storage.sql.sessions import SqlSessions
 from runlore.storage.sql.tokens import SqlTokens
 
-Check: TypeAlias = Callable[[Session], Iterator[str]]
+Check: TypeAlias = Callable[[SqlSession], Iterator[str]]
 
 PROBLEMS_MAX = 100
 _JOBS_MAX = 10_000
@@ -69,7 +69,7 @@ _OWNERS = (
 )
 
 
-def problems(session: Session, *more: Check) -> tuple[str, ...]:
+def problems(session: SqlSession, *more: Check) -> tuple[str, ...]:
     """What is wrong, each once; `more` is what the engine itself can check, and comes first."""
     found = dict.fromkeys(islice(_all(session, (*more, *_CHECKS)), PROBLEMS_MAX + 1))
     told = tuple(found)
@@ -78,7 +78,7 @@ def problems(session: Session, *more: Check) -> tuple[str, ...]:
     return (*told[:PROBLEMS_MAX], f"there are more than {PROBLEMS_MAX} problems; the others are not listed")
 
 
-def _all(session: Session, checks: tuple[Check, ...]) -> Iterator[str]:
+def _all(session: SqlSession, checks: tuple[Check, ...]) -> Iterator[str]:
     for check in checks:
         try:
             yield from check(session)
@@ -86,13 +86,13 @@ def _all(session: Session, checks: tuple[Check, ...]) -> Iterator[str]:
             yield error.sentence
 
 
-def _references(session: Session) -> Iterator[str]:
+def _references(session: SqlSession) -> Iterator[str]:
     for reference in references(session):
         for value in dangling(session, reference):
             yield f"{reference.table} names {value} in {reference.column}, which is not in {reference.parent}"
 
 
-def _texts(session: Session) -> Iterator[str]:
+def _texts(session: SqlSession) -> Iterator[str]:
     for row in session.stream(_TEXTS, at_once=STREAM_LARGE_ROWS):
         try:
             owned_texts.verify(row)
@@ -100,14 +100,14 @@ def _texts(session: Session) -> Iterator[str]:
             yield error.sentence
     for table, kind, key in _OWNERS:
         sql = (
-            f"SELECT x.{key} FROM {table} x {owned_texts.joined(kind, 'x', key)}"
+            f"SELECT x.{key} FROM {table} x {owned_texts.join_clause(kind, 'x', key)}"
             f" WHERE x.text_revision IS NOT NULL AND t.owner IS NULL ORDER BY x.{key}"
         )
         for row in session.stream(sql):
             yield f"the text of {kind} {row[0]} is missing"
 
 
-def _rows(session: Session) -> Iterator[str]:
+def _rows(session: SqlSession) -> Iterator[str]:
     """Read every row once that has no checksum of its own."""
     sessions, runs = SqlSessions(session), SqlRuns(session)
     yield from _each(session, "sessions", "session_id", lambda name: sessions.find(SessionId(name)))
@@ -124,7 +124,7 @@ def _rows(session: Session) -> Iterator[str]:
     yield from _each(session, "policies", "name", lambda name: policies.history(PolicyName(name)))
 
 
-def _skills(session: Session) -> Iterator[str]:
+def _skills(session: SqlSession) -> Iterator[str]:
     """Read every row once that skills are learned from, and the skills."""
     mined, found = mined_runs.SqlMinedRuns(session), suggestions.SqlSuggestions(session)
     positions = transcript_positions.SqlTranscriptPositions(session)
@@ -140,7 +140,7 @@ def _skills(session: Session) -> Iterator[str]:
         yield f"suggestion {suggestion_id} was seen in run {run_id}, which is not there"
 
 
-def _rollouts(session: Session) -> Iterator[str]:
+def _rollouts(session: SqlSession) -> Iterator[str]:
     """Read every promoted skill once with its snapshots and executions, and what runs wait for."""
     promoted, asked = promotions.SqlPromotions(session), approvals.SqlApprovals(session)
     yield from _each(session, "promoted_skills", "name", promoted.check)
@@ -148,7 +148,7 @@ def _rollouts(session: Session) -> Iterator[str]:
     yield from _each(session, "approvals", "approval_id", lambda name: asked.get(ApprovalId(name)))
 
 
-def _each(session: Session, table: str, key: str, read: Callable[[str], object]) -> Iterator[str]:
+def _each(session: SqlSession, table: str, key: str, read: Callable[[str], object]) -> Iterator[str]:
     for row in session.stream(f"SELECT DISTINCT {key} FROM {table} ORDER BY {key}"):
         try:
             read(row[0])

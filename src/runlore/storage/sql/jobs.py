@@ -7,8 +7,8 @@ from runlore.domain.errors import NotFound
 from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
 from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.columns import UNREADABLE, checked, damaged, milliseconds, moment
-from runlore.storage.sql.session import Parameters, Row, Session, SqlValue, Statement, in_list, writing
+from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
 
 _COLUMNS = (
     "job_id",
@@ -72,14 +72,14 @@ _CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
 class SqlJobs:
     """`ports.service_store.Jobs` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     @writing
     def put(self, job: Job, *, revives: bool = True) -> bool:
         """Queue a job, or queue it as claimed already; False when there is one like it that stays."""
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
-        checked(job.job_id, job.subject, job.holder)
+        check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
         return self._changes(_PUT if revives else _PUT_NEW, _values(job)) == 1
 
@@ -208,7 +208,7 @@ class SqlJobs:
             raise lease_lost(job)
 
     def _changes(self, sql: str, values: Parameters) -> int:
-        return self._session.run([Statement(sql=sql, rows=[values])])[0]
+        return self._session.run([SqlStatement(sql=sql, rows=[values])])[0]
 
 
 def _claimable(
@@ -243,4 +243,4 @@ def _read(row: Row) -> Job:
             created_at=from_milliseconds(created_at_ms),
         )
     except UNREADABLE as unreadable:
-        raise damaged(f"job {job_id}") from unreadable
+        raise damage_error(f"job {job_id}") from unreadable

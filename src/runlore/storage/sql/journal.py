@@ -18,9 +18,9 @@ from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -71,7 +71,7 @@ _LONG_AGO_MS = -(2**62)
 class SqlJournal:
     """`ports.run_store.Journal` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     @writing
@@ -83,7 +83,7 @@ class SqlJournal:
         at: datetime | Sequence[datetime],
     ) -> int:
         """Append entries and move the session's `next_number`: the first number."""
-        columns.checked(session_id, run_id)
+        columns.check_storable(session_id, run_id)
         self._session.make_room(freeing=False)
         moments = [at] if isinstance(at, datetime) else at
         latest = max(map(to_milliseconds, moments), default=_LONG_AGO_MS)
@@ -100,7 +100,7 @@ class SqlJournal:
                 zip(entries, times, bodies, strict=True), start=first
             )
         ]
-        self._session.run([Statement(sql=_INSERT, rows=rows)])
+        self._session.run([SqlStatement(sql=_INSERT, rows=rows)])
         return first
 
     def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
@@ -210,7 +210,7 @@ class SqlJournal:
         """The bytes of all bodies, about."""
         return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
 
-    def miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
+    def find_miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
         """Sessions whose bytes are not what their bodies take."""
         return tuple(SessionId(row[0]) for row in self._session.rows(_MISCOUNTED, (max(limit, 0),)))
 
@@ -219,7 +219,7 @@ class SqlJournal:
         """Say what the bodies of a session take."""
         # Whoever appends or erases moves this row too, and has ended when the next statement looks.
         if self._session.rows(_LOCKED + self._session.dialect.for_update, (session_id,)):
-            self._session.run([Statement(sql=_RECOUNT, rows=[(session_id,)])])
+            self._session.run([SqlStatement(sql=_RECOUNT, rows=[(session_id,)])])
 
     def _erase(self, condition: str, values: Parameters) -> int:
         """A body only ever gets shorter, where it stands: see `erasure`.
@@ -237,8 +237,8 @@ class SqlJournal:
             shrunk: list[Parameters] = [(length, session_id) for session_id, length in freed.items()]
             self._session.run(
                 [
-                    Statement(sql=_SHRINK, rows=shrunk),
-                    Statement(sql=_ERASE, rows=[_erased(head) for head in heads]),
+                    SqlStatement(sql=_SHRINK, rows=shrunk),
+                    SqlStatement(sql=_ERASE, rows=[_erasure_row(head) for head in heads]),
                 ]
             )
             erased += len(heads)
@@ -256,6 +256,6 @@ def _of(session_id: SessionId | None, run_id: RunId | None) -> tuple[str, tuple[
     return "run_id = ? AND session_id || '' = ?", (run_id, session_id)
 
 
-def _erased(head: tuple[SqlValue, ...]) -> Parameters:
+def _erasure_row(head: tuple[SqlValue, ...]) -> Parameters:
     session_id, number, *_ = head
     return (checksum((*head[:5], 0), EMPTY), EMPTY, session_id, number)

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from runlore.domain.errors import RunloreError
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, read
-from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, Session
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, SqlSession
 
 _SESSION_WIDTH = 2
 _NUMBER, _BYTES, _BODY = (COLUMNS.index(name) for name in ("number", "bytes", "body"))
@@ -17,7 +17,7 @@ _ALL = (
 )
 
 
-def problems(session: Session) -> Iterator[str]:
+def problems(session: SqlSession) -> Iterator[str]:
     """What is wrong with the journals, one event at a time."""
     for _, rows in groupby(session.stream(_ALL, at_once=STREAM_LARGE_ROWS), key=itemgetter(0)):
         yield from _of_session(rows)

@@ -43,13 +43,13 @@ def read(row: Row) -> JournalEvent:
             body=from_json(body),
         )
     except UNREADABLE as error:
-        raise damaged(session_id, number) from error
+        raise damage_error(session_id, number) from error
 
 
 def verify(row: Row) -> None:
     """Raise Corrupt when a row of `COLUMNS` is not as it was written."""
     if row[CHECKSUM] != checksum(row[:CHECKSUM], row[CHECKSUM + 1]):
-        raise damaged(row[0], row[1])
+        raise damage_error(row[0], row[1])
 
 
 def checksum(values: tuple[SqlValue, ...], body: str) -> str:
@@ -58,7 +58,7 @@ def checksum(values: tuple[SqlValue, ...], body: str) -> str:
     return f"{zlib.crc32(body.encode(), zlib.crc32(text.encode())):08x}"
 
 
-def damaged(session_id: str, number: int) -> Corrupt:
+def damage_error(session_id: str, number: int) -> Corrupt:
     """The error that names the event."""
     return Corrupt(
         f"event {number} of session {session_id} is damaged in the journal",

@@ -8,7 +8,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
 from runlore.ports.store import RecordFilter, RecordLine
 from runlore.storage.sql import filters, listing
-from runlore.storage.sql.session import Session, chunks
+from runlore.storage.sql.session import SqlSession, chunks
 
 _COLUMNS = ", revision, kind, state, scope_kind, scope_id, due_at_ms, superseded_by"
 
@@ -23,7 +23,7 @@ _STATES = {state.value: state for state in State}
 
 
 def lines(
-    session: Session,
+    session: SqlSession,
     where: RecordFilter,
     *,
     limit: int,
@@ -36,7 +36,7 @@ def lines(
     walks = [listing.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
     if not walks:
         return ()
-    merged = listing.merged(walks, limit=limit)
+    merged = listing.merge_walks(walks, limit=limit)
     scopes: dict[tuple[str, str], Scope] = {}
     found = []
     for row in session.rows(merged.sql, merged.parameters):
@@ -51,7 +51,7 @@ def lines(
     return tuple(found)
 
 
-def count(session: Session, where: RecordFilter) -> int:
+def count(session: SqlSession, where: RecordFilter) -> int:
     """How many there are."""
     if filters.asks_for_nothing(where):
         return 0
@@ -60,7 +60,7 @@ def count(session: Session, where: RecordFilter) -> int:
     return int(session.rows(sql, asked.parameters)[0][0])
 
 
-def stamps(session: Session, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
+def stamps(session: SqlSession, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
     """The latest change of each scope that has records; None where an earlier one may still come."""
     found: dict[Scope, int | None] = {}
     for chunk in chunks(scopes, _SCOPES_AT_ONCE):
@@ -75,7 +75,7 @@ def stamps(session: Session, scopes: Sequence[Scope]) -> dict[Scope, int | None]
     return found
 
 
-def _departures(session: Session, changes: Mapping[Scope, int]) -> dict[Scope, int]:
+def _departures(session: SqlSession, changes: Mapping[Scope, int]) -> dict[Scope, int]:
     """The changes of these scopes, with the latest departure where that is later than all that is left."""
     if not changes:
         return {}

@@ -39,7 +39,7 @@ def sorted_walk(asked: Condition, *, limit: int, before: Place | None, more: str
     return _walk(asked, limit=limit, more=more, order="created_at_ms + 0 DESC, record_id DESC")
 
 
-def merged(walks: Sequence[Walk], *, limit: int) -> Walk:
+def merge_walks(walks: Sequence[Walk], *, limit: int) -> Walk:
     """Walks that overlap nowhere as one."""
     if len(walks) == 1:
         return walks[0]

@@ -16,8 +16,8 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
-    Statement,
+    SqlSession,
+    SqlStatement,
     chunks,
     in_list,
     writing,
@@ -27,7 +27,7 @@ OWNER = "mined run"
 _NUMBER_MAX = 2**62
 _COLUMNS = ("run_id", "session_id", "number")
 _SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.joined(OWNER, "m", "run_id")
+_TEXT = owned_texts.join_clause(OWNER, "m", "run_id")
 _OF_SESSION = (
     f"SELECT {_SELECTED} FROM (SELECT * FROM mined_runs WHERE session_id = ? AND number < ?"
     f" ORDER BY number DESC, run_id DESC LIMIT ?) m {_TEXT} ORDER BY m.number, m.run_id"
@@ -44,7 +44,7 @@ _DELETE = "DELETE FROM mined_runs WHERE run_id = ?"
 class SqlMinedRuns:
     """`ports.skill_store.MinedRuns` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def find(self, run_id: RunId) -> MinedRun | None:
@@ -72,16 +72,16 @@ class SqlMinedRuns:
     @writing
     def put(self, mined: MinedRun) -> None:
         """Keep what was mined of a run, in place of what was kept before."""
-        columns.checked(mined.run_id, mined.session_id)
+        columns.check_storable(mined.run_id, mined.session_id)
         self._session.make_room(freeing=False)
         row: Parameters = (mined.run_id, mined.session_id, _number(mined))
-        self._session.run([Statement(sql=_PUT, rows=[row])])
+        self._session.run([SqlStatement(sql=_PUT, rows=[row])])
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replaced(
+        revision, statements = owned_texts.replace_statements(
             self._session, _owner(mined.run_id), mined_to_plain(mined)
         )
         placed: Parameters = (revision, mined.run_id)
-        self._session.run([*statements, Statement(sql=_SET_TEXT, rows=[placed])])
+        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
@@ -90,8 +90,8 @@ class SqlMinedRuns:
         for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
             rows: list[Parameters] = [(run_id,) for run_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and its text is seen.
-            self._session.run([Statement(sql=_DELETE, rows=rows)])
-            self._session.run([owned_texts.emptied(self._session, map(_owner, chunk))])
+            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            self._session.run([owned_texts.erase_statement(self._session, map(_owner, chunk))])
 
 
 def _owner(run_id: str) -> str:
@@ -113,5 +113,5 @@ def _read(row: Row) -> MinedRun:
         if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"what was mined of run {run_id}") from error
+        raise columns.damage_error(f"what was mined of run {run_id}") from error
     return mined

@@ -1,8 +1,8 @@
 """How much models were used, by purpose and day, in SQL that both databases run."""
 
 from runlore.ports.service_store import DayUse
-from runlore.storage.sql.columns import checked
-from runlore.storage.sql.session import Parameters, Session, Statement, in_list, writing
+from runlore.storage.sql.columns import check_storable
+from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, in_list, writing
 
 _AMOUNTS = ("failures", "input_tokens", "output_tokens", "cost_micro_usd")
 _COLUMNS = ("purpose", "day", "calls", *_AMOUNTS)
@@ -21,13 +21,13 @@ _SINCE = f"SELECT {', '.join(_COLUMNS)} FROM model_use WHERE day >= ? ORDER BY d
 class SqlModelUse:
     """`ports.service_store.ModelUse` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     @writing
     def begin(self, purpose: str, day: str, *, calls_max: int, tokens_max: int) -> bool:
         """Count one call; False, and nothing counted, where the day's calls or tokens are spent already."""
-        checked(purpose, day)
+        check_storable(purpose, day)
         if calls_max <= 0 or tokens_max <= 0:
             return False
         return self._changes(_BEGIN, (purpose, day, 1, 0, 0, 0, 0, calls_max, tokens_max)) == 1
@@ -35,7 +35,7 @@ class SqlModelUse:
     @writing
     def end(self, use: DayUse) -> None:
         """Add what a call took to its day."""
-        checked(use.purpose, use.day)
+        check_storable(use.purpose, use.day)
         amounts = (use.failures, use.input_tokens, use.output_tokens, use.cost_micro_usd)
         self._changes(_END, (use.purpose, use.day, 0, *amounts))
 
@@ -46,4 +46,4 @@ class SqlModelUse:
         )
 
     def _changes(self, sql: str, values: Parameters) -> int:
-        return self._session.run([Statement(sql=sql, rows=[values])])[0]
+        return self._session.run([SqlStatement(sql=sql, rows=[values])])[0]

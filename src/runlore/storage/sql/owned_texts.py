@@ -13,7 +13,15 @@ import orjson
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.storage.sql.rows import to_json
-from runlore.storage.sql.session import IN_LIST_MAX, Parameters, Row, Session, Statement, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    SqlSession,
+    SqlStatement,
+    chunks,
+    in_list,
+)
 
 COLUMNS = ("owner", "revision", "checksum", "body")
 # What a query selects of a joined text `t`, last; all are NULL where there is none.
@@ -27,26 +35,28 @@ _EMPTY = "UPDATE texts SET body = '', checksum = ? WHERE owner = ? AND revision 
 NEXT_REVISION = "(SELECT COALESCE(max(revision), 0) + 1 FROM texts WHERE owner = ?)"
 
 
-def joined(kind: str, row: str, key: str) -> str:
+def join_clause(kind: str, row: str, key: str) -> str:
     """The join that finds the text of a row: `SELECTED` reads it."""
     return f"LEFT JOIN texts t ON t.owner = '{kind}:' || {row}.{key} AND t.revision = {row}.text_revision"
 
 
-def inserted(owner: str, revision: int, text: JsonObject) -> Statement:
+def insert_statement(owner: str, revision: int, text: JsonObject) -> SqlStatement:
     """The statement that appends a text."""
-    return _inserted(owner, revision, to_json(text, is_sorted=True))
+    return _insert(owner, revision, to_json(text, is_sorted=True))
 
 
-def emptied(session: Session, owners: Iterable[str]) -> Statement:
+def erase_statement(session: SqlSession, owners: Iterable[str]) -> SqlStatement:
     """The statement that empties every text of some owners."""
     rows: list[Parameters] = []
     for chunk in chunks(owners, IN_LIST_MAX):
         for owner, revision in session.rows(_FILLED.format(owners=in_list(chunk)), chunk):
-            rows.append(_emptied(owner, revision))
-    return Statement(sql=_EMPTY, rows=rows)
+            rows.append(_erasure_row(owner, revision))
+    return SqlStatement(sql=_EMPTY, rows=rows)
 
 
-def replaced(session: Session, owner: str, text: JsonObject) -> tuple[int | None, list[Statement]]:
+def replace_statements(
+    session: SqlSession, owner: str, text: JsonObject
+) -> tuple[int | None, list[SqlStatement]]:
     """The revision at which an owner's text will stand (None: it has none), and what has to be run for it.
 
     Nobody else writes the owner meanwhile: its row is locked.
@@ -54,12 +64,12 @@ def replaced(session: Session, owner: str, text: JsonObject) -> tuple[int | None
     body = to_json(text, is_sorted=True) if text else ""
     rows = session.rows(_ALL, (owner,))
     kept = next((revision for revision, stored in reversed(rows) if body and stored == body), None)
-    gone = [_emptied(owner, revision) for revision, stored in rows if stored and revision != kept]
-    statements = [Statement(sql=_EMPTY, rows=gone)]
+    gone = [_erasure_row(owner, revision) for revision, stored in rows if stored and revision != kept]
+    statements = [SqlStatement(sql=_EMPTY, rows=gone)]
     if not body or kept is not None:
         return kept, statements
     revision = rows[-1][0] + 1 if rows else 1
-    return revision, [*statements, _inserted(owner, revision, body)]
+    return revision, [*statements, _insert(owner, revision, body)]
 
 
 def read(row: Row) -> Mapping[str, JsonValue]:
@@ -73,17 +83,17 @@ def read(row: Row) -> Mapping[str, JsonValue]:
     try:
         return cast("Mapping[str, JsonValue]", orjson.loads(body))
     except orjson.JSONDecodeError as error:
-        raise damaged(owner) from error
+        raise damage_error(owner) from error
 
 
 def verify(row: Row) -> None:
     """Raise Corrupt when a row of `COLUMNS` is not as it was written."""
     owner, revision, checksum, body = row
     if checksum != _checksum(owner, revision, body):
-        raise damaged(owner)
+        raise damage_error(owner)
 
 
-def damaged(owner: str) -> Corrupt:
+def damage_error(owner: str) -> Corrupt:
     """The error for a text that is not as it was written; `owner` is KIND:ID."""
     kind, _, identifier = owner.partition(":")
     return Corrupt(
@@ -93,11 +103,11 @@ def damaged(owner: str) -> Corrupt:
     )
 
 
-def _inserted(owner: str, revision: int, body: str) -> Statement:
-    return Statement(sql=_INSERT, rows=[(owner, revision, _checksum(owner, revision, body), body)])
+def _insert(owner: str, revision: int, body: str) -> SqlStatement:
+    return SqlStatement(sql=_INSERT, rows=[(owner, revision, _checksum(owner, revision, body), body)])
 
 
-def _emptied(owner: str, revision: int) -> Parameters:
+def _erasure_row(owner: str, revision: int) -> Parameters:
     return (_checksum(owner, revision, ""), owner, revision)
 
 

@@ -11,7 +11,7 @@ from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.rows import to_json
-from runlore.storage.sql.session import Row, Session, Statement
+from runlore.storage.sql.session import Row, SqlSession, SqlStatement
 
 _FOUND = "SELECT persona_id, updated_at_ms, revision, body FROM personas"
 _FIND = f"{_FOUND} WHERE persona_id = ?"
@@ -25,13 +25,13 @@ _UPDATE = (
 )
 
 
-def find(session: Session, persona_id: PersonaId) -> Persona | None:
+def find(session: SqlSession, persona_id: PersonaId) -> Persona | None:
     """One persona, or None."""
     rows = session.rows(_FIND, (persona_id,)) if is_storable(persona_id) else []
     return _read(rows[0]) if rows else None
 
 
-def get(session: Session, persona_id: PersonaId) -> Persona:
+def get(session: SqlSession, persona_id: PersonaId) -> Persona:
     """One persona; NotFound when the id names nothing."""
     found = find(session, persona_id)
     if found is None:
@@ -40,7 +40,7 @@ def get(session: Session, persona_id: PersonaId) -> Persona:
 
 
 def page(
-    session: Session, *, limit: int, before: tuple[datetime, PersonaId] | None = None
+    session: SqlSession, *, limit: int, before: tuple[datetime, PersonaId] | None = None
 ) -> tuple[Persona, ...]:
     """The latest changed first, after a place in that order."""
     if limit <= 0:
@@ -54,22 +54,22 @@ def page(
     return tuple(map(_read, rows))
 
 
-def put(session: Session, persona: Persona, *, expected_revision: int) -> None:
+def put(session: SqlSession, persona: Persona, *, expected_revision: int) -> None:
     """Write a persona (0 expected: a new one); Conflict when it has moved."""
-    columns.checked(persona.persona_id)
+    columns.check_storable(persona.persona_id)
     session.make_room(freeing=False)
     updated_at_ms, body = to_milliseconds(persona.updated_at), _body(persona)
     if expected_revision == 0:
         row = (persona.persona_id, updated_at_ms, persona.revision, body)
-        statement = Statement(sql=_INSERT, rows=[row])
+        statement = SqlStatement(sql=_INSERT, rows=[row])
     else:
         changed = (updated_at_ms, persona.revision, body, persona.persona_id, expected_revision)
-        statement = Statement(sql=_UPDATE, rows=[changed])
+        statement = SqlStatement(sql=_UPDATE, rows=[changed])
     if session.run([statement]) != [1]:
-        raise _moved(session, persona.persona_id, expected_revision)
+        raise _revision_conflict(session, persona.persona_id, expected_revision)
 
 
-def _moved(session: Session, persona_id: PersonaId, expected: int) -> Conflict:
+def _revision_conflict(session: SqlSession, persona_id: PersonaId, expected: int) -> Conflict:
     rows = session.rows(_FIND, (persona_id,))
     was = f"revision {rows[0][2]}" if rows else "no such persona"
     wanted = f"revision {expected}" if expected else "no such persona"
@@ -111,4 +111,4 @@ def _read(row: Row) -> Persona:
             revision=revision,
         )
     except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"persona {persona_id}") from error
+        raise columns.damage_error(f"persona {persona_id}") from error

@@ -19,9 +19,9 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -61,7 +61,7 @@ _COUNT = (
 class SqlPointers:
     """`ports.run_store.Pointers` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def of_session(self, session_id: SessionId, *, limit: int) -> tuple[Pointer, ...]:
@@ -109,7 +109,7 @@ class SqlPointers:
         """All pointers, by run id, streamed."""
         return map(_read, self._session.stream(f"{_FOUND} ORDER BY run_id"))
 
-    def expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
+    def list_expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
         """Those captured earlier than a moment, the oldest first."""
         return self._where("captured_at_ms < ?", _OLDEST_FIRST, limit, to_milliseconds(before))
 
@@ -117,7 +117,7 @@ class SqlPointers:
         """Those whose semantic capture is owed, the oldest first."""
         return self._where("capture = 'pending'", _OLDEST_FIRST, limit)
 
-    def skipped(
+    def list_skipped(
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
         """Those whose semantic capture was skipped, the oldest first."""
@@ -141,9 +141,11 @@ class SqlPointers:
             latest = {pointer.run_id: pointer for pointer in piece}.values()
             self._session.run(
                 [
-                    Statement(sql=_DELETE_SCOPES, rows=[(pointer.run_id,) for pointer in latest]),
-                    Statement(sql=_PUT, rows=[_values(pointer) for pointer in latest]),
-                    Statement(sql=_PUT_SCOPE, rows=[row for pointer in latest for row in _scopes(pointer)]),
+                    SqlStatement(sql=_DELETE_SCOPES, rows=[(pointer.run_id,) for pointer in latest]),
+                    SqlStatement(sql=_PUT, rows=[_values(pointer) for pointer in latest]),
+                    SqlStatement(
+                        sql=_PUT_SCOPE, rows=[row for pointer in latest for row in _scopes(pointer)]
+                    ),
                 ]
             )
 
@@ -151,7 +153,7 @@ class SqlPointers:
     def set_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt."""
         self._session.make_room(freeing=False)
-        self._session.run([Statement(sql=_SET_CAPTURE, rows=[(capture.value, run_id)])])
+        self._session.run([SqlStatement(sql=_SET_CAPTURE, rows=[(capture.value, run_id)])])
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
@@ -160,7 +162,7 @@ class SqlPointers:
         if not rows:
             return
         self._session.make_room(freeing=True)
-        self._session.run([Statement(sql=_DELETE_SCOPES, rows=rows), Statement(sql=_DELETE, rows=rows)])
+        self._session.run([SqlStatement(sql=_DELETE_SCOPES, rows=rows), SqlStatement(sql=_DELETE, rows=rows)])
 
     def count(self) -> PointerCounts:
         """How much there is."""
@@ -191,7 +193,7 @@ def _walks(
 
 
 def _values(pointer: Pointer) -> Parameters:
-    columns.checked(pointer.run_id, pointer.session_id)
+    columns.check_storable(pointer.run_id, pointer.session_id)
     return (
         pointer.run_id,
         pointer.session_id,
@@ -224,4 +226,4 @@ def _read(row: Row) -> Pointer:
             capture=CaptureState(capture),
         )
     except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"the pointer to run {run_id}") from error
+        raise columns.damage_error(f"the pointer to run {run_id}") from error

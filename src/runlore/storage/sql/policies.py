@@ -3,9 +3,9 @@
 from runlore.domain.errors import Conflict
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.columns import UNREADABLE, checked, damaged, from_json
+from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, from_json
 from runlore.storage.sql.rows import to_json
-from runlore.storage.sql.session import Row, Session, Statement, writing
+from runlore.storage.sql.session import Row, SqlSession, SqlStatement, writing
 
 _SELECT = "SELECT name, revision, at_ms, actor, body FROM policies WHERE name = ? ORDER BY revision DESC"
 _PUT = (
@@ -16,7 +16,7 @@ _PUT = (
 class SqlPolicies:
     """`ports.service_store.Policies` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def current(self, name: PolicyName) -> PolicyRevision | None:
@@ -32,10 +32,10 @@ class SqlPolicies:
     def put(self, revision: PolicyRevision) -> None:
         """Write the next revision; Conflict when that number is taken."""
         assert revision.updated_at is not None, "only the defaults have no time"
-        checked(revision.actor)
+        check_storable(revision.actor)
         at_ms = to_milliseconds(revision.updated_at)
         row = (revision.name.value, revision.revision, at_ms, revision.actor, to_json(revision.policy))
-        if self._session.run([Statement(sql=_PUT, rows=[row])]) != [1]:
+        if self._session.run([SqlStatement(sql=_PUT, rows=[row])]) != [1]:
             raise Conflict(
                 f"policy {revision.name} has moved: revision {revision.revision} is there already",
                 code="policy.moved",
@@ -54,4 +54,4 @@ def _read(row: Row) -> PolicyRevision:
             actor=actor,
         )
     except UNREADABLE as error:
-        raise damaged(f"policy {name} at revision {revision}") from error
+        raise damage_error(f"policy {name} at revision {revision}") from error

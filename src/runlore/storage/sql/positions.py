@@ -6,7 +6,7 @@ up.
 """
 
 from runlore.ports.store import Position
-from runlore.storage.sql.session import Row, Session
+from runlore.storage.sql.session import Row, SqlSession
 
 _LATEST = (
     "SELECT e.record_id, e.revision, e.at_ms, e.move"
@@ -22,7 +22,7 @@ _SAME_RUN = f"{_RUN} AND run_id = ? AND revision >= ?"
 _AND_THE_RUN = "\x1f"
 
 
-def position(session: Session) -> Position:
+def position(session: SqlSession) -> Position:
     """Where a follower stands that has seen everything in this snapshot."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     records, runs = session.rows(_LATEST), session.rows(_LATEST_RUN)
@@ -32,7 +32,7 @@ def position(session: Session) -> Position:
     return Position(store_id=store_id, cursor=cursor, witness=witness)
 
 
-def is_current(session: Session, followed: Position) -> bool:
+def is_current(session: SqlSession, followed: Position) -> bool:
     """Whether a follower may go on from a position."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     if followed.store_id != store_id or followed.cursor > cursor:
@@ -44,7 +44,7 @@ def is_current(session: Session, followed: Position) -> bool:
     )
 
 
-def _is_witnessed(session: Session, sql: str, witness: str) -> bool:
+def _is_witnessed(session: SqlSession, sql: str, witness: str) -> bool:
     name, _, told = witness.rpartition("#")
     identifier, _, revision = name.rpartition("@")
     if not revision.isdecimal():

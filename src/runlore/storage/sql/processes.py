@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.run import ProcessId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import Session, Statement, writing
+from runlore.storage.sql.session import SqlSession, SqlStatement, writing
 
 _HEARTBEAT = (
     "INSERT INTO processes (process_id, lease_until_ms, description) VALUES (?, ?, ?)"
@@ -20,16 +20,16 @@ _DELETE = "DELETE FROM processes WHERE process_id = ?"
 class SqlProcesses:
     """`ports.run_store.Processes` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     @writing
     def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:
         """Register or renew."""
-        columns.checked(process_id, description)
+        columns.check_storable(process_id, description)
         row = (process_id, to_milliseconds(lease_until), description)
         # On a full disk too: whoever cannot renew would lose the runs it is working on.
-        self._session.run([Statement(sql=_HEARTBEAT, rows=[row])])
+        self._session.run([SqlStatement(sql=_HEARTBEAT, rows=[row])])
 
     def leases(self) -> Mapping[ProcessId, datetime]:
         """All known processes and until when each is alive."""
@@ -39,4 +39,4 @@ class SqlProcesses:
     @writing
     def delete(self, process_id: ProcessId) -> None:
         """Take a process that ends properly off the list."""
-        self._session.run([Statement(sql=_DELETE, rows=[(process_id,)])])
+        self._session.run([SqlStatement(sql=_DELETE, rows=[(process_id,)])])

@@ -16,7 +16,7 @@ from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, executions, owned_texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import Parameters, Row, Session, SqlValue, Statement, in_list, writing
+from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
 
 OWNER = "promoted"
 _COLUMNS = (
@@ -29,10 +29,10 @@ _COLUMNS = (
     "revision",
 )
 _SELECTED = f"{', '.join(f'p.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {owned_texts.joined(OWNER, 'p', 'name')}"
+_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {owned_texts.join_clause(OWNER, 'p', 'name')}"
 _SNAPSHOTS = (
     f"SELECT h.name, h.number, h.status, h.revision, {owned_texts.SELECTED} FROM promoted_history h"
-    f" {owned_texts.joined(OWNER, 'h', 'name')} WHERE h.name = ?"
+    f" {owned_texts.join_clause(OWNER, 'h', 'name')} WHERE h.name = ?"
 )
 _HISTORY = f"{_SNAPSHOTS} AND h.number > ? ORDER BY h.number"
 _NEWEST = f"{_SNAPSHOTS} AND h.status = ? ORDER BY h.number DESC LIMIT 1"
@@ -56,7 +56,7 @@ _NEXT_NUMBER = "SELECT COALESCE(max(number), 0) + 1 FROM promoted_history WHERE 
 class SqlPromotions:
     """`ports.skill_store.Promotions` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def find(self, name: str) -> PromotedSkill | None:
@@ -120,7 +120,7 @@ class SqlPromotions:
         skill, history = self.find(name), self.history(name)
         numbers = [number for number, _ in history]
         if numbers != list(range(1, len(history) + 1)) or [each for _, each in history[-1:]] != [skill]:
-            raise columns.damaged(f"promoted skill {name}")
+            raise columns.damage_error(f"promoted skill {name}")
 
     @writing
     def put(self, skill: PromotedSkill, *, expected_revision: int | None) -> None:
@@ -129,7 +129,7 @@ class SqlPromotions:
         _check(skill)
         self._session.make_room(freeing=False)
         if expected_revision is None:
-            if self._session.run([Statement(sql=_INSERT, rows=[_values(skill)])]) != [1]:
+            if self._session.run([SqlStatement(sql=_INSERT, rows=[_values(skill)])]) != [1]:
                 raise _exists(skill.name)
         else:
             self._lock(skill.name, expected_revision)
@@ -137,8 +137,8 @@ class SqlPromotions:
         revision = self._next_text(skill.name)
         self._session.run(
             [
-                owned_texts.inserted(_owner(skill.name), revision, serialize(skill)),
-                _placed(skill, revision),
+                owned_texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
+                _update_statement(skill, revision),
                 _snapshots([(number, skill, revision)]),
             ]
         )
@@ -154,15 +154,15 @@ class SqlPromotions:
         self._lock(skill.name, skill.revision)
         numbers = self._session.rows(_NUMBERS, (skill.name,))
         if numbers != [(number,) for number, _ in history] or history[-1][1] != skill:
-            raise _moved(skill.name, "its snapshots are others by now")
+            raise _revision_conflict(skill.name, "its snapshots are others by now")
         owner, first = _owner(skill.name), self._next_text(skill.name)
         placed = [(number, each, first + place) for place, (number, each) in enumerate(history)]
         self._session.run(
             [
-                owned_texts.emptied(self._session, [owner]),
-                *(owned_texts.inserted(owner, place, serialize(each)) for _, each, place in placed),
-                _placed(skill, placed[-1][2]),
-                Statement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
+                owned_texts.erase_statement(self._session, [owner]),
+                *(owned_texts.insert_statement(owner, place, serialize(each)) for _, each, place in placed),
+                _update_statement(skill, placed[-1][2]),
+                SqlStatement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
                 _snapshots(placed),
             ]
         )
@@ -191,7 +191,7 @@ class SqlPromotions:
         if not rows:
             raise not_found(name)
         if rows[0][0] != expected:
-            raise _moved(name, f"revision {expected} was expected, {rows[0][0]} was found")
+            raise _revision_conflict(name, f"revision {expected} was expected, {rows[0][0]} was found")
 
     def _next_text(self, name: str) -> int:
         [[revision]] = self._session.rows(f"SELECT {owned_texts.NEXT_REVISION}", (_owner(name),))
@@ -215,7 +215,7 @@ def _exists(name: str) -> Conflict:
     )
 
 
-def _moved(name: str, problem: str) -> Conflict:
+def _revision_conflict(name: str, problem: str) -> Conflict:
     return Conflict(
         f"promoted skill {name} has moved: {problem}",
         code="promoted.moved",
@@ -228,7 +228,7 @@ def _owner(name: str) -> str:
 
 
 def _check(skill: PromotedSkill) -> None:
-    columns.checked(skill.name, skill.fingerprint, skill.source_record_id)
+    columns.check_storable(skill.name, skill.fingerprint, skill.source_record_id)
 
 
 def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
@@ -243,17 +243,17 @@ def _values(skill: PromotedSkill) -> tuple[SqlValue, ...]:
     )
 
 
-def _placed(skill: PromotedSkill, text_revision: int) -> Statement:
+def _update_statement(skill: PromotedSkill, text_revision: int) -> SqlStatement:
     name, *values = _values(skill)
-    return Statement(sql=_UPDATE, rows=[(*values, text_revision, name)])
+    return SqlStatement(sql=_UPDATE, rows=[(*values, text_revision, name)])
 
 
-def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> Statement:
+def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> SqlStatement:
     rows: list[Parameters] = [
         (skill.name, number, skill.status.value, skill.revision, revision)
         for number, skill, revision in found
     ]
-    return Statement(sql=_ADD_SNAPSHOT, rows=rows)
+    return SqlStatement(sql=_ADD_SNAPSHOT, rows=rows)
 
 
 def _read(row: Row) -> PromotedSkill:
@@ -263,7 +263,7 @@ def _read(row: Row) -> PromotedSkill:
         if _values(skill) != row[: len(_COLUMNS)]:
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"promoted skill {row[0]}") from error
+        raise columns.damage_error(f"promoted skill {row[0]}") from error
     return skill
 
 
@@ -275,5 +275,5 @@ def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
         if (skill.name, skill.status.value, skill.revision) != (name, status, revision):
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"snapshot {number} of promoted skill {name}") from error
+        raise columns.damage_error(f"snapshot {number} of promoted skill {name}") from error
     return number, skill

@@ -14,7 +14,7 @@ from runlore.storage.sql.rows import (
     read_histories,
     read_records,
 )
-from runlore.storage.sql.session import IN_LIST_MAX, Session, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlValue, chunks, in_list
 
 _EVENT = ", ".join(f"e.{column}" for column in EVENT_COLUMNS)
 _ROWS = f"SELECT {_EVENT}, r.record_id, r.revision FROM"
@@ -23,7 +23,7 @@ _EVENTS = "LEFT JOIN record_events e ON e.record_id = r.record_id AND e.revision
 
 
 def records_where(
-    session: Session, condition: str, parameters: Sequence[SqlValue], *, order: str = "r.record_id"
+    session: SqlSession, condition: str, parameters: Sequence[SqlValue], *, order: str = "r.record_id"
 ) -> tuple[Record, ...]:
     """The records whose row meets a condition."""
     sql = f"{_ROWS} records r {_EVENTS} WHERE {condition} ORDER BY {order}, e.revision"
@@ -31,7 +31,7 @@ def records_where(
 
 
 def records_of(
-    session: Session, found: str, parameters: Sequence[SqlValue], *, order: str
+    session: SqlSession, found: str, parameters: Sequence[SqlValue], *, order: str
 ) -> tuple[Record, ...]:
     """The records whose ids a subquery `f` has found, in an order of its columns."""
     source = f"({found}) f JOIN records r ON r.record_id = f.record_id {_EVENTS}"
@@ -39,13 +39,13 @@ def records_of(
     return tuple(read_records(session.rows(sql, parameters)))
 
 
-def records_changed(session: Session, cursor: int) -> Iterator[Record]:
+def records_changed(session: SqlSession, cursor: int) -> Iterator[Record]:
     """Every record with a change number from a cursor on, streamed."""
     sql = f"{_ROWS} records r {_EVENTS} WHERE r.change >= ? ORDER BY r.change, r.record_id, e.revision"
     return read_records(session.stream(sql, (cursor,)))
 
 
-def records_by_id(session: Session, record_ids: Iterable[RecordId]) -> dict[RecordId, Record]:
+def records_by_id(session: SqlSession, record_ids: Iterable[RecordId]) -> dict[RecordId, Record]:
     """Those of the ids that exist, in the order of the ids."""
     wanted = dict.fromkeys(record_ids)
     found: dict[RecordId, Record] = {}
@@ -56,7 +56,7 @@ def records_by_id(session: Session, record_ids: Iterable[RecordId]) -> dict[Reco
 
 
 def histories_by_id(
-    session: Session, record_ids: Iterable[RecordId]
+    session: SqlSession, record_ids: Iterable[RecordId]
 ) -> dict[RecordId, tuple[RecordEvent, ...]]:
     """The histories of those of the ids that exist."""
     found: dict[RecordId, tuple[RecordEvent, ...]] = {}
@@ -67,7 +67,7 @@ def histories_by_id(
     return found
 
 
-def all_histories(session: Session) -> Iterator[tuple[RecordEvent, ...]]:
+def all_histories(session: SqlSession) -> Iterator[tuple[RecordEvent, ...]]:
     """Every history, by `record_id`, streamed."""
     join = "r LEFT JOIN record_events e ON e.record_id = r.record_id"
     sql = f"{_ROWS} records {join} ORDER BY r.record_id, e.revision"

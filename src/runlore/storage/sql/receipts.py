@@ -9,16 +9,16 @@ from runlore.domain.run import RunId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts
-from runlore.storage.sql.session import IN_LIST_MAX, Row, Session, Statement, chunks
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks
 
 _FOUND = (
     f"SELECT r.run_id, r.at_ms, {owned_texts.SELECTED} FROM receipts r"
-    f" {owned_texts.joined('receipt', 'r', 'run_id')}"
+    f" {owned_texts.join_clause('receipt', 'r', 'run_id')}"
 )
 _NAMING = (
     f"SELECT r.run_id, r.at_ms, {owned_texts.SELECTED}"
     " FROM receipt_sources n JOIN receipts r ON r.run_id = n.run_id"
-    f" {owned_texts.joined('receipt', 'r', 'run_id')} WHERE n.source_id = ? ORDER BY n.run_id"
+    f" {owned_texts.join_clause('receipt', 'r', 'run_id')} WHERE n.source_id = ? ORDER BY n.run_id"
 )
 _PUT = (
     "INSERT INTO receipts (run_id, at_ms, text_revision)"
@@ -31,10 +31,10 @@ _UNNAME = "DELETE FROM receipt_sources WHERE run_id = ?"
 _DELETE = "DELETE FROM receipts WHERE run_id = ?"
 
 
-def put(session: Session, receipt: Receipt) -> None:
+def put(session: SqlSession, receipt: Receipt) -> None:
     """Keep what a run was given, in place of an earlier receipt."""
-    named = sorted(set(_named(receipt)))
-    columns.checked(receipt.run_id, *named)
+    named = sorted(set(_source_ids(receipt)))
+    columns.check_storable(receipt.run_id, *named)
     session.make_room(freeing=False)
     owner = _owner(receipt.run_id)
     made = session.rows(_PUT, (to_milliseconds(receipt.at), owner, receipt.run_id))
@@ -46,37 +46,37 @@ def put(session: Session, receipt: Receipt) -> None:
         )
     session.run(
         [
-            owned_texts.emptied(session, [owner]),
-            owned_texts.inserted(owner, made[0][0], _text_of(receipt)),
-            Statement(sql=_UNNAME, rows=[(receipt.run_id,)]),
-            Statement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
+            owned_texts.erase_statement(session, [owner]),
+            owned_texts.insert_statement(owner, made[0][0], _text_of(receipt)),
+            SqlStatement(sql=_UNNAME, rows=[(receipt.run_id,)]),
+            SqlStatement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
         ]
     )
 
 
-def find(session: Session, run_id: RunId) -> Receipt | None:
+def find(session: SqlSession, run_id: RunId) -> Receipt | None:
     """What a run was given; None where it asked for nothing."""
     rows = session.rows(f"{_FOUND} WHERE r.run_id = ?", (run_id,)) if is_storable(run_id) else []
     return _read(rows[0]) if rows else None
 
 
-def naming(session: Session, source_id: str) -> tuple[Receipt, ...]:
+def naming(session: SqlSession, source_id: str) -> tuple[Receipt, ...]:
     """The receipts that name a record or a run, by run id."""
     if not is_storable(source_id):
         return ()
     return tuple(map(_read, session.rows(_NAMING, (source_id,))))
 
 
-def delete(session: Session, run_ids: Sequence[RunId]) -> None:
+def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
     """Delete receipts; those that are not there are passed over."""
     for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
         session.make_room(freeing=True)
         rows = [(run_id,) for run_id in chunk]
         session.run(
             [
-                Statement(sql=_UNNAME, rows=rows),
-                Statement(sql=_DELETE, rows=rows),
-                owned_texts.emptied(session, map(_owner, chunk)),
+                SqlStatement(sql=_UNNAME, rows=rows),
+                SqlStatement(sql=_DELETE, rows=rows),
+                owned_texts.erase_statement(session, map(_owner, chunk)),
             ]
         )
 
@@ -85,7 +85,7 @@ def _owner(run_id: RunId) -> str:
     return f"receipt:{run_id}"
 
 
-def _named(receipt: Receipt) -> Iterator[str]:
+def _source_ids(receipt: Receipt) -> Iterator[str]:
     for section in receipt.sections:
         yield from (entry.source_id for entry in section.entries)
     yield from (omission.source_id for omission in receipt.omissions)
@@ -103,4 +103,4 @@ def _read(row: Row) -> Receipt:
     try:
         return deserialize(Receipt, {**plain, "run_id": run_id, "at": format_time(from_milliseconds(at_ms))})
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"the receipt of run {run_id}") from error
+        raise columns.damage_error(f"the receipt of run {run_id}") from error

@@ -22,7 +22,7 @@ from runlore.storage.sql.rows import (
     read_event,
     steady_values,
 )
-from runlore.storage.sql.session import Row, Session, SqlValue
+from runlore.storage.sql.session import Row, SqlSession, SqlValue
 
 _LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
 _WIDTH = len(_LOOKED_UP)
@@ -35,7 +35,7 @@ _ALL = (
 _SOURCES = "SELECT record_id, source_id FROM record_sources ORDER BY record_id, source_id"
 
 
-def problems(session: Session) -> Iterator[str]:
+def problems(session: SqlSession) -> Iterator[str]:
     """What is wrong with the records, one history at a time."""
     sources = _Sources(session.stream(_SOURCES))
     for record_id, rows in groupby(session.stream(_ALL), key=itemgetter(0)):

@@ -14,7 +14,7 @@ from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Position, RecordFilter, RecordLine
 from runlore.storage.sql import as_of, filters, lines, listing, positions, reading
 from runlore.storage.sql.rows import digest
-from runlore.storage.sql.session import IN_LIST_MAX, Session, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlValue, chunks, in_list
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 
@@ -22,7 +22,7 @@ _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 class SqlRecords:
     """`ports.store.Records` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, record_id: RecordId) -> Record:
@@ -56,7 +56,7 @@ class SqlRecords:
         walks = [listing.walk(part, before=before, limit=limit) for part in filters.walks(where)]
         if not walks:
             return ()
-        merged = listing.merged(walks, limit=limit)
+        merged = listing.merge_walks(walks, limit=limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
         return reading.records_of(self._session, merged.sql, merged.parameters, order=order)
 
@@ -156,7 +156,7 @@ class SqlRecords:
         """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
         return self._where("r.sources_digest = ?", digest(digest_of_sources))
 
-    def imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
+    def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
         """Which of these origins were imported already, and as what (the first, where there are several)."""
         origins = {digest(origin): origin for origin in imported_from}
         found: dict[str, RecordId] = {}

@@ -126,7 +126,7 @@ def name_digest(name: str | None) -> str | None:
 
 def digest(text: str) -> str:
     """A short key for a text of any length: an index has a limit, and no content belongs into one."""
-    return blake2b(_encoded(text), digest_size=16).hexdigest()
+    return blake2b(_encode(text), digest_size=16).hexdigest()
 
 
 def is_base(revision: int) -> bool:
@@ -179,7 +179,7 @@ def read_event(row: Row) -> RecordEvent:
             changes=_from_json(changes),
         )
     except (TypeError, ValueError) as error:
-        raise damaged(f"{record_id} at revision {revision}") from error
+        raise damage_error(f"{record_id} at revision {revision}") from error
 
 
 def read_histories(rows: Iterable[Row]) -> Iterator[tuple[RecordEvent, ...]]:
@@ -197,7 +197,7 @@ def read_full_histories(rows: Iterable[Row]) -> Iterator[tuple[RecordEvent, ...]
             current = row[_REVISION]
             history.append(read_event(row[:_RECORD_ID]))
         if history[-1].revision != current or len(history) != current:
-            raise damaged(f"{record_id} at revision {current}")
+            raise damage_error(f"{record_id} at revision {current}")
         yield tuple(history)
 
 
@@ -211,14 +211,14 @@ def read_records(rows: Iterable[Row]) -> Iterator[Record]:
             plain.update(_from_json(row[_CHANGES] if row[BODY] is None else row[BODY]))
             current = row[_REVISION]
         if plain.get("revision") != current:
-            raise damaged(f"{record_id} at revision {current}")
+            raise damage_error(f"{record_id} at revision {current}")
         yield deserialize(Record, plain)
 
 
 def verify(row: Row) -> None:
     """Raise Corrupt when a row of `EVENT_COLUMNS` is not as it was written."""
     if row[CHECKSUM] != _checksum(row[:CHECKSUM], row[CHECKSUM + 1 : _RECORD_ID]):
-        raise damaged(f"{row[0]} at revision {row[1]}")
+        raise damage_error(f"{row[0]} at revision {row[1]}")
 
 
 def to_json(value: JsonObject, *, is_sorted: bool = False) -> str:
@@ -248,7 +248,7 @@ def unstorable() -> Invalid:
     )
 
 
-def damaged(what: str) -> Corrupt:
+def damage_error(what: str) -> Corrupt:
     """The error for a row that is not as it was written."""
     return Corrupt(
         f"the stored history of record {what} is damaged",
@@ -278,10 +278,10 @@ def _text_digest(text: JsonValue) -> str | None:
 
 def _checksum(head: tuple[SqlValue, ...], tail: tuple[SqlValue, ...]) -> str:
     text = f"{head}{tail[0]}\x1f{tail[1]}\x1f{tail[2]}\x1f{tail[3]}"
-    return f"{zlib.crc32(_encoded(text)):08x}"
+    return f"{zlib.crc32(_encode(text)):08x}"
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -292,7 +292,7 @@ def _from_json(text: str) -> Plain:
     try:
         return cast("Plain", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise damaged("(its JSON cannot be read)") from error
+        raise damage_error("(its JSON cannot be read)") from error
 
 
 def _plain_mapping(value: object) -> JsonValue:

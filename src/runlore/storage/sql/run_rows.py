@@ -25,7 +25,7 @@ COLUMNS = (
     "text_revision",
     "body",
 )
-JOINED = owned_texts.joined("run", "r", "run_id")
+JOINED = owned_texts.join_clause("run", "r", "run_id")
 SELECTED = f"{', '.join(f'r.{column}' for column in COLUMNS)}, {owned_texts.SELECTED}"
 
 
@@ -55,7 +55,7 @@ def body_of(run: Run) -> str:
 
 def values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
     """The values of `COLUMNS`."""
-    columns.checked(run.run_id, run.session_id, run.executor)
+    columns.check_storable(run.run_id, run.session_id, run.executor)
     return (
         run.run_id,
         run.session_id,
@@ -99,4 +99,4 @@ def read(row: Row) -> Run:
             revision=revision,
         )
     except columns.UNREADABLE as error:
-        raise columns.damaged(f"run {run_id}") from error
+        raise columns.damage_error(f"run {run_id}") from error

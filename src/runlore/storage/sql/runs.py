@@ -18,9 +18,9 @@ from runlore.storage.sql.run_rows import COLUMNS, JOINED, SELECTED, owner, read,
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -51,7 +51,7 @@ _SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AN
 class SqlRuns:
     """`ports.run_store.Runs` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, run_id: RunId) -> Run:
@@ -121,7 +121,7 @@ class SqlRuns:
         order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
         return self._readable(f"{condition} {order}", to_milliseconds(since), max(limit, 0))
 
-    def abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
+    def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
         """Open runs whose executor's lease has lapsed, or is unknown, the idlest first."""
         alive = "SELECT 1 FROM processes p WHERE p.process_id = r.executor AND p.lease_until_ms > ?"
         condition = f"r.finished_at_ms IS NULL AND r.executor IS NOT NULL AND NOT EXISTS ({alive})"
@@ -154,8 +154,8 @@ class SqlRuns:
         self._session.make_room(freeing=False)
         text = text_of(run)
         row = (*values(run, 1 if text else None), run.session_id)
-        sql = _numbered(_INSERT, self._session.dialect.change)
-        if self._session.run([Statement(sql=sql, rows=[row])]) != [1]:
+        sql = _with_change(_INSERT, self._session.dialect.change)
+        if self._session.run([SqlStatement(sql=sql, rows=[row])]) != [1]:
             if self._session.rows(_REVISION, (run.run_id,)):
                 raise Conflict(
                     f"run {run.run_id} exists already",
@@ -164,7 +164,7 @@ class SqlRuns:
                 )
             raise no_session(run.session_id)
         if text:
-            self._session.run([owned_texts.inserted(owner(run.run_id), 1, text)])
+            self._session.run([owned_texts.insert_statement(owner(run.run_id), 1, text)])
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
@@ -174,19 +174,19 @@ class SqlRuns:
         if not locked:
             raise not_found(run.run_id)
         if locked[0][0] != expected_revision:
-            raise _moved(run.run_id, expected=expected_revision, found=locked[0][0])
-        revision, statements = owned_texts.replaced(self._session, owner(run.run_id), text_of(run))
+            raise _revision_conflict(run.run_id, expected=expected_revision, found=locked[0][0])
+        revision, statements = owned_texts.replace_statements(self._session, owner(run.run_id), text_of(run))
         _, _, status, executor, memory, _, _, active_at_ms, *ended = values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
-        sql = _numbered(_UPDATE, self._session.dialect.change)
-        self._session.run([Statement(sql=sql, rows=[row]), *statements])
+        sql = _with_change(_UPDATE, self._session.dialect.change)
+        self._session.run([SqlStatement(sql=sql, rows=[row]), *statements])
 
     @writing
     def touch(self, run_id: RunId, at: datetime) -> None:
         """Note activity of an open run, without a new revision."""
         self._session.make_room(freeing=False)
         at_ms = to_milliseconds(at)
-        self._session.run([Statement(sql=_TOUCH, rows=[(at_ms, run_id, at_ms)])])
+        self._session.run([SqlStatement(sql=_TOUCH, rows=[(at_ms, run_id, at_ms)])])
 
     @writing
     def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
@@ -197,7 +197,7 @@ class SqlRuns:
         states = sorted(member.value for member in expected)
         sql = _SET_MEMORY.format(change=self._session.dialect.change, states=in_list(states))
         row = (state.value, run_id, *states)
-        return self._session.run([Statement(sql=sql, rows=[row])]) == [1]
+        return self._session.run([SqlStatement(sql=sql, rows=[row])]) == [1]
 
     @writing
     def put_artifact(self, artifact: Artifact) -> bool:
@@ -287,7 +287,7 @@ def not_found(run_id: RunId) -> NotFound:
     )
 
 
-def _moved(run_id: RunId, *, expected: int, found: int) -> Conflict:
+def _revision_conflict(run_id: RunId, *, expected: int, found: int) -> Conflict:
     return Conflict(
         f"run {run_id} has moved: revision {expected} was expected, {found} was found",
         code="run.moved",
@@ -306,5 +306,5 @@ def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list
 
 
 @cache
-def _numbered(sql: str, change: str) -> str:
+def _with_change(sql: str, change: str) -> str:
     return sql.format(change=change)

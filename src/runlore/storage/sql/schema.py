@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from runlore.storage.sql.session import Session
+from runlore.storage.sql.session import SqlSession
 
 # The number of the transaction that wrote a row last: it means nothing in another database.
 CHANGE = "change"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class SchemaColumn:
     """One column: text or whole numbers, and its place in the primary key (0: none)."""
 
     name: str
@@ -29,11 +29,11 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class SchemaTable:
     """One table."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[SchemaColumn, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ForeignKey:
     """A column whose values have to be found in a column of another table."""
 
     table: str
@@ -57,27 +57,27 @@ class Reference:
     parent_column: str
 
 
-def tables(session: Session) -> dict[str, Table]:
+def tables(session: SqlSession) -> dict[str, SchemaTable]:
     """All tables by their names, in the order of the names."""
     found = {}
     for name, rows in groupby(session.rows(session.dialect.columns), key=itemgetter(0)):
         columns = tuple(
-            Column(name=column, is_text=bool(is_text), may_be_null=bool(nullable), key_place=place)
+            SchemaColumn(name=column, is_text=bool(is_text), may_be_null=bool(nullable), key_place=place)
             for _, column, is_text, nullable, place in rows
         )
-        found[name] = Table(name=name, columns=columns)
+        found[name] = SchemaTable(name=name, columns=columns)
     return found
 
 
-def references(session: Session) -> tuple[Reference, ...]:
+def references(session: SqlSession) -> tuple[ForeignKey, ...]:
     """All references between tables."""
     return tuple(
-        Reference(table=table, column=column, parent=parent, parent_column=parent_column)
+        ForeignKey(table=table, column=column, parent=parent, parent_column=parent_column)
         for table, column, parent, parent_column in session.rows(session.dialect.references)
     )
 
 
-def dangling(session: Session, reference: Reference) -> tuple[str, ...]:
+def dangling(session: SqlSession, reference: ForeignKey) -> tuple[str, ...]:
     """Some of the values that name nothing."""
     sql = (
         f"SELECT DISTINCT c.{reference.column} FROM {reference.table} c"

@@ -43,14 +43,14 @@ class Dialect:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class SqlStatement:
     """One statement with the rows that it runs for."""
 
     sql: str
     rows: Sequence[Parameters]
 
 
-class Session(Protocol):
+class SqlSession(Protocol):
     """One transaction or snapshot. Every driver's error is translated before it leaves."""
 
     @property
@@ -66,7 +66,7 @@ class Session(Protocol):
         """The rows of a query with an unbounded answer, in batches; the next query may run meanwhile."""
         ...
 
-    def run(self, statements: Sequence[Statement]) -> list[int]:
+    def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         """Run statements in order, in one round trip where possible: how many rows each has changed."""
         ...
 
@@ -107,7 +107,7 @@ class _OnSession(Protocol):
     """Something that reads and writes through a session."""
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> SqlSession:
         """Its session."""
         ...
 
@@ -121,7 +121,7 @@ def writing(
     """Mark a method that writes: once it has failed, its transaction is never committed."""
 
     @wraps(method)
-    def guarded(self: _OwnerT, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _ResultT:
+    def guard(self: _OwnerT, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _ResultT:
         self._session.check()
         try:
             return method(self, *args, **kwargs)
@@ -129,7 +129,7 @@ def writing(
             self._session.spoil(error)
             raise
 
-    return guarded
+    return guard
 
 
 def in_list(values: Sequence[object]) -> str:

@@ -18,8 +18,8 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
-    Statement,
+    SqlSession,
+    SqlStatement,
     chunks,
     in_list,
     writing,
@@ -39,7 +39,7 @@ _COLUMNS = (
     "body",
 )
 _SELECTED = ", ".join(f"s.{column}" for column in _COLUMNS)
-_TEXT = owned_texts.joined("session", "s", "session_id")
+_TEXT = owned_texts.join_clause("session", "s", "session_id")
 _FOUND = f"SELECT {_SELECTED}, {owned_texts.SELECTED} FROM"
 _FIND = f"{_FOUND} sessions s {_TEXT} WHERE s.session_id = ?"
 _INSERT = (
@@ -61,7 +61,7 @@ _BINDING = (
 class SqlSessions:
     """`ports.run_store.Sessions` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, session_id: SessionId) -> Conversation:
@@ -111,7 +111,7 @@ class SqlSessions:
         try:
             return binding_of(event.body)
         except (Invalid, *columns.UNREADABLE) as error:
-            raise journal_rows.damaged(event.session_id, event.number) from error
+            raise journal_rows.damage_error(event.session_id, event.number) from error
 
     def parent_of(self, session_id: SessionId) -> SessionId | None:
         """The session whose agent began this one."""
@@ -133,7 +133,7 @@ class SqlSessions:
     @writing
     def insert(self, session: Conversation) -> None:
         """Write a new session; Conflict when the id is taken."""
-        columns.checked(session.session_id, session.created_by)
+        columns.check_storable(session.session_id, session.created_by)
         self._session.make_room(freeing=False)
         text = _text(session)
         row = (
@@ -146,14 +146,14 @@ class SqlSessions:
             1 if text else None,
             _body(session),
         )
-        if self._session.run([Statement(sql=_INSERT, rows=[row])]) != [1]:
+        if self._session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
             raise Conflict(
                 f"session {session.session_id} exists already",
                 code="session.exists",
                 hint="use it as it is, or choose another id",
             )
         if text:
-            self._session.run([owned_texts.inserted(_owner(session), 1, text)])
+            self._session.run([owned_texts.insert_statement(_owner(session), 1, text)])
 
     @writing
     def update(self, session: Conversation, *, expected_revision: int) -> None:
@@ -163,11 +163,11 @@ class SqlSessions:
         if not locked:
             raise not_found(session.session_id)
         if locked[0][0] != expected_revision:
-            raise _moved(session.session_id, expected=expected_revision, found=locked[0][0])
-        revision, statements = owned_texts.replaced(self._session, _owner(session), _text(session))
+            raise _revision_conflict(session.session_id, expected=expected_revision, found=locked[0][0])
+        revision, statements = owned_texts.replace_statements(self._session, _owner(session), _text(session))
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
-        self._session.run([Statement(sql=_UPDATE, rows=[row]), *statements])
+        self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
 
     def get_persona(self, persona_id: PersonaId) -> Persona:
         """One persona; NotFound when the id names nothing."""
@@ -201,7 +201,7 @@ def not_found(session_id: SessionId) -> NotFound:
     )
 
 
-def _moved(session_id: SessionId, *, expected: int, found: int) -> Conflict:
+def _revision_conflict(session_id: SessionId, *, expected: int, found: int) -> Conflict:
     return Conflict(
         f"session {session_id} has moved: revision {expected} was expected, {found} was found",
         code="session.moved",
@@ -283,4 +283,4 @@ def _read(row: Row) -> Conversation:
             revision=revision,
         )
     except (Invalid, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"session {session_id}") from error
+        raise columns.damage_error(f"session {session_id}") from error

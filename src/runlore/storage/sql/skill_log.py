@@ -10,11 +10,19 @@ from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, owned_texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import IN_LIST_MAX, Parameters, Row, Session, Statement, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    SqlSession,
+    SqlStatement,
+    chunks,
+    in_list,
+)
 
 OWNER = "skill-event"
 _COLUMNS = ("number", "kind", "actor", "at_ms", "skill_id", "suggestion_id")
-_TEXT = owned_texts.joined(OWNER, "e", "number")
+_TEXT = owned_texts.join_clause(OWNER, "e", "number")
 _SELECT = f"SELECT {', '.join(f'e.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
 _INSERT = f"INSERT INTO skill_events ({', '.join(_COLUMNS)}, text_revision) VALUES ({in_list(_COLUMNS)}, 1)"
 # One row for both, so that whoever writes skills and lines waits at one place alone.
@@ -24,19 +32,19 @@ _COUNT = (
 )
 _NUMBERS = "SELECT stamp, event FROM skill_numbers WHERE name = 'skills'"
 # The statement that says that a skill changes; whoever else writes one waits until the end.
-STAMPED = Statement(sql=_COUNT, rows=[(1, 0)])
-_LOGGED = Statement(sql=_COUNT, rows=[(0, 1)])
+STAMPED = SqlStatement(sql=_COUNT, rows=[(1, 0)])
+_LOGGED = SqlStatement(sql=_COUNT, rows=[(0, 1)])
 
 
-def numbers(session: Session) -> tuple[int, int]:
+def numbers(session: SqlSession) -> tuple[int, int]:
     """The stamp of the skills, and the number of the latest line."""
     rows = session.rows(_NUMBERS)
     return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
 
-def add(session: Session, event: SkillEvent) -> int:
+def add(session: SqlSession, event: SkillEvent) -> int:
     """Write a line: its number."""
-    columns.checked(event.actor, event.skill_id, event.suggestion_id)
+    columns.check_storable(event.actor, event.skill_id, event.suggestion_id)
     session.run([_LOGGED])
     _, next_number = numbers(session)
     row: Parameters = (
@@ -47,13 +55,13 @@ def add(session: Session, event: SkillEvent) -> int:
         event.skill_id,
         event.suggestion_id,
     )
-    text = owned_texts.inserted(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
-    session.run([Statement(sql=_INSERT, rows=[row]), text])
+    text = owned_texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
+    session.run([SqlStatement(sql=_INSERT, rows=[row]), text])
     return next_number
 
 
 def page(
-    session: Session, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
+    session: SqlSession, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
 ) -> tuple[SkillEvent, ...]:
     """The lines, the newest first."""
     if limit <= 0:
@@ -68,7 +76,7 @@ def page(
     return tuple(map(_read, session.rows(sql, (*asked.parameters, limit))))
 
 
-def problems(session: Session) -> Iterator[str]:
+def problems(session: SqlSession) -> Iterator[str]:
     """What is wrong with the log: lines that cannot be read, or beyond the number of the latest."""
     latest = numbers(session)[1]
     for row in session.stream(f"{_SELECT} FROM skill_events e {_TEXT} ORDER BY e.number"):
@@ -81,18 +89,18 @@ def problems(session: Session) -> Iterator[str]:
             yield f"line {event.number} of the log of skills is beyond the latest, {latest}"
 
 
-def emptied(
-    session: Session, *, skill_ids: Sequence[str] = (), suggestion_ids: Sequence[str] = ()
-) -> Statement:
+def erase_statement(
+    session: SqlSession, *, skill_ids: Sequence[str] = (), suggestion_ids: Sequence[str] = ()
+) -> SqlStatement:
     """The statement that empties the words of the lines about these."""
     owners = [
         *_owners(session, "skill_id", skill_ids),
         *_owners(session, "suggestion_id", suggestion_ids),
     ]
-    return owned_texts.emptied(session, dict.fromkeys(owners))
+    return owned_texts.erase_statement(session, dict.fromkeys(owners))
 
 
-def _owners(session: Session, column: str, ids: Sequence[str]) -> Iterator[str]:
+def _owners(session: SqlSession, column: str, ids: Sequence[str]) -> Iterator[str]:
     for chunk in chunks(filter(is_storable, dict.fromkeys(ids)), IN_LIST_MAX):
         sql = f"SELECT number FROM skill_events WHERE {column} IN ({in_list(chunk)}) ORDER BY number"
         yield from (_owner(row[0]) for row in session.rows(sql, chunk))
@@ -117,4 +125,4 @@ def _read(row: Row) -> SkillEvent:
             suggestion_id=None if suggestion_id is None else SuggestionId(suggestion_id),
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"line {event_number} of the log of skills") from error
+        raise columns.damage_error(f"line {event_number} of the log of skills") from error

@@ -9,7 +9,15 @@ from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import IN_LIST_MAX, Parameters, Row, Session, Statement, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    SqlSession,
+    SqlStatement,
+    chunks,
+    in_list,
+)
 
 _COLUMNS = "run_id, skill_id, at_ms, outcome"
 _INSERT = f"INSERT INTO skill_uses ({_COLUMNS}) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -35,18 +43,18 @@ _FORGET = "DELETE FROM skill_uses WHERE run_id = ?"
 _DELETE = "DELETE FROM skill_uses WHERE skill_id = ?"
 
 
-def count(session: Session, use: SkillUse) -> bool:
+def count(session: SqlSession, use: SkillUse) -> bool:
     """Count a use of a skill whose row is locked; False where it was counted before."""
     at_ms = to_milliseconds(use.at)
     row: Parameters = (use.run_id, use.skill_id, at_ms, use.outcome.value)
-    if session.run([Statement(sql=_INSERT, rows=[row])]) != [1]:
+    if session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
         return False
     counted: Parameters = (*_ends(use.outcome), at_ms, at_ms, use.skill_id)
-    session.run([Statement(sql=_COUNT, rows=[counted])])
+    session.run([SqlStatement(sql=_COUNT, rows=[counted])])
     return True
 
 
-def of_runs(session: Session, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
+def of_runs(session: SqlSession, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
     """What these runs used, by run and skill."""
     found: list[SkillUse] = []
     for chunk in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
@@ -54,7 +62,7 @@ def of_runs(session: Session, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
     return tuple(sorted(found, key=lambda use: (use.run_id, use.skill_id)))
 
 
-def settle(session: Session, run_id: RunId, outcome: UseOutcome) -> None:
+def settle(session: SqlSession, run_id: RunId, outcome: UseOutcome) -> None:
     """Note how a run ended, and count that instead of what was counted before."""
     run_id = RunId(made_storable(run_id))
     _lock_used(session, [run_id])
@@ -63,20 +71,23 @@ def settle(session: Session, run_id: RunId, outcome: UseOutcome) -> None:
     for use in of_runs(session, [run_id]):
         before = _ends(use.outcome)
         rows.append((succeeded - before[0], failed - before[1], use.skill_id))
-    statements = [Statement(sql=_RECOUNT, rows=rows), Statement(sql=_SETTLE, rows=[(outcome.value, run_id)])]
+    statements = [
+        SqlStatement(sql=_RECOUNT, rows=rows),
+        SqlStatement(sql=_SETTLE, rows=[(outcome.value, run_id)]),
+    ]
     session.run(statements if rows else [])
 
 
-def forget(session: Session, run_ids: Sequence[RunId]) -> None:
+def forget(session: SqlSession, run_ids: Sequence[RunId]) -> None:
     """Delete what runs used, and count anew what the others used of the same skills."""
     if not (used := _lock_used(session, run_ids)):
         return
     rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
     counted: list[Parameters] = [(skill_id,) for skill_id in used]
-    session.run([Statement(sql=_FORGET, rows=rows), Statement(sql=_COUNT_ANEW, rows=counted)])
+    session.run([SqlStatement(sql=_FORGET, rows=rows), SqlStatement(sql=_COUNT_ANEW, rows=counted)])
 
 
-def _lock_used(session: Session, run_ids: Sequence[RunId]) -> list[str]:
+def _lock_used(session: SqlSession, run_ids: Sequence[RunId]) -> list[str]:
     """The skills that runs used, their rows locked in the order of their ids: no two wait for each other."""
     found: set[str] = set()
     for asked in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
@@ -87,12 +98,12 @@ def _lock_used(session: Session, run_ids: Sequence[RunId]) -> list[str]:
     return used
 
 
-def deleted(skill_ids: Sequence[str]) -> Statement:
+def delete_statement(skill_ids: Sequence[str]) -> SqlStatement:
     """The statement that deletes the uses of skills."""
-    return Statement(sql=_DELETE, rows=[(skill_id,) for skill_id in skill_ids])
+    return SqlStatement(sql=_DELETE, rows=[(skill_id,) for skill_id in skill_ids])
 
 
-def recounted(session: Session, skill_id: SkillId) -> Usage:
+def count_usage(session: SqlSession, skill_id: SkillId) -> Usage:
     """A skill's usage as its uses tell it."""
     uses = [_read(row) for row in session.stream(_OF_SKILL, (skill_id,))]
     moments: list[datetime] = [use.at for use in uses]
@@ -118,4 +129,4 @@ def _read(row: Row) -> SkillUse:
             outcome=UseOutcome(outcome),
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"the use of skill {skill_id} by run {run_id}") from error
+        raise columns.damage_error(f"the use of skill {skill_id} by run {run_id}") from error

@@ -33,9 +33,9 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -57,7 +57,7 @@ _WRITTEN = (
 _USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
 _COLUMNS = ("skill_id", *_WRITTEN, *_USAGE)
 _SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.joined(OWNER, "s", "skill_id")
+_TEXT = owned_texts.join_clause(OWNER, "s", "skill_id")
 _SELECT = f"SELECT {_SELECTED} FROM skills s {_TEXT}"
 _ACTIVE = f"{_SELECT} WHERE s.state = 'active'"
 _MERGED = (
@@ -84,7 +84,7 @@ _DELETE_SOURCES = "DELETE FROM skill_suggestions WHERE skill_id = ?"
 class SqlSkills:
     """`ports.skill_store.Skills` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, skill_id: SkillId) -> Skill:
@@ -150,9 +150,9 @@ class SqlSkills:
         skill = self.get(skill_id)
         sql = "SELECT suggestion_id FROM skill_suggestions WHERE skill_id = ?"
         known = {row[0] for row in self._session.rows(sql, (skill_id,))}
-        counted = skill_uses.recounted(self._session, skill_id)
+        counted = skill_uses.count_usage(self._session, skill_id)
         if known != {each.suggestion_id for each in skill.learned_from} or counted != skill.usage:
-            raise columns.damaged(f"skill {skill_id}")
+            raise columns.damage_error(f"skill {skill_id}")
 
     @writing
     def insert(self, skill: Skill) -> None:
@@ -160,7 +160,7 @@ class SqlSkills:
         _check(skill)
         self._session.make_room(freeing=False)
         row = (skill.skill_id, *_values(skill), *_usage(skill.usage))
-        if self._session.run([skill_log.STAMPED, Statement(sql=_INSERT, rows=[row])])[1] != 1:
+        if self._session.run([skill_log.STAMPED, SqlStatement(sql=_INSERT, rows=[row])])[1] != 1:
             raise _exists(skill.name)
         self._write_text(skill)
 
@@ -177,11 +177,11 @@ class SqlSkills:
         if not locked:
             raise not_found(skill.skill_id)
         if locked[0][0] != expected_revision:
-            raise _moved(skill.skill_id, expected=expected_revision, found=locked[0][0])
+            raise _revision_conflict(skill.skill_id, expected=expected_revision, found=locked[0][0])
         named: Parameters = (digest(skill.name), skill.skill_id)
         if skill.state is SkillState.ACTIVE and self._session.rows(_NAMED, named):
             raise _exists(skill.name)
-        self._session.run([Statement(sql=_UPDATE, rows=[(*_values(skill), skill.skill_id)])])
+        self._session.run([SqlStatement(sql=_UPDATE, rows=[(*_values(skill), skill.skill_id)])])
         self._write_text(skill)
 
     @writing
@@ -193,16 +193,16 @@ class SqlSkills:
         for chunk in chunks(sorted(filter(is_storable, set(skill_ids))), IN_LIST_MAX):
             rows: list[Parameters] = [(skill_id,) for skill_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._session.run([Statement(sql=_DELETE, rows=rows)])
-            emptied = owned_texts.emptied(self._session, map(_owner, chunk))
-            unsaid = skill_log.emptied(self._session, skill_ids=chunk)
-            unused = skill_uses.deleted(chunk)
-            self._session.run([Statement(sql=_DELETE_SOURCES, rows=rows), unused, emptied, unsaid])
+            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            emptied = owned_texts.erase_statement(self._session, map(_owner, chunk))
+            unsaid = skill_log.erase_statement(self._session, skill_ids=chunk)
+            unused = skill_uses.delete_statement(chunk)
+            self._session.run([SqlStatement(sql=_DELETE_SOURCES, rows=rows), unused, emptied, unsaid])
 
     @writing
     def use(self, use: SkillUse) -> bool:
         """Count a run that used a skill; False where it was counted before, NotFound where there is none."""
-        columns.checked(use.skill_id, use.run_id)
+        columns.check_storable(use.skill_id, use.run_id)
         self._session.make_room(freeing=False)
         if not self._session.rows(_LOCKED + self._session.dialect.for_update, (use.skill_id,)):
             raise not_found(use.skill_id)
@@ -239,20 +239,22 @@ class SqlSkills:
         self, *, skill_ids: Sequence[SkillId] = (), suggestion_ids: Sequence[SuggestionId] = ()
     ) -> None:
         """Empty the names and reasons in the log's lines about these."""
-        statement = skill_log.emptied(self._session, skill_ids=skill_ids, suggestion_ids=suggestion_ids)
+        statement = skill_log.erase_statement(
+            self._session, skill_ids=skill_ids, suggestion_ids=suggestion_ids
+        )
         self._session.run([statement])
 
     def _write_text(self, skill: Skill) -> None:
         """Write what it says, and what it was learned from. The id may have been another one's before."""
         owner = _owner(skill.skill_id)
-        revision, statements = owned_texts.replaced(self._session, owner, serialize(skill.words))
+        revision, statements = owned_texts.replace_statements(self._session, owner, serialize(skill.words))
         sources: list[Parameters] = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
         self._session.run(
             [
                 *statements,
-                Statement(sql=_PLACE, rows=[(revision, skill.skill_id)]),
-                Statement(sql=_DELETE_SOURCES, rows=[(skill.skill_id,)]),
-                Statement(sql=_ADD_SOURCE, rows=sources),
+                SqlStatement(sql=_PLACE, rows=[(revision, skill.skill_id)]),
+                SqlStatement(sql=_DELETE_SOURCES, rows=[(skill.skill_id,)]),
+                SqlStatement(sql=_ADD_SOURCE, rows=sources),
             ]
         )
 
@@ -274,7 +276,7 @@ def _exists(name: str) -> Conflict:
     )
 
 
-def _moved(skill_id: SkillId, *, expected: int, found: int) -> Conflict:
+def _revision_conflict(skill_id: SkillId, *, expected: int, found: int) -> Conflict:
     return Conflict(
         f"skill {skill_id} has moved: revision {expected} was expected, {found} was found",
         code="skill.moved",
@@ -288,7 +290,7 @@ def _owner(skill_id: str) -> str:
 
 def _check(skill: Skill) -> None:
     ids = (each.suggestion_id for each in skill.learned_from)
-    columns.checked(
+    columns.check_storable(
         skill.skill_id, skill.name, skill.state_actor, skill.merged_into, skill.source_run_id, *ids
     )
 
@@ -317,7 +319,7 @@ def _name(row: Row) -> str:
     document = owned_texts.read(row).get("document")
     name = document.get("name") if isinstance(document, Mapping) else None
     if not isinstance(name, str) or digest(name) != row[1]:
-        raise columns.damaged(f"skill {row[0]}")
+        raise columns.damage_error(f"skill {row[0]}")
     return name
 
 
@@ -353,4 +355,4 @@ def _read(row: Row) -> Skill:
             revision=revision,
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"skill {skill_id}") from error
+        raise columns.damage_error(f"skill {skill_id}") from error

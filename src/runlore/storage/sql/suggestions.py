@@ -21,9 +21,9 @@ from runlore.storage.sql.session import (
     STREAM_LARGE_ROWS,
     Parameters,
     Row,
-    Session,
+    SqlSession,
+    SqlStatement,
     SqlValue,
-    Statement,
     chunks,
     in_list,
     writing,
@@ -43,7 +43,7 @@ _COLUMNS = (
     "revision",
 )
 _SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.joined(OWNER, "s", "suggestion_id")
+_TEXT = owned_texts.join_clause(OWNER, "s", "suggestion_id")
 _SELECT = f"SELECT {_SELECTED} FROM suggestions s {_TEXT}"
 _OF_RUNS = (
     f"{_SELECT} WHERE s.suggestion_id IN"
@@ -68,7 +68,7 @@ _FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
 class SqlSuggestions:
     """`ports.skill_store.Suggestions` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
@@ -132,7 +132,7 @@ class SqlSuggestions:
         """Raise Corrupt when it cannot be read, or when forgetting would not find it by its evidence."""
         seen = {evidence.run_id for evidence in self.get(suggestion_id).suggestion.evidence}
         if not seen.issubset(row[0] for row in self._session.rows(_RUNS, (suggestion_id,))):
-            raise columns.damaged(f"suggestion {suggestion_id}")
+            raise columns.damage_error(f"suggestion {suggestion_id}")
 
     @writing
     def insert(self, stored: StoredSuggestion) -> None:
@@ -141,8 +141,8 @@ class SqlSuggestions:
         self._session.make_room(freeing=False)
         self._insert(stored)
         # The id may have been another one's, whose text was emptied.
-        revision, statements = self._replaced(stored)
-        self._session.run([*statements, _placed(stored, revision), _runs(stored)])
+        revision, statements = self._replace_text(stored)
+        self._session.run([*statements, _update_statement(stored, revision), _runs(stored)])
 
     @writing
     def update(self, stored: StoredSuggestion, *, expected_revision: int) -> None:
@@ -156,12 +156,12 @@ class SqlSuggestions:
         if revision is None:
             raise not_found(stored.suggestion_id)
         if revision != expected_revision:
-            raise _moved(stored.suggestion_id, expected=expected_revision, found=revision)
-        if tuple(digests) != _derived(stored.suggestion)[:2]:
-            self._session.run([Statement(sql=_DELETE, rows=[asked])])
+            raise _revision_conflict(stored.suggestion_id, expected=expected_revision, found=revision)
+        if tuple(digests) != _derived_values(stored.suggestion)[:2]:
+            self._session.run([SqlStatement(sql=_DELETE, rows=[asked])])
             self._insert(stored)
-        text_revision, statements = self._replaced(stored)
-        self._session.run([*statements, _placed(stored, text_revision), _runs(stored)])
+        text_revision, statements = self._replace_text(stored)
+        self._session.run([*statements, _update_statement(stored, text_revision), _runs(stored)])
 
     @writing
     def delete(self, suggestion_ids: Sequence[SuggestionId]) -> None:
@@ -170,16 +170,16 @@ class SqlSuggestions:
         for chunk in chunks(sorted(filter(is_storable, set(suggestion_ids))), IN_LIST_MAX):
             rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
-            self._session.run([Statement(sql=_DELETE, rows=rows)])
-            emptied = owned_texts.emptied(self._session, map(_owner, chunk))
-            unsaid = skill_log.emptied(self._session, suggestion_ids=chunk)
-            self._session.run([Statement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
+            self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
+            emptied = owned_texts.erase_statement(self._session, map(_owner, chunk))
+            unsaid = skill_log.erase_statement(self._session, suggestion_ids=chunk)
+            self._session.run([SqlStatement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
 
     @writing
     def forget_runs(self, run_ids: Sequence[RunId]) -> None:
         """Note that nothing of these runs stands in any suggestion any more."""
         rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
-        self._session.run([Statement(sql=_FORGET_RUN, rows=rows)])
+        self._session.run([SqlStatement(sql=_FORGET_RUN, rows=rows)])
 
     def _one(self, condition: str, value: SqlValue) -> StoredSuggestion | None:
         rows = self._session.rows(f"{_SELECT} WHERE {condition}", (value,))
@@ -187,19 +187,19 @@ class SqlSuggestions:
 
     def _check(self, stored: StoredSuggestion) -> None:
         runs = (evidence.run_id for evidence in stored.suggestion.evidence)
-        columns.checked(stored.suggestion_id, stored.state_actor, stored.suggestion.pattern, *runs)
+        columns.check_storable(stored.suggestion_id, stored.state_actor, stored.suggestion.pattern, *runs)
 
     def _insert(self, stored: StoredSuggestion) -> None:
-        if self._session.run([Statement(sql=_INSERT, rows=[(*_values(stored), 0)])]) != [1]:
+        if self._session.run([SqlStatement(sql=_INSERT, rows=[(*_values(stored), 0)])]) != [1]:
             raise Conflict(
                 f"there is a suggestion like {stored.suggestion.name!r} already",
                 code="suggestion.exists",
                 hint="read it again, and add to the one that is there or choose another name",
             )
 
-    def _replaced(self, stored: StoredSuggestion) -> tuple[int | None, list[Statement]]:
+    def _replace_text(self, stored: StoredSuggestion) -> tuple[int | None, list[SqlStatement]]:
         text = serialize(stored.suggestion)
-        return owned_texts.replaced(self._session, _owner(stored.suggestion_id), text)
+        return owned_texts.replace_statements(self._session, _owner(stored.suggestion_id), text)
 
 
 _NOTHING = Condition().also("1 = 0")
@@ -214,7 +214,7 @@ def not_found(name: str) -> NotFound:
     )
 
 
-def _moved(suggestion_id: SuggestionId, *, expected: int, found: int) -> Conflict:
+def _revision_conflict(suggestion_id: SuggestionId, *, expected: int, found: int) -> Conflict:
     return Conflict(
         f"suggestion {suggestion_id} has moved: revision {expected} was expected, {found} was found",
         code="suggestion.moved",
@@ -226,17 +226,17 @@ def _owner(suggestion_id: str) -> str:
     return f"{OWNER}:{suggestion_id}"
 
 
-def _placed(stored: StoredSuggestion, text_revision: int | None) -> Statement:
+def _update_statement(stored: StoredSuggestion, text_revision: int | None) -> SqlStatement:
     suggestion_id, *values = _values(stored)
-    return Statement(sql=_UPDATE, rows=[(*values, text_revision, suggestion_id)])
+    return SqlStatement(sql=_UPDATE, rows=[(*values, text_revision, suggestion_id)])
 
 
-def _runs(stored: StoredSuggestion) -> Statement:
+def _runs(stored: StoredSuggestion) -> SqlStatement:
     run_ids: Iterable[str] = sorted({evidence.run_id for evidence in stored.suggestion.evidence})
-    return Statement(sql=_ADD_RUN, rows=[(run_id, stored.suggestion_id) for run_id in run_ids])
+    return SqlStatement(sql=_ADD_RUN, rows=[(run_id, stored.suggestion_id) for run_id in run_ids])
 
 
-def _derived(suggestion: Suggestion) -> tuple[SqlValue, ...]:
+def _derived_values(suggestion: Suggestion) -> tuple[SqlValue, ...]:
     """The values of the columns that follow from what the suggestion says."""
     found = (digest(suggestion.name), digest(suggestion.pattern))
     return (*found, suggestion.heuristic.value, suggestion.score.points)
@@ -245,7 +245,7 @@ def _derived(suggestion: Suggestion) -> tuple[SqlValue, ...]:
 def _values(stored: StoredSuggestion) -> tuple[SqlValue, ...]:
     return (
         stored.suggestion_id,
-        *_derived(stored.suggestion),
+        *_derived_values(stored.suggestion),
         stored.state.value,
         stored.state_actor,
         columns.milliseconds(stored.skipped_at),
@@ -263,7 +263,7 @@ def _read(row: Row) -> StoredSuggestion:
     text = owned_texts.read(row)
     try:
         suggestion = deserialize(Suggestion, text)
-        if tuple(derived) != _derived(suggestion):
+        if tuple(derived) != _derived_values(suggestion):
             raise ValueError("the row and its text do not agree")
         return StoredSuggestion(
             suggestion_id=SuggestionId(suggestion_id),
@@ -277,4 +277,4 @@ def _read(row: Row) -> StoredSuggestion:
             revision=revision,
         )
     except (RunloreError, *columns.UNREADABLE) as error:
-        raise columns.damaged(f"suggestion {suggestion_id}") from error
+        raise columns.damage_error(f"suggestion {suggestion_id}") from error

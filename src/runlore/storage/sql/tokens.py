@@ -9,8 +9,8 @@ from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.scope import Scope
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.columns import UNREADABLE, checked, damaged, milliseconds, moment
-from runlore.storage.sql.session import Row, Session, SqlValue, Statement, in_list, writing
+from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
+from runlore.storage.sql.session import Row, SqlSession, SqlStatement, SqlValue, in_list, writing
 
 _COLUMNS = (
     "token_id",
@@ -30,7 +30,7 @@ _REVOKE = "UPDATE tokens SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE to
 class SqlTokens:
     """`ports.service_store.Tokens` on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def by_digest(self, digest: str) -> AccessToken | None:
@@ -51,10 +51,10 @@ class SqlTokens:
     @writing
     def insert(self, token: AccessToken) -> None:
         """Write a new token; Conflict when the name is taken, by a revoked one or as an id too."""
-        checked(token.token_id, token.name, token.digest, token.created_by)
+        check_storable(token.token_id, token.name, token.digest, token.created_by)
         self._session.make_room(freeing=False)
         is_id = self._one("token_id = ?", token.name) is not None
-        if is_id or self._session.run([Statement(sql=_INSERT, rows=[_values(token)])]) != [1]:
+        if is_id or self._session.run([SqlStatement(sql=_INSERT, rows=[_values(token)])]) != [1]:
             raise Conflict(
                 f"there is a token {token.name!r} already",
                 code="token.exists",
@@ -64,7 +64,7 @@ class SqlTokens:
     @writing
     def revoke(self, token_id: TokenId, at: datetime) -> None:
         """Note the revocation; the first one's time stays."""
-        if self._session.run([Statement(sql=_REVOKE, rows=[(to_milliseconds(at), token_id)])]) != [1]:
+        if self._session.run([SqlStatement(sql=_REVOKE, rows=[(to_milliseconds(at), token_id)])]) != [1]:
             raise NotFound(
                 f"there is no token {token_id!r}",
                 code="token.not-found",
@@ -97,4 +97,4 @@ def _read(row: Row) -> AccessToken:
         )
     # A token that cannot be read must never be taken for one without limits.
     except (*UNREADABLE, Invalid) as error:
-        raise damaged(f"token {token_id}") from error
+        raise damage_error(f"token {token_id}") from error

@@ -23,7 +23,7 @@ from runlore.storage.sql.processes import SqlProcesses
 from runlore.storage.sql.promotions import SqlPromotions
 from runlore.storage.sql.records import SqlRecords
 from runlore.storage.sql.runs import SqlRuns
-from runlore.storage.sql.session import Session, writing
+from runlore.storage.sql.session import SqlSession, writing
 from runlore.storage.sql.sessions import SqlSessions
 from runlore.storage.sql.skills import SqlSkills
 from runlore.storage.sql.suggestions import SqlSuggestions
@@ -34,7 +34,7 @@ from runlore.storage.sql.transcript_positions import SqlTranscriptPositions
 class _Collections:
     """Everything that the database holds, on one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
         self.records = SqlRecords(session)
         self.sessions = SqlSessions(session)

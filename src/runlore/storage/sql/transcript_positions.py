@@ -17,8 +17,8 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    Session,
-    Statement,
+    SqlSession,
+    SqlStatement,
     chunks,
     in_list,
     writing,
@@ -27,7 +27,7 @@ from runlore.storage.sql.session import (
 OWNER = "transcript"
 _SELECT = (
     f"SELECT p.source, {owned_texts.SELECTED} FROM transcript_positions p"
-    f" {owned_texts.joined(OWNER, 'p', 'source')}"
+    f" {owned_texts.join_clause(OWNER, 'p', 'source')}"
 )
 _PUT = (
     "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
@@ -46,7 +46,7 @@ _DELETE_SESSIONS = "DELETE FROM transcript_sessions WHERE source = ?"
 class SqlTranscriptPositions:
     """`ports.skill_store.TranscriptPositions` on one database session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SqlSession) -> None:
         self._session = session
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
@@ -62,15 +62,15 @@ class SqlTranscriptPositions:
         self, source: str, position: Position, at: datetime, *, session_ids: Collection[SessionId] = ()
     ) -> None:
         """Note how far one has been read, with what was stored of it."""
-        columns.checked(source, *session_ids)
+        columns.check_storable(source, *session_ids)
         self._session.make_room(freeing=False)
         row: Parameters = (source, to_milliseconds(at))
         told: list[Parameters] = [(session_id, source) for session_id in sorted(set(session_ids))]
-        self._session.run([Statement(sql=_PUT, rows=[row]), Statement(sql=_PUT_SESSION, rows=told)])
+        self._session.run([SqlStatement(sql=_PUT, rows=[row]), SqlStatement(sql=_PUT_SESSION, rows=told)])
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replaced(self._session, _owner(source), _text(position))
+        revision, statements = owned_texts.replace_statements(self._session, _owner(source), _text(position))
         placed: Parameters = (revision, source)
-        self._session.run([*statements, Statement(sql=_SET_TEXT, rows=[placed])])
+        self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
     @writing
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
@@ -79,8 +79,8 @@ class SqlTranscriptPositions:
         locked = self._session.dialect.for_update
         for chunk in chunks(sorted(filter(is_storable, set(session_ids))), IN_LIST_MAX):
             found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
-            emptied = owned_texts.emptied(self._session, (_owner(row[0]) for row in found))
-            deleted = [Statement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
+            emptied = owned_texts.erase_statement(self._session, (_owner(row[0]) for row in found))
+            deleted = [SqlStatement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
             self._session.run([*deleted, emptied])
 
 
@@ -109,7 +109,7 @@ def _read(row: Row) -> tuple[str, Position]:
             carried=dict(carried),
         )
     except columns.UNREADABLE as error:
-        raise columns.damaged(f"transcript {source}") from error
+        raise columns.damage_error(f"transcript {source}") from error
     return source, position
 
 

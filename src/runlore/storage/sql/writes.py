@@ -14,7 +14,7 @@ from runlore.domain.codec import Plain
 from runlore.domain.errors import Invalid
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql.conflicts import Wanted, conflict, moved
+from runlore.storage.sql.conflicts import Expectation, find_conflict, revision_conflict
 from runlore.storage.sql.rows import (
     CHECKSUM,
     EVENT_COLUMNS,
@@ -28,7 +28,7 @@ from runlore.storage.sql.rows import (
     steady_values,
     to_json,
 )
-from runlore.storage.sql.session import Parameters, Session, Statement, chunks, in_list
+from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, chunks, in_list
 
 History: TypeAlias = tuple[Record, Sequence[RecordEvent]]
 
@@ -63,7 +63,7 @@ _DEPART = (
 _DELETE_SOURCE = "DELETE FROM record_sources WHERE source_id = ? AND record_id = ?"
 
 
-def write(session: Session, changes: Iterable[Change]) -> None:
+def write(session: SqlSession, changes: Iterable[Change]) -> None:
     """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
     for piece in chunks(changes, PIECE_CHANGES):
         for change in piece:
@@ -72,7 +72,7 @@ def write(session: Session, changes: Iterable[Change]) -> None:
         _write_piece(session, piece)
 
 
-def load(session: Session, histories: Iterable[History]) -> None:
+def load(session: SqlSession, histories: Iterable[History]) -> None:
     """Write whole records with their histories as they are; Conflict where one exists."""
     for piece in chunks(histories, PIECE_CHANGES):
         for history in piece:
@@ -82,7 +82,7 @@ def load(session: Session, histories: Iterable[History]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Step:
+class _RecordWrite:
     """What a piece does to one record: all its changes in their order, told by the first and the last."""
 
     first: Change
@@ -90,12 +90,14 @@ class _Step:
     moved_at_ms: int
     base_revision: int | None
 
-    def then(self, change: Change) -> "_Step":
+    def then(self, change: Change) -> "_RecordWrite":
         """This step with one more change of the same record."""
         record = change.record
         if record.revision != self.last.record.revision + 1:
-            raise moved(record.record_id, expected=record.revision - 1, found=self.last.record.revision)
-        return _Step(
+            raise revision_conflict(
+                record.record_id, expected=record.revision - 1, found=self.last.record.revision
+            )
+        return _RecordWrite(
             first=self.first,
             last=change,
             moved_at_ms=max(self.moved_at_ms, to_milliseconds(change.event.at)),
@@ -107,28 +109,28 @@ class _Step:
         """What the record's revision has to be; 0 when there must be no such record."""
         return self.first.record.revision - 1
 
-    def inserted(self) -> Parameters:
+    def insert_values(self) -> Parameters:
         """The values of `_INSERT`."""
-        return _inserted(self.last.record, self.moved_at_ms)
+        return _insert_values(self.last.record, self.moved_at_ms)
 
-    def updated(self) -> Parameters:
+    def update_values(self) -> Parameters:
         """The values of `_UPDATE`."""
         record = self.last.record
         moved = (self.moved_at_ms, self.moved_at_ms, self.base_revision)
         return (*moving_values(record), *moved, record.record_id, self.expected)
 
-    def updated_all(self) -> Parameters:
+    def update_all_values(self) -> Parameters:
         """The values of `_UPDATE_ALL`."""
-        return (*steady_values(self.last.record), *self.updated())
+        return (*steady_values(self.last.record), *self.update_values())
 
     def is_steady(self) -> bool:
         """Whether all that `STEADY_COLUMNS` are made from is as it was."""
         before, after = self.first.before, self.last.record
         return before is not None and _steady(before) == _steady(after)
 
-    def wanted(self) -> Wanted:
+    def expectation(self) -> Expectation:
         """What to compare with what is stored when not all went through."""
-        return Wanted(
+        return Expectation(
             record_id=self.last.record.record_id,
             expected=self.expected,
             revision=self.last.record.revision,
@@ -136,44 +138,47 @@ class _Step:
         )
 
 
-def _write_piece(session: Session, piece: Sequence[Change]) -> None:
+def _write_piece(session: SqlSession, piece: Sequence[Change]) -> None:
     steps = _steps(piece)
     old = [step for step in steps if step.expected]
     number = session.dialect.change
     statements = (
-        Statement(
-            sql=_numbered(_INSERT, number), rows=[step.inserted() for step in steps if not step.expected]
+        SqlStatement(
+            sql=_with_change(_INSERT, number),
+            rows=[step.insert_values() for step in steps if not step.expected],
         ),
-        Statement(sql=_numbered(_UPDATE, number), rows=[step.updated() for step in old if step.is_steady()]),
-        Statement(
-            sql=_numbered(_UPDATE_ALL, number),
-            rows=[step.updated_all() for step in old if not step.is_steady()],
+        SqlStatement(
+            sql=_with_change(_UPDATE, number), rows=[step.update_values() for step in old if step.is_steady()]
         ),
-        Statement(sql=_INSERT_EVENT, rows=[event_values(change) for change in piece]),
+        SqlStatement(
+            sql=_with_change(_UPDATE_ALL, number),
+            rows=[step.update_all_values() for step in old if not step.is_steady()],
+        ),
+        SqlStatement(sql=_INSERT_EVENT, rows=[event_values(change) for change in piece]),
         *_source_statements(steps),
-        Statement(sql=_numbered(_DEPART, number), rows=_departures(steps)),
+        SqlStatement(sql=_with_change(_DEPART, number), rows=_departures(steps)),
     )
     counts = session.run(statements)
     if sum(counts[:3]) != len(steps) or counts[3] != len(piece):
-        raise conflict(session, [step.wanted() for step in steps])
+        raise find_conflict(session, [step.expectation() for step in steps])
 
 
 @cache
-def _numbered(sql: str, change: str) -> str:
+def _with_change(sql: str, change: str) -> str:
     return sql.format(change=change)
 
 
-def _steps(piece: Sequence[Change]) -> list[_Step]:
-    steps: dict[RecordId, _Step] = {}
+def _steps(piece: Sequence[Change]) -> list[_RecordWrite]:
+    steps: dict[RecordId, _RecordWrite] = {}
     for change in piece:
         step = steps.get(change.record.record_id)
         steps[change.record.record_id] = _first_step(change) if step is None else step.then(change)
     return list(steps.values())
 
 
-def _first_step(change: Change) -> _Step:
+def _first_step(change: Change) -> _RecordWrite:
     revision = change.record.revision
-    return _Step(
+    return _RecordWrite(
         first=change,
         last=change,
         moved_at_ms=to_milliseconds(change.event.at),
@@ -187,7 +192,7 @@ def _steady(record: Record) -> tuple[object, ...]:
     return (*identity, source.run_id, source.session_id, record.created_at, record.metadata)
 
 
-def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:
+def _source_statements(steps: Sequence[_RecordWrite]) -> tuple[SqlStatement, SqlStatement]:
     """Which records were made from which: as a rule known at the beginning and never changed."""
     gone: list[Parameters] = []
     added: list[Parameters] = []
@@ -197,30 +202,30 @@ def _source_statements(steps: Sequence[_Step]) -> tuple[Statement, Statement]:
         new = step.last.record.made_from
         gone.extend((source_id, record_id) for source_id in sorted(old - new))
         added.extend((source_id, record_id) for source_id in sorted(new - old))
-    return Statement(sql=_DELETE_SOURCE, rows=gone), Statement(sql=_INSERT_SOURCE, rows=added)
+    return SqlStatement(sql=_DELETE_SOURCE, rows=gone), SqlStatement(sql=_INSERT_SOURCE, rows=added)
 
 
-def _departures(steps: Sequence[_Step]) -> list[Parameters]:
+def _departures(steps: Sequence[_RecordWrite]) -> list[Parameters]:
     """The scopes that records are moved out of, in their order: nobody waits for who waits for them."""
     moves = ((step.first.before, step.last.record) for step in steps)
     left = {before.scope for before, after in moves if before is not None and before.scope != after.scope}
     return [(scope.kind.value, scope.id) for scope in sorted(left)]
 
 
-def _inserted(record: Record, moved_at_ms: int) -> Parameters:
+def _insert_values(record: Record, moved_at_ms: int) -> Parameters:
     moved = (moved_at_ms, base_of(record.revision))
     return (record.record_id, *moving_values(record), *moved, *steady_values(record))
 
 
-def _load_piece(session: Session, piece: Sequence[History]) -> None:
+def _load_piece(session: SqlSession, piece: Sequence[History]) -> None:
     events = [list(_event_rows(history)) for _, history in piece]
     statements = (
-        Statement(
-            sql=_numbered(_INSERT, session.dialect.change),
-            rows=[_inserted(record, _latest_ms(history)) for record, history in piece],
+        SqlStatement(
+            sql=_with_change(_INSERT, session.dialect.change),
+            rows=[_insert_values(record, _latest_ms(history)) for record, history in piece],
         ),
-        Statement(sql=_INSERT_EVENT, rows=[row for rows in events for row in rows]),
-        Statement(
+        SqlStatement(sql=_INSERT_EVENT, rows=[row for rows in events for row in rows]),
+        SqlStatement(
             sql=_INSERT_SOURCE,
             rows=[
                 (source_id, record.record_id) for record, _ in piece for source_id in sorted(record.made_from)
@@ -229,7 +234,7 @@ def _load_piece(session: Session, piece: Sequence[History]) -> None:
     )
     if session.run(statements)[0] != len(piece):
         wanted = [
-            Wanted(
+            Expectation(
                 record_id=record.record_id,
                 expected=0,
                 revision=record.revision,
@@ -237,7 +242,7 @@ def _load_piece(session: Session, piece: Sequence[History]) -> None:
             )
             for (record, _), rows in zip(piece, events, strict=True)
         ]
-        raise conflict(session, wanted)
+        raise find_conflict(session, wanted)
 
 
 def _event_rows(events: Sequence[RecordEvent]) -> Iterator[Parameters]:

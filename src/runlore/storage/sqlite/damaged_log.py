@@ -30,14 +30,14 @@ _BIG_ENDIAN = 0x377F0683
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class CommittedFrames:
     """What the log's index says is committed: so many frames of the log with these salts."""
 
     salts: bytes
     frames: int
 
 
-def read_claim(database: str) -> Claim | None:
+def read_committed_frames(database: str) -> CommittedFrames | None:
     """What the index of a log says, or None. Only before SQLite opens it: closing the file again would take
     away the locks that this process has on it."""
     try:
@@ -47,10 +47,10 @@ def read_claim(database: str) -> Claim | None:
         return None
     if len(second) < _INDEX_BYTES or first != second or not first[12]:
         return None
-    return Claim(salts=first[32:40], frames=int.from_bytes(first[16:20], sys.byteorder))
+    return CommittedFrames(salts=first[32:40], frames=int.from_bytes(first[16:20], sys.byteorder))
 
 
-def keep_if_damaged(database: str, connection: apsw.Connection, claim: Claim | None) -> None:
+def copy_if_damaged(database: str, connection: apsw.Connection, claim: CommittedFrames | None) -> None:
     """Look at the log behind the last frame that SQLite has read, and keep a copy of it where more was
     committed. Corrupt where that cannot be kept: nothing is written then, and the log stays."""
     log = f"{database}-wal"
@@ -106,7 +106,7 @@ class _Log:
         magic = int.from_bytes(self._header[:4], "big")
         self._words = ">" if magic == _BIG_ENDIAN else "<"
 
-    def committed_behind(self, read: int, claim: Claim | None) -> int:
+    def committed_behind(self, read: int, claim: CommittedFrames | None) -> int:
         """How many transactions were committed behind so many frames that SQLite has read."""
         if len(self._header) < _HEADER_BYTES:
             return 0

@@ -13,7 +13,7 @@ _STOPPING = frozenset({"store.io", "store.damaged", DISK_FULL})
 DRIVER_ERRORS = (apsw.Error, UnicodeError, OverflowError)
 
 
-class Health:
+class WriteHealth:
     """Whether writes may be acknowledged. After an I/O error nobody knows what has reached the disk; a full
     disk stops them too, until the writer has proven that there is room again."""
 
@@ -24,11 +24,11 @@ class Health:
     def check(self) -> None:
         """Raise what stopped the writes, if something did."""
         if self.stopped is not None:
-            raise copied(self.stopped)
+            raise copy_error(self.stopped)
 
-    def translated(self, error: DriverError) -> RunloreError:
+    def translate(self, error: DriverError) -> RunloreError:
         """The error to raise. An I/O error or damage also stops all further writes."""
-        result = _translated(error, self._path)
+        result = _translate(error, self._path)
         if result.code in _STOPPING:
             self.stopped = self.stopped or result
         return result
@@ -39,12 +39,12 @@ class Health:
         return self.stopped is not None and self.stopped.code == DISK_FULL
 
 
-def copied(error: RunloreError) -> RunloreError:
+def copy_error(error: RunloreError) -> RunloreError:
     """An error to raise once more: each thread that is told gets its own, with its own traceback."""
     return type(error)(error.sentence, code=error.code, hint=error.hint)
 
 
-def _translated(error: DriverError, path: str) -> RunloreError:
+def _translate(error: DriverError, path: str) -> RunloreError:
     for kinds, make in _KINDS:
         if isinstance(error, kinds):
             return make(error, path)
@@ -63,7 +63,7 @@ def _io(error: DriverError, path: str) -> RunloreError:
     )
 
 
-def _damaged(error: DriverError, path: str) -> RunloreError:
+def _damage_error(error: DriverError, path: str) -> RunloreError:
     return Corrupt(
         f"{path} is damaged: {error}",
         code="store.damaged",
@@ -75,7 +75,7 @@ def _too_large(error: DriverError, _path: str) -> RunloreError:
     return Invalid(f"a value is too large: {error}", code="record.json", hint="use smaller numbers and texts")
 
 
-def _locked(error: DriverError, path: str) -> RunloreError:
+def _lock_error(error: DriverError, path: str) -> RunloreError:
     return Unavailable(
         f"another program holds {path}: {error}",
         code="store.locked",
@@ -113,10 +113,13 @@ def not_opened(path: str) -> Unavailable:
 _KINDS: tuple[tuple[tuple[type[Exception], ...], Callable[[DriverError, str], RunloreError]], ...] = (
     ((UnicodeEncodeError,), lambda _error, _path: unstorable()),
     # Our statements are fixed, so one that does not fit means that the schema is not ours any more.
-    ((apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, UnicodeDecodeError), _damaged),
+    (
+        (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError, UnicodeDecodeError),
+        _damage_error,
+    ),
     ((apsw.IOError, apsw.CantOpenError), _io),
     ((OverflowError, apsw.TooBigError), _too_large),
-    ((apsw.BusyError, apsw.LockedError), _locked),
+    ((apsw.BusyError, apsw.LockedError), _lock_error),
     ((apsw.FullError,), lambda _error, path: disk_full(path, has_reserve=False)),
     ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError), _read_only),
 )

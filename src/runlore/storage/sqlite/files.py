@@ -111,16 +111,16 @@ def _check_header(path: str, file: int) -> None:
         return
     header = os.pread(file, _HEADER.size, 0)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-        raise _damaged(path, "it is not a database")
+        raise _damage_error(path, "it is not a database")
     _, page_size, pages = _HEADER.unpack(header)
     wal = f"{path}-wal"
     # With a log beside it the file may rightly be shorter: the missing pages stand in the log.
     is_alone = not os.path.exists(wal) or os.path.getsize(wal) == 0
     if is_alone and pages * (page_size if page_size > 1 else _LARGEST_PAGE) > size:
-        raise _damaged(path, "its end is missing")
+        raise _damage_error(path, "its end is missing")
 
 
-def _damaged(path: str, what: str) -> Corrupt:
+def _damage_error(path: str, what: str) -> Corrupt:
     return Corrupt(
         f"{path} is damaged: {what}",
         code="store.damaged",

@@ -42,12 +42,12 @@ class StateLock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise self._held(state_root) from None
+                    raise self._lock_error(state_root) from None
                 time.sleep(_POLL_S)
             else:
                 return
 
-    def _held(self, state_root: str) -> Unavailable:
+    def _lock_error(self, state_root: str) -> Unavailable:
         pid = os.pread(self._file, _PID_BYTES_MAX, 0).decode(errors="replace").strip()
         holder = "this process itself" if pid == str(os.getpid()) else f"process {pid or '(unknown)'}"
         return Unavailable(

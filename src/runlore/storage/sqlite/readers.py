@@ -7,17 +7,17 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from runlore.domain.errors import Unavailable
-from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth
 from runlore.storage.sqlite.session import SqliteSession, connect
 
 READERS_MAX = 8
 READER_WAIT_S = 5.0
 
 
-class Readers:
+class ReaderPool:
     """Connections for snapshots, made when first needed and kept."""
 
-    def __init__(self, path: str, health: Health) -> None:
+    def __init__(self, path: str, health: WriteHealth) -> None:
         self._path = path
         self._health = health
         self._free = threading.BoundedSemaphore(READERS_MAX)
@@ -60,7 +60,7 @@ class Readers:
         except DRIVER_ERRORS as error:
             if connection is not None:
                 connection.close()
-            raise self._health.translated(error) from error
+            raise self._health.translate(error) from error
         return connection
 
     def _idle_one(self) -> apsw.Connection | None:

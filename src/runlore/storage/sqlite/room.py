@@ -17,7 +17,7 @@ RESERVE_BYTES = 16 * 1024**2
 FREEING_BYTES = 1024**2
 
 
-class Room:
+class DiskSpace:
     """The free space around one database file."""
 
     def __init__(self, path: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, Statement
+from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
 from runlore.storage.sqlite import catalog
-from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health
-from runlore.storage.sqlite.room import Room
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth
+from runlore.storage.sqlite.room import DiskSpace
 
 LATEST_CHANGE = (
     "max((SELECT COALESCE(max(change), 0) FROM records), (SELECT COALESCE(max(change), 0) FROM runs))"
@@ -58,7 +58,9 @@ class SqliteSession(Spoilable):
 
     dialect = DIALECT
 
-    def __init__(self, connection: apsw.Connection, health: Health, room: Room | None = None) -> None:
+    def __init__(
+        self, connection: apsw.Connection, health: WriteHealth, room: DiskSpace | None = None
+    ) -> None:
         self._connection = connection
         self._health = health
         self._room = room
@@ -69,7 +71,7 @@ class SqliteSession(Spoilable):
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except DRIVER_ERRORS as error:
-            raise self._health.translated(error) from error
+            raise self._health.translate(error) from error
 
     def stream(
         self,
@@ -84,12 +86,12 @@ class SqliteSession(Spoilable):
         try:
             yield from cursor.execute(sql, parameters)
         except DRIVER_ERRORS as error:
-            raise self._health.translated(error) from error
+            raise self._health.translate(error) from error
         finally:
             self._streams.discard(cursor)
             cursor.close()
 
-    def run(self, statements: Sequence[Statement]) -> list[int]:
+    def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         """Run statements in order: how many rows each has changed."""
         counts = []
         try:
@@ -99,7 +101,7 @@ class SqliteSession(Spoilable):
                     self._connection.executemany(statement.sql, statement.rows)
                 counts.append(self._connection.total_changes() - before)
         except DRIVER_ERRORS as error:
-            raise self._health.translated(error) from error
+            raise self._health.translate(error) from error
         return counts
 
     def lock(self, numbers: Iterable[int]) -> None:

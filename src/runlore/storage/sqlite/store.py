@@ -11,15 +11,15 @@ from runlore.domain.errors import RunloreError, Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
 from runlore.storage.sql import health, positions
-from runlore.storage.sql.session import Session
+from runlore.storage.sql.session import SqlSession
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
-from runlore.storage.sqlite.damaged_log import keep_if_damaged, read_claim
-from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health, not_opened
+from runlore.storage.sqlite.damaged_log import copy_if_damaged, read_committed_frames
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, not_opened
 from runlore.storage.sqlite.lock import StateLock
 from runlore.storage.sqlite.prepare import prepare
-from runlore.storage.sqlite.readers import Readers
-from runlore.storage.sqlite.room import Room
+from runlore.storage.sqlite.readers import ReaderPool
+from runlore.storage.sqlite.room import DiskSpace
 from runlore.storage.sqlite.session import connect
 from runlore.storage.sqlite.writer import Writer
 
@@ -27,13 +27,15 @@ from runlore.storage.sqlite.writer import Writer
 class SqliteStore:
     """One database file, open for this process alone."""
 
-    def __init__(self, path: str, writer: Writer, health: Health, *, lock: StateLock, room: Room) -> None:
+    def __init__(
+        self, path: str, writer: Writer, health: WriteHealth, *, lock: StateLock, room: DiskSpace
+    ) -> None:
         self._path = path
         self._room = room
         self._health = health
         self._lock = lock
         self._writer = writer
-        self._readers = Readers(path, health)
+        self._readers = ReaderPool(path, health)
         self._is_open = True
 
     @classmethod
@@ -41,7 +43,7 @@ class SqliteStore:
         """Open the state root's database, and make it where there is none."""
         root = files.prepare_state_root(state_root)
         path = os.path.join(root, files.DATABASE_FILE)
-        health = Health(path)
+        health = WriteHealth(path)
         with ExitStack() as undo:
             try:
                 lock = StateLock(root)
@@ -49,16 +51,16 @@ class SqliteStore:
                 raise files.unusable(os.path.join(root, "lock"), error) from None
             undo.callback(lock.release)
             files.prepare_database_file(path)
-            room = Room(path)
-            claim = read_claim(path)
+            room = DiskSpace(path)
+            claim = read_committed_frames(path)
             try:
                 connection = connect(path, writing=True)
                 undo.callback(connection.close)
-                keep_if_damaged(path, connection, claim)
+                copy_if_damaged(path, connection, claim)
                 prepare(path, connection)
                 writer = Writer(connection, health, room)
             except DRIVER_ERRORS as error:
-                failure = health.translated(error)
+                failure = health.translate(error)
                 is_full = isinstance(failure, Unavailable) and room.is_used_up()
                 raise not_opened(path) if is_full else failure from error
             undo.pop_all()
@@ -111,7 +113,7 @@ class SqliteStore:
         return {
             "engine": "sqlite",
             "version": apsw.sqlite_lib_version(),
-            "schema": migrate.known()[-1].number,
+            "schema": migrate.load_migrations()[-1].number,
             "location": self._path,
             "bytes": sum(_size(self._path + suffix) for suffix in ("", "-wal")),
             "writes": "ready"
@@ -142,7 +144,7 @@ class SqliteStore:
             raise Unavailable("the store is closed", code="store.closed", hint="open it again")
 
 
-def _integrity(session: Session) -> Iterator[str]:
+def _integrity(session: SqlSession) -> Iterator[str]:
     for row in session.rows(f"PRAGMA integrity_check({health.PROBLEMS_MAX})"):
         if row[0] != "ok":
             yield f"SQLite: {row[0]}"

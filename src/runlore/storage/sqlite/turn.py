@@ -1,4 +1,4 @@
-"""Whose turn it is to write: a lock that is handed on in the order of asking."""
+"""The writer lock: a FIFO lock, handed to those who wait in the order in which they asked."""
 
 import threading
 from collections import deque
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from runlore.domain.errors import Unavailable
 
 
-class Turn:
-    """A first-come lock. Python's own lock has neither an order nor a way to see who waits."""
+class FifoLock:
+    """A FIFO lock. Python's own lock has neither an order nor a way to see who waits."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -20,10 +20,10 @@ class Turn:
         """How many wait for it."""
         return len(self._waiting)
 
-    def take(self, *, wait_s: float, when_interrupted: Callable[[], None]) -> None:
-        """Wait for the turn; Unavailable when it does not come in time.
+    def acquire(self, *, wait_s: float, when_interrupted: Callable[[], None]) -> None:
+        """Wait for the lock; Unavailable when it is not free in time.
 
-        A wait that ends by an exception may have been given the turn already: then `when_interrupted` has it.
+        A wait that an exception ends may hold the lock already: then `when_interrupted` has to release it.
         """
         with self._mutex:
             if not self._is_taken:
@@ -45,8 +45,8 @@ class Turn:
                 hint="try again when the running import or compaction has ended",
             )
 
-    def hand_on(self) -> None:
-        """Give the turn to the next in line, if there is one."""
+    def release(self) -> None:
+        """Hand the lock to the next in line, if there is one."""
         with self._mutex:
             if self._waiting:
                 self._waiting.popleft().release()
@@ -54,7 +54,7 @@ class Turn:
                 self._is_taken = False
 
     def _withdraw(self, gate: threading.Lock) -> bool:
-        """Leave the line; False when the turn has come at the last moment."""
+        """Leave the line; False when the lock was handed over at the last moment."""
         with self._mutex:
             if gate in self._waiting:
                 self._waiting.remove(gate)

@@ -15,10 +15,10 @@ import apsw
 
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.storage.sql.transaction import SqlTransaction
-from runlore.storage.sqlite.errors import DRIVER_ERRORS, Health, copied, disk_full
-from runlore.storage.sqlite.room import Room
+from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, copy_error, disk_full
+from runlore.storage.sqlite.room import DiskSpace
 from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession, connect
-from runlore.storage.sqlite.turn import Turn
+from runlore.storage.sqlite.turn import FifoLock
 
 BATCH_MEMBERS_MAX = 64
 BATCH_S_MAX = 0.02
@@ -60,17 +60,17 @@ class _Batch:
             assert self._end is not None
             self._end.wait()
         if self._failure is not None:
-            raise copied(self._failure)
+            raise copy_error(self._failure)
 
 
 class Writer:
-    """The write connection and its batches. Everything but waiting happens with the turn in hand."""
+    """The write connection and its batches. Everything but waiting happens with the lock held."""
 
-    def __init__(self, connection: apsw.Connection, health: Health, room: Room) -> None:
+    def __init__(self, connection: apsw.Connection, health: WriteHealth, room: DiskSpace) -> None:
         self._connection = connection
         self._health = health
         self._room = room
-        self._turn = Turn()
+        self._lock = FifoLock()
         self._batch: _Batch | None = None
         self._thread: int | None = None
         latest = connection.execute(f"SELECT {LATEST_CHANGE}").fetchall()
@@ -101,20 +101,20 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many transactions wait for their turn."""
-        return self._turn.waiting
+        """How many transactions wait for the lock."""
+        return self._lock.waiting
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """The turn outside of any batch: for what SQLite does not do inside a transaction."""
+        """Hold the lock outside of any batch: for what SQLite does not do inside a transaction."""
         self._check_not_inside()
-        self._turn.take(wait_s=TURN_WAIT_S, when_interrupted=self._end_turn)
+        self._lock.acquire(wait_s=TURN_WAIT_S, when_interrupted=self._release)
         try:
             if self._batch is not None:
                 self._commit(self._batch)
             yield
         finally:
-            self._turn.hand_on()
+            self._lock.release()
 
     def truncate_log(self) -> None:
         """Copy all of the log into the database and cut the log to nothing."""
@@ -131,7 +131,7 @@ class Writer:
                 # Nothing is lost by it: what is committed stays in the log.
                 raise disk_full(self._connection.filename, has_reserve=False) from None
             except DRIVER_ERRORS as error:
-                raise self._health.translated(error) from error
+                raise self._health.translate(error) from error
 
     def close(self) -> None:
         """Commit what waits for it, and let go of the connection."""
@@ -142,18 +142,18 @@ class Writer:
         assert self._thread != threading.get_ident(), "inside a transaction of the same thread"
 
     def _join(self) -> _Batch:
-        self._turn.take(wait_s=TURN_WAIT_S, when_interrupted=self._end_turn)
+        self._lock.acquire(wait_s=TURN_WAIT_S, when_interrupted=self._release)
         try:
             if self._health.waits_for_room and self._batch is None:
                 self._reopen()
             self._health.check()
             batch = self._begin() if self._batch is None else self._enter(self._batch)
         except DRIVER_ERRORS as error:
-            failure = self._health.translated(error)
-            self._end_turn()
+            failure = self._health.translate(error)
+            self._release()
             raise failure from error
         except BaseException:
-            self._end_turn()
+            self._release()
             raise
         self._thread = threading.get_ident()
         self.transactions += 1
@@ -204,9 +204,9 @@ class Writer:
             elif batch.members > 1:
                 self._connection.execute("RELEASE member")
         except DRIVER_ERRORS as error:
-            self._abandon(batch, self._health.translated(error))
+            self._abandon(batch, self._health.translate(error))
         finally:
-            self._end_turn()
+            self._release()
 
     def _undo(self, batch: _Batch) -> None:
         if batch.members == 1:
@@ -216,25 +216,25 @@ class Writer:
             self._connection.execute("RELEASE member")
         else:
             # Some errors make SQLite roll everything back, what the others have written included.
-            self._abandon(batch, self._health.stopped or _interrupted())
+            self._abandon(batch, self._health.stopped or _interruption())
 
-    def _end_turn(self) -> None:
+    def _release(self) -> None:
         """Let the next one into the batch, or commit it when nobody waits or enough have joined."""
         try:
-            if self._batch is not None and not (self._turn.waiting and self._batch.may_grow()):
+            if self._batch is not None and not (self._lock.waiting and self._batch.may_grow()):
                 self._commit(self._batch)
         finally:
-            self._turn.hand_on()
+            self._lock.release()
 
     def _commit(self, batch: _Batch) -> None:
-        failure: RunloreError | None = _interrupted()
+        failure: RunloreError | None = _interruption()
         try:
             self._health.check()
             self._connection.execute("COMMIT")
             self.commits += 1
             failure = None
         except DRIVER_ERRORS as error:
-            failure = self._health.translated(error)
+            failure = self._health.translate(error)
         except RunloreError as error:
             failure = error
         finally:
@@ -248,7 +248,7 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except DRIVER_ERRORS as error:
-            failure = failure or self._health.translated(error)
+            failure = failure or self._health.translate(error)
         finally:
             batch.end(failure)
 
@@ -273,10 +273,10 @@ class Writer:
             # What is committed is safe in the log, and new writes are refused by the missing room.
             return
         except DRIVER_ERRORS as error:
-            self._health.translated(error)
+            self._health.translate(error)
 
 
-def _interrupted() -> Unavailable:
+def _interruption() -> Unavailable:
     return Unavailable(
         "the write was interrupted before it was known to be on the disk",
         code="store.interrupted",
