@@ -22,7 +22,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
 from runlore.ports.store import Store
 from runlore.storage.open import open_store
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from tests.postgres_server import PostgresMissing, PostgresServer
 
 TITLE = "durable commits per second, for one and for eight writers, against write and fdatasync"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.agents.workspace.opening import LocalWorkspace
+from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.config.settings import Settings
 from tests.agents.commands import environment

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from runlore.agents.workspace.call_filter import call_filter
+from runlore.agents.workspace.seccomp import call_filter
 
 pytestmark = pytest.mark.req("AGT-4")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.agents.transcripts.assembling import RUN_TOO_LONG
+from runlore.agents.transcripts.assembly import RUN_TOO_LONG
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
 from runlore.domain import limits
 from runlore.domain.journal import EventType

@@ -111,7 +111,7 @@ def test_nor_of_one_at_the_end_of_what_is_kept_of_a_long_block(kind: str) -> Non
         lines = LOG + LOG
         for line in (lines[: _BLOCK_CHARS_MAX - offset - 1] + "\n" + secret + "\n" + LOG).split("\n"):
             text.add(line)
-        told = text.taken()
+        told = text.take()
         assert len(told) <= _BLOCK_CHARS_MAX
         check(shorten(told), secret, before)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.agents.transcripts.finding import BINARY, EMPTY, NO_READER, NOT_A_FILE, UNREADABLE
-from runlore.agents.transcripts.places import PLACES, KnownLocation
+from runlore.agents.transcripts.discovery import BINARY, EMPTY, NO_READER, NOT_A_FILE, UNREADABLE
+from runlore.agents.transcripts.locations import PLACES, KnownLocation
 from runlore.domain.errors import Invalid
 from runlore.domain.transcript import START, Position, ReadCounts, TranscriptAgent, TranscriptSource
 from tests.agents.claude_lines import Claude

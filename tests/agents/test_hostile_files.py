@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from runlore.agents.transcripts.finding import ELSEWHERE
+from runlore.agents.transcripts.discovery import ELSEWHERE
 from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_crowded, open_unpacked, whole_of
 from runlore.agents.transcripts.opencode_database import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
 from runlore.domain import limits
@@ -68,7 +68,7 @@ def test_no_more_sessions_and_bytes_are_read_of_a_database_than_are_allowed(tmp_
     assert [each.part for each in told if each.agent] == ["ses_0", "ses_1", "ses_2"]
     assert [each.problem for each in told if not each.agent] == [TOO_MANY]
     counts = ReadCounts()
-    with OpencodeDatabase(str(path), "ses_0", bytes_max=100).opened(counts) as session:
+    with OpencodeDatabase(str(path), "ses_0", bytes_max=100).open(counts) as session:
         assert session is not None
         assert len([list(message.parts) for message in session.messages]) == 1
     assert counts.skipped == {TOO_LARGE: 1}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runlore.agents.deadline import Deadline
-from runlore.agents.speaking import backoff_s
+from runlore.agents.model_turns import backoff_s
 from runlore.domain import limits
 from runlore.domain.conversation import ToolCall
 from runlore.ports.chat import Cancelled, Listening, Said, Turn

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from runlore.agents.transcripts.assembling import (
+from runlore.agents.transcripts.assembly import (
     EARLIER_CONVERSATION,
     MORE_THAN_IS_READ,
     SUMMARY,

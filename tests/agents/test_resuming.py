@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.assembling import RUN_TOO_LONG, Assembly
+from runlore.agents.transcripts.assembly import RUN_TOO_LONG, Assembly
 from runlore.agents.transcripts.claude_code import ClaudeCodeReader
 from runlore.agents.transcripts.lines import TOO_LONG
 from runlore.agents.transcripts.reading import read_lines

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.agents.transcripts.assembling import (
+from runlore.agents.transcripts.assembly import (
     MORE_THAN_IS_READ,
     RUN_TOO_LONG,
     Assembly,

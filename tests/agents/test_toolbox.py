@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.agents.profiles.profiles import load_profile, profile_names, profile_of
 from runlore.agents.tools.toolbox import TOOLS, toolbox
-from runlore.agents.workspace.opening import LocalWorkspace
+from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.domain.agent_profile import AgentProfile
 from runlore.domain.approving import HARMLESS, SHELL, WRITING
 from runlore.domain.capability import Capabilities, CapabilityScope, combined

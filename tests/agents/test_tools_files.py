@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runlore.agents.deadline import Deadline
 from runlore.agents.tools.files import ReadFile
-from runlore.agents.workspace.opening import LocalWorkspace
+from runlore.agents.workspace.local_workspace import LocalWorkspace
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain.errors import RunloreError
 from tests.agents.acting import LIMITS

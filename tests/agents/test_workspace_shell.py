@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.allowed import build_permissions
-from runlore.agents.workspace.opening import LocalWorkspace, open_workspace
+from runlore.agents.workspace.local_workspace import LocalWorkspace, open_workspace
+from runlore.agents.workspace.permissions import build_permissions
 from runlore.agents.workspace.shell import CommandRunner
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain import limits

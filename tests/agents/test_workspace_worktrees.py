@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.agents.workspace.places import safe_call_id
+from runlore.agents.workspace.worktree_slots import safe_call_id
 from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused

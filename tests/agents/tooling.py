@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from threading import Event
 from typing import Any
 
-from runlore.agents.tools.given import ToolContext
+from runlore.agents.tools.context import ToolContext
 from runlore.agents.tools.toolbox import TOOLS, toolbox
 from runlore.domain.agent_profile import AgentProfile
 from runlore.domain.capability import Capabilities

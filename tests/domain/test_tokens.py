@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.config.models import load_families
+from runlore.config.model_families import load_families
 from runlore.domain.projection import ModelFamily
 from runlore.domain.tokens import estimate, factor_percent, family_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runlore.agents.workspace.allowed import build_permissions
-from runlore.agents.workspace.opening import open_workspace
+from runlore.agents.workspace.local_workspace import open_workspace
+from runlore.agents.workspace.permissions import build_permissions
 from runlore.agents.workspace.shell import CommandRunner
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, ToolCall
 from runlore.models.calls import read_arguments, read_calls
-from runlore.models.exchange import NotStreamed, StreamRecording
+from runlore.models.stream_recording import NotStreamed, StreamRecording
 from runlore.models.unicode import split_half, writable
 
 pytestmark = pytest.mark.req("AGT-2")
@@ -138,21 +138,21 @@ def test_the_last_line_is_seen_however_it_is_cut(stream: bytes, cuts: list[int])
     exchange = StreamRecording()
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     for begin, end in itertools.pairwise(places):
-        exchange.came(stream[begin:end])
+        exchange.on_chunk(stream[begin:end])
 
     lines = stream.replace(b"\r", b"\n").split(b"\n")
     assert exchange.has_last_line == any(line.startswith((b"data: [DONE]", b"data:[DONE]")) for line in lines)
     assert not exchange.is_broken_off
-    exchange.ended()
+    exchange.on_end()
     assert exchange.is_broken_off != exchange.has_last_line
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "Application/JSON; charset=utf-8"])
 def test_an_answer_in_one_piece_is_known_by_its_type(content_type: str) -> None:
     with pytest.raises(NotStreamed):
-        StreamRecording().answered(content_type)
+        StreamRecording().on_response(content_type)
     for other in ("text/event-stream", "", "text/plain", "application/x-ndjson"):
-        StreamRecording().answered(other)
+        StreamRecording().on_response(other)
 
 
 def _reference(said: str) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
-from runlore.models.wire import QuestionClient
+from runlore.models.structured_output import QuestionClient
 from tests.model_server import KEY, PROTOCOLS, ModelServer, Script, breaks_off, fails, model_server, sends
 from tests.models.conftest import Scripted
 from tests.models.questions import GOOD, failure, question

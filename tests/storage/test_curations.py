@@ -13,7 +13,7 @@ from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreE
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind, without
 from runlore.ports.store import Store
-from runlore.storage.sql import owned_texts
+from runlore.storage.sql.texts import replace_statements
 from tests.examples import scaled
 from tests.storage.kept_skills import curated, documented, kept, skills
 from tests.storage.places import Place
@@ -179,7 +179,7 @@ def test_a_row_of_the_first_form_is_read_as_the_same_curation(store: Store) -> N
     }
     with store.transaction() as tx:
         session: Any = vars(tx.curations)["_session"]
-        revision, statements = owned_texts.replace_statements(session, "curation:cur_01", first)
+        revision, statements = replace_statements(session, "curation:cur_01", first)
         session.run(statements)
         session.rows(f"UPDATE curations SET text_revision = {revision} RETURNING 1", ())
 

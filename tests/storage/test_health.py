@@ -14,8 +14,8 @@ from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.skill import SkillId
 from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Store
-from runlore.storage.sql import health, journal_rows, owned_texts
-from runlore.storage.sql.rows import (
+from runlore.storage.sql import health, journal_rows, texts
+from runlore.storage.sql.record_rows import (
     BODY,
     CHECKSUM,
     EVENT_COLUMNS,
@@ -44,10 +44,10 @@ ROWS = (
     ("record_sources", "record_id = 'rec_derived'", ("source_id", "record_id"), "rec_derived"),
     ("journal", "number = 2", journal_rows.COLUMNS, SESSION),
     ("sessions", "1 = 1", ("session_id", "next_number", "text_revision", "body"), SESSION),
-    ("texts", "owner = 'run:run_1'", owned_texts.COLUMNS, "run_1"),
-    ("texts", "owner = 'artifact:art_1'", owned_texts.COLUMNS, "art_1"),
-    ("texts", "owner = 'receipt:run_1'", owned_texts.COLUMNS, "run_1"),
-    ("texts", "owner = 'capture:run_1'", owned_texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'run:run_1'", texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'artifact:art_1'", texts.COLUMNS, "art_1"),
+    ("texts", "owner = 'receipt:run_1'", texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'capture:run_1'", texts.COLUMNS, "run_1"),
     (
         "runs",
         "run_id = 'run_1'",
@@ -58,9 +58,9 @@ ROWS = (
     ("artifacts", "artifact_id = 'art_1'", ("run_id", "text_revision"), "1"),
     ("receipts", "run_id = 'run_1'", ("run_id", "text_revision"), "run_1"),
     ("run_captures", "run_id = 'run_1'", ("run_id", "state", "is_untrusted", "text_revision"), "run_1"),
-    ("texts", "owner = 'mined run:run_1'", owned_texts.COLUMNS, "run_1"),
-    ("texts", "owner = 'suggestion:sug_1'", owned_texts.COLUMNS, "sug_1"),
-    ("texts", "owner = 'transcript:digest'", owned_texts.COLUMNS, "digest"),
+    ("texts", "owner = 'mined run:run_1'", texts.COLUMNS, "run_1"),
+    ("texts", "owner = 'suggestion:sug_1'", texts.COLUMNS, "sug_1"),
+    ("texts", "owner = 'transcript:digest'", texts.COLUMNS, "digest"),
     ("mined_runs", "run_id = 'run_1'", ("run_id", "session_id", "number", "text_revision"), "run_1"),
     (
         "suggestions",
@@ -69,9 +69,9 @@ ROWS = (
         "sug_1",
     ),
     ("suggestion_runs", "suggestion_id = 'sug_1'", ("run_id", "suggestion_id"), "sug_1"),
-    ("texts", "owner = 'skill:skl_1'", owned_texts.COLUMNS, "skl_1"),
-    ("texts", "owner = 'skill-event:1'", owned_texts.COLUMNS, "1"),
-    ("texts", "owner = 'curation:cur_1'", owned_texts.COLUMNS, "cur_1"),
+    ("texts", "owner = 'skill:skl_1'", texts.COLUMNS, "skl_1"),
+    ("texts", "owner = 'skill-event:1'", texts.COLUMNS, "1"),
+    ("texts", "owner = 'curation:cur_1'", texts.COLUMNS, "cur_1"),
     (
         "skills",
         "skill_id = 'skl_1'",
@@ -84,9 +84,9 @@ ROWS = (
     ("curations", "curation_id = 'cur_1'", ("curation_id", "text_revision"), "cur_1"),
     ("curation_skills", "curation_id = 'cur_1'", ("skill_id", "curation_id"), "cur_1"),
     ("transcript_positions", "1 = 1", ("source", "text_revision"), "digest"),
-    ("texts", "owner = 'promoted:promoted-1' AND revision = 1", owned_texts.COLUMNS, "promoted-1"),
-    ("texts", "owner = 'promoted:promoted-1' AND revision = 2", owned_texts.COLUMNS, "promoted-1"),
-    ("texts", "owner = 'approval:apr_1'", owned_texts.COLUMNS, "apr_1"),
+    ("texts", "owner = 'promoted:promoted-1' AND revision = 1", texts.COLUMNS, "promoted-1"),
+    ("texts", "owner = 'promoted:promoted-1' AND revision = 2", texts.COLUMNS, "promoted-1"),
+    ("texts", "owner = 'approval:apr_1'", texts.COLUMNS, "apr_1"),
     (
         "promoted_skills",
         "name = 'promoted-1'",

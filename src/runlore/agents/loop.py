@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from runlore.agents.calling import NOT_MADE, ToolCalls
 from runlore.agents.deadline import Deadline
-from runlore.agents.speaking import ModelTurns
+from runlore.agents.model_turns import ModelTurns
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.ports.chat import Cancelled, Chat

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
-from runlore.config.models import load_families
+from runlore.config.model_families import load_families
 from runlore.config.settings import Settings, read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
@@ -94,7 +94,7 @@ class SkillEngine:
         self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
     ) -> SkillSearch:
         """An index of skills by their words."""
-        from runlore.recall.skill_words_file import load_skill_words
+        from runlore.recall.skill_words import load_skill_words
         from runlore.recall.skills import SkillIndex
 
         return SkillIndex(

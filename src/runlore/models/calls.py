@@ -10,7 +10,7 @@ from pydantic_ai.messages import ToolCallPart
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolCall
 from runlore.domain.record import JsonObject
-from runlore.models.turns import is_safe_id
+from runlore.models.message_conversion import is_safe_id
 from runlore.models.unicode import join_surrogates, writable
 
 

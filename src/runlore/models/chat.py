@@ -37,13 +37,19 @@ from pydantic_ai.settings import ModelSettings
 from runlore.domain import limits
 from runlore.models.calls import read_calls
 from runlore.models.chat_failures import broke_off, in_conversation, is_too_long, too_long, turn_failure
-from runlore.models.choice import closing_failure
 from runlore.models.clients import Clients, is_compatible
-from runlore.models.exchange import CURRENT, RequestBody, StreamRecording, TextDelta
 from runlore.models.failures import is_about_the_form, refusal
 from runlore.models.http import UnreadableAnswer, http_client
-from runlore.models.loop import GRACE_S, LoopClosed, LoopThread
-from runlore.models.turns import has_thoughts, texts_of, thoughts_in, to_provider_messages, to_provider_tool
+from runlore.models.loop_thread import GRACE_S, LoopClosed, LoopThread
+from runlore.models.message_conversion import (
+    has_thoughts,
+    texts_of,
+    thoughts_in,
+    to_provider_messages,
+    to_provider_tool,
+)
+from runlore.models.model_choice import closing_failure
+from runlore.models.stream_recording import CURRENT, RequestBody, StreamRecording, TextDelta
 from runlore.models.unicode import split_half, writable
 from runlore.models.usage import usage_of
 from runlore.ports.chat import Cancelled, Listening, Said, Turn

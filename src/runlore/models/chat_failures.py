@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from pydantic_ai import exceptions as theirs
 
-from runlore.models.exchange import NotStreamed, StreamRecording
 from runlore.models.failures import causes, error_details, failure_of, is_about_the_form
 from runlore.models.http import UnreadableAnswer
+from runlore.models.stream_recording import NotStreamed, StreamRecording
 from runlore.ports.model import ModelFailure, Provider
 
 _HINTS = {

@@ -1,6 +1,6 @@
-"""The configured models: finds the one that is asked, and asks it through `models.wire`.
+"""The configured models: finds the one that is asked, and asks it through `models.structured_output`.
 
-The wire brings pydantic-ai and the providers' clients, which take a second to load, so it is loaded at the
+That brings pydantic-ai and the providers' clients, which take a second to load, so it is loaded at the
 first question. Addresses and keys come from the settings alone.
 """
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
-from runlore.models.choice import ModelChoice
-from runlore.models.late import Lazy
+from runlore.models.lazy import Lazy
+from runlore.models.model_choice import ModelChoice
 from runlore.models.prompt_files import CURRENT, load_prompt, render_document
 from runlore.ports.model import ModelFailure, Question, Reply
 
 if TYPE_CHECKING:
-    from runlore.models.wire import QuestionClient
+    from runlore.models.structured_output import QuestionClient
 
 
 class ConfiguredModels:
@@ -22,7 +22,7 @@ class ConfiguredModels:
 
     def __init__(self, choice: ModelChoice | None = None) -> None:
         self._choice = choice or ModelChoice()
-        self._wire = Lazy(_load_client)
+        self._client = Lazy(_load_client)
 
     @property
     def is_configured(self) -> bool:
@@ -61,7 +61,7 @@ class ConfiguredModels:
                 code="model.question",
                 hint="what it is about is too long to be asked of a model; decide on it by hand",
             )
-        answer = self._wire.get().ask(
+        answer = self._client.get().ask(
             provider,
             name,
             instructions=load_prompt(version),
@@ -75,10 +75,10 @@ class ConfiguredModels:
 
     def close(self) -> None:
         """Let go of connections; whoever still waits for an answer is told."""
-        self._wire.close()
+        self._client.close()
 
 
 def _load_client() -> "QuestionClient":
-    from runlore.models.wire import QuestionClient
+    from runlore.models.structured_output import QuestionClient
 
     return QuestionClient()

@@ -6,8 +6,8 @@ turn. Addresses and keys come from the settings alone.
 
 from typing import TYPE_CHECKING
 
-from runlore.models.choice import ModelChoice
-from runlore.models.late import Lazy
+from runlore.models.lazy import Lazy
+from runlore.models.model_choice import ModelChoice
 from runlore.ports.chat import Listening, Said, Turn
 from runlore.ports.stopping import Stop
 
@@ -20,7 +20,7 @@ class ConfiguredChat:
 
     def __init__(self, choice: ModelChoice | None = None) -> None:
         self._choice = choice or ModelChoice()
-        self._wire = Lazy(_load_chat_client)
+        self._client = Lazy(_load_chat_client)
 
     def resolve(self, model: str = "") -> str:
         """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
@@ -29,11 +29,11 @@ class ConfiguredChat:
     def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
         """One turn, within its time. Whoever listens is told in this thread, while it waits."""
         provider, name = self._choice.find(turn.model)
-        return self._wire.get().say(provider, name, turn=turn, listening=listening, stop=stop)
+        return self._client.get().say(provider, name, turn=turn, listening=listening, stop=stop)
 
     def close(self) -> None:
         """Let go of connections; whoever still waits for an answer is told."""
-        self._wire.close()
+        self._client.close()
 
 
 def _load_chat_client() -> "ChatClient":

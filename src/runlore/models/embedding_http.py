@@ -15,7 +15,7 @@ from runlore.domain import limits
 from runlore.models.embedding_answers import MalformedAnswer, read_vectors
 from runlore.models.embedding_texts import batches, prepare_texts
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
-from runlore.models.loop import LoopClosed, LoopThread
+from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingFailure, Vector
 from runlore.ports.model import Provider, ProviderKind
 

@@ -17,9 +17,9 @@ from runlore.domain.record import Record, RecordId
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
 from runlore.recall.keys import digest, keys_of, order_of, term_digest
-from runlore.recall.merging import merge_segments
-from runlore.recall.sealing import Document, document_of, seal
 from runlore.recall.search import IndexView, PassingCache, rank
+from runlore.recall.segment_builder import Document, document_of, seal
+from runlore.recall.segment_merge import merge_segments
 from runlore.recall.visibility import LiveSegment
 
 

@@ -28,10 +28,10 @@ from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.recall.arrays import Keys, Numbers, Points, Positions
-from runlore.recall.best import TermPostings, best_rows, greatest, points_at
 from runlore.recall.keys import digest, find, keys_of, term_digest
-from runlore.recall.sealing import Document, document_of, to_microseconds
 from runlore.recall.segment import CATEGORIES, Segment
+from runlore.recall.segment_builder import Document, document_of, to_microseconds
+from runlore.recall.top_rows import TermPostings, best_rows, greatest, points_at
 from runlore.recall.visibility import LiveSegment, LruCache, Visible
 
 # What sorts hits: the total and the time the other way round, then the id. The revision comes along.

@@ -17,7 +17,7 @@ from runlore.domain.skill_matching.requests import Request, request_of
 from runlore.domain.skill_matching.scoring import SkillCollection, floor_of, parts_of, weight_of
 from runlore.domain.skill_matching.words import Reader
 from runlore.recall.skill_postings import KnownSkillWords, Points, PostingsBuilder, Rows, Stem, digest_of
-from runlore.recall.skill_words_file import save_skill_words
+from runlore.recall.skill_words import save_skill_words
 
 # How many of the best rows are looked at first, and how many times as many each time that was too few.
 _LOOKED_AT, _MORE = 16, 8

@@ -19,8 +19,8 @@ from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.recall.arrays import Mask, Positions
 from runlore.recall.keys import digest, find, keys_of
-from runlore.recall.sealing import to_microseconds
 from runlore.recall.segment import CATEGORIES, Segment
+from runlore.recall.segment_builder import to_microseconds
 
 Kept = TypeVar("Kept")
 

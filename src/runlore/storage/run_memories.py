@@ -21,7 +21,7 @@ from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot
 from runlore.storage import run_memory_names as names
-from runlore.storage.owed_memories import is_stored, may_be_kept
+from runlore.storage.pending_memories import is_stored, may_be_kept
 from runlore.storage.run_memory_body import document_of, memory_in, unreadable
 
 FOLDER = "run-memories"

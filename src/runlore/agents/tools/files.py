@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import (
+from runlore.agents.tools.context import (
     ToolContext,
     integer_schema,
     number_argument,

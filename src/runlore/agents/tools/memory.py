@@ -6,7 +6,7 @@ that wait for review are counted, not told.
 
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import (
+from runlore.agents.tools.context import (
     ToolContext,
     integer_schema,
     number_argument,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import (
+from runlore.agents.tools.context import (
     OnOutput,
     ToolContext,
     integer_schema,

@@ -7,7 +7,7 @@ that its own text cannot close.
 import re
 from dataclasses import dataclass
 
-from runlore.agents.tools.given import Fork, ToolContext, object_schema, text_argument, text_schema
+from runlore.agents.tools.context import Fork, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
 from runlore.domain.conversation import ToolCall, ToolSpec
 from runlore.domain.run import RunId

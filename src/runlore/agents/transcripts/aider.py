@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from runlore.agents.transcripts.assembling import Assembly, LinePosition, digest_of
+from runlore.agents.transcripts.assembly import Assembly, LinePosition, digest_of
 from runlore.agents.transcripts.parsing import NEAR_CHARS, beginning, moment, shorten
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits

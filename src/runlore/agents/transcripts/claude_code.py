@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
+from runlore.agents.transcripts.assembly import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
 from runlore.agents.transcripts.claude_code_attachments import outside_of
 from runlore.agents.transcripts.claude_code_lines import is_child, is_housekeeping, value_of
 from runlore.agents.transcripts.claude_code_words import (
@@ -22,6 +22,7 @@ from runlore.agents.transcripts.claude_code_words import (
     typed_words,
     words_of,
 )
+from runlore.agents.transcripts.locations import is_of_droid
 from runlore.agents.transcripts.parsing import (
     BROKEN,
     NO_OBJECT,
@@ -33,7 +34,6 @@ from runlore.agents.transcripts.parsing import (
     shorten,
     text_of,
 )
-from runlore.agents.transcripts.places import is_of_droid
 from runlore.agents.transcripts.reader import LineParser
 from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits

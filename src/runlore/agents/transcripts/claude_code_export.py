@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.claude_code import ClaudeCodeParser
 from runlore.agents.transcripts.lines import whole_of
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, Plain, list_of, object_of, parse_json

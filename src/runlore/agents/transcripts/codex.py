@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from runlore.agents.transcripts.assembling import (
+from runlore.agents.transcripts.assembly import (
     EARLIER_CONVERSATION,
     SUMMARY,
     Assembly,

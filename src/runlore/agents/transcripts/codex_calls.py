@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.codex_output import (
     ToolOutput,
     align_outputs,

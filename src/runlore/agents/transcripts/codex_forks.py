@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from runlore.agents.transcripts.assembling import EARLIER_CONVERSATION, Assembly, plain_id
+from runlore.agents.transcripts.assembly import EARLIER_CONVERSATION, Assembly, plain_id
 from runlore.agents.transcripts.parsing import moment, text_of
 
 _OWN, _CHAIN, _REPEATS, _BEGAN = "own", "chain", "repeats", "began"

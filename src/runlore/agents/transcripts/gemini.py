@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.lines import beginning_of, whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,

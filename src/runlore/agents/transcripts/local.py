@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from runlore.agents.transcripts.finding import NO_READER, UNREADABLE, TranscriptFinder
+from runlore.agents.transcripts.discovery import NO_READER, UNREADABLE, TranscriptFinder
 from runlore.agents.transcripts.lines import head_of, open_unpacked
-from runlore.agents.transcripts.places import existing_locations
+from runlore.agents.transcripts.locations import existing_locations
 from runlore.agents.transcripts.reader import DocumentReader, LineReader, Reader
 from runlore.agents.transcripts.reading import is_changed, read_document, read_lines
 from runlore.agents.transcripts.registry import READERS

@@ -7,7 +7,7 @@ Both keep the same three things: sessions, their messages, and the parts of thes
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.claude_code_words import without_reminders
 from runlore.agents.transcripts.opencode_database import OpencodeDatabase, is_database
 from runlore.agents.transcripts.opencode_files import OpencodeFiles, is_part_file, is_session_file

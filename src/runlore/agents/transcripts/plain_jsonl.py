@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.lines import BOM
 from runlore.agents.transcripts.parsing import (
     BROKEN,

@@ -62,7 +62,7 @@ those that are read with it, so that they are not reported as unknown.
 from collections.abc import Iterator
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import replace
 
-from runlore.agents.transcripts.assembling import HIDDEN_FACTS, digest_of
+from runlore.agents.transcripts.assembly import HIDDEN_FACTS, digest_of
 from runlore.agents.transcripts.parsing import parse_json, text_of
 from runlore.domain import limits
 from runlore.domain.storable import made_storable

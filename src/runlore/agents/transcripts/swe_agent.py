@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from runlore.agents.transcripts.assembling import Assembly
+from runlore.agents.transcripts.assembly import Assembly
 from runlore.agents.transcripts.lines import whole_of
 from runlore.agents.transcripts.parsing import (
     BROKEN,

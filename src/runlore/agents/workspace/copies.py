@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runlore.agents.workspace.line_diff import unified_diff
-from runlore.agents.workspace.walking import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
+from runlore.agents.workspace.safe_paths import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
 from runlore.domain import limits
 from runlore.domain.errors import Refused
 from runlore.domain.safe_text import escaped

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 
-from runlore.agents.workspace.walking import (
+from runlore.agents.workspace.safe_paths import (
     NEW_FLAGS,
     check_writable,
     folder_below,

@@ -14,12 +14,12 @@ from itertools import islice
 from threading import Event
 
 from runlore.agents.workspace.output import NUL_SHOWN
-from runlore.agents.workspace.places import WorktreeSlot, new_file
-from runlore.agents.workspace.private import is_filter, settings_text
-from runlore.agents.workspace.removing import remove_tree
+from runlore.agents.workspace.private_folder import is_filter, settings_text
 from runlore.agents.workspace.repository import WORKTREES_OF, Repository, open_folder, records_of
+from runlore.agents.workspace.safe_paths import folder_below, read_bytes
 from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
-from runlore.agents.workspace.walking import folder_below, read_bytes
+from runlore.agents.workspace.tree_removal import remove_tree
+from runlore.agents.workspace.worktree_slots import WorktreeSlot, new_file
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
 from runlore.domain.safe_text import escaped

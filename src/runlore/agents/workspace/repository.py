@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from runlore.agents.workspace.allowed import is_within
-from runlore.agents.workspace.walking import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
+from runlore.agents.workspace.permissions import is_within
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
 from runlore.domain.errors import RunloreError
 
 _POINTER_BYTES_MAX = 8_192

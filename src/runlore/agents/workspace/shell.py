@@ -27,11 +27,11 @@ from types import CodeType
 from typing import Any, BinaryIO
 
 from runlore.agents.workspace import launcher
-from runlore.agents.workspace.allowed import DEVICES, SHARED, CommandPermissions
-from runlore.agents.workspace.call_filter import call_filter
 from runlore.agents.workspace.output import Output
-from runlore.agents.workspace.private import PrivateFolder, git_settings
-from runlore.agents.workspace.walking import translate_errors
+from runlore.agents.workspace.permissions import DEVICES, SHARED, CommandPermissions
+from runlore.agents.workspace.private_folder import PrivateFolder, git_settings
+from runlore.agents.workspace.safe_paths import translate_errors
+from runlore.agents.workspace.seccomp import call_filter
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.ports.stopping import Stop

@@ -9,14 +9,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from runlore.agents.workspace.allowed import build_permissions, is_within
 from runlore.agents.workspace.copies import Copied, changes, copy_tree
 from runlore.agents.workspace.git import OWN_REPOSITORY, AddedWorktree, Git
-from runlore.agents.workspace.opening import ExtraAccess, LocalWorkspace, OpenHandle, open_workspace
-from runlore.agents.workspace.places import OpenFolder, WorktreeSlot, list_slots, take_slot
+from runlore.agents.workspace.local_workspace import ExtraAccess, LocalWorkspace, OpenHandle, open_workspace
+from runlore.agents.workspace.permissions import build_permissions, is_within
 from runlore.agents.workspace.repository import Repository, exclude_copies, open_folder, repository_of
+from runlore.agents.workspace.safe_paths import WORKTREES, folder_below, translate_errors
 from runlore.agents.workspace.shell import CommandRunner
-from runlore.agents.workspace.walking import WORKTREES, folder_below, translate_errors
+from runlore.agents.workspace.worktree_slots import OpenFolder, WorktreeSlot, list_slots, take_slot
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, RunloreError
 

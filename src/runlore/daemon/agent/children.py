@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.agents.tools.given import Fork, ToolContext
+from runlore.agents.tools.context import Fork, ToolContext
 from runlore.agents.tools.toolbox import toolbox
 from runlore.daemon.acts import Call
 from runlore.daemon.agent.child_results import outcome_of

@@ -5,7 +5,7 @@ opened and worked in a thread of this process.
 from dataclasses import dataclass, replace
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.agents.tools.given import ToolContext
+from runlore.agents.tools.context import ToolContext
 from runlore.agents.tools.toolbox import toolbox
 from runlore.daemon.access import own_session
 from runlore.daemon.acts import Acting

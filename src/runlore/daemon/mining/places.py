@@ -3,7 +3,7 @@
 import os
 
 from runlore.agents.transcripts.local import LocalTranscripts
-from runlore.agents.transcripts.places import all_locations
+from runlore.agents.transcripts.locations import all_locations
 from runlore.daemon.clock import SystemClock
 from runlore.ports.transcripts import Transcripts
 

@@ -5,7 +5,7 @@ from psycopg import conninfo, errors
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from runlore.domain.errors import DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
-from runlore.storage.sql.rows import unstorable
+from runlore.storage.sql.record_rows import unstorable
 
 DRIVER_ERRORS = (psycopg.Error, UnicodeError, OverflowError)
 _TRY_AGAIN = (

@@ -8,7 +8,7 @@ from runlore.domain.run import MemoryState, RunId
 from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.domain.storable import is_storable
 from runlore.ports.run_memories import Owed, Unreadable
-from runlore.storage.owed_memories import is_unchanged
+from runlore.storage.pending_memories import is_unchanged
 from runlore.storage.postgres.session import PostgresSession
 from runlore.storage.run_memory_body import body_of, checksum_of, memory_of, unreadable
 from runlore.storage.sql.jobs import SqlJobs

@@ -13,7 +13,7 @@ from runlore.domain.record import RecordId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
-from runlore.storage.sql.rows import damage_error, digest
+from runlore.storage.sql.record_rows import damage_error, digest
 from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlStatement, chunks, in_list
 
 _GET = "SELECT request_digest, records FROM answers WHERE idempotency_key = ?"

@@ -11,7 +11,7 @@ from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -39,8 +39,8 @@ _COLUMNS = (
     "decided_by",
     "revision",
 )
-_SELECTED = f"{', '.join(f'a.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.join_clause(OWNER, "a", "approval_id")
+_SELECTED = f"{', '.join(f'a.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+_TEXT = texts.join_clause(OWNER, "a", "approval_id")
 _OLDEST = "ORDER BY a.created_at_ms, a.approval_id"
 _INSERT = (
     f"INSERT INTO approvals ({', '.join(_COLUMNS)}, text_revision)"
@@ -136,7 +136,7 @@ class SqlApprovals:
             found = self._session.rows(
                 _OF_RUNS.format(ids=in_list(chunk)) + self._session.dialect.for_update, chunk
             )
-            emptied = owned_texts.erase_statement(self._session, (_owner(row[0]) for row in found))
+            emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
             self._session.run([SqlStatement(sql=_DELETE, rows=found), emptied])
 
     def _write_text(self, approval: Approval) -> None:
@@ -144,7 +144,7 @@ class SqlApprovals:
         owner = _owner(approval.approval_id)
         plain = serialize(approval)
         asked = {name: plain[name] for name in _ASKED}
-        revision, statements = owned_texts.replace_statements(self._session, owner, asked)
+        revision, statements = texts.replace_statements(self._session, owner, asked)
         approval_id, *values = _values(approval)
         row: Parameters = (*values, revision, approval_id)
         self._session.run([*statements, SqlStatement(sql=_UPDATE, rows=[row])])
@@ -182,7 +182,7 @@ def _values(approval: Approval) -> tuple[SqlValue, ...]:
 
 def _read(row: Row) -> Approval:
     approval_id, run_id, session_id, kind, state, created_at_ms, decided_at_ms, decided_by, revision = row[:9]
-    said = owned_texts.read(row)
+    said = texts.read(row)
     try:
         return Approval(
             approval_id=ApprovalId(approval_id),

@@ -8,16 +8,16 @@ from runlore.domain.run import Artifact, ArtifactId, RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks
 
 _FOUND = (
-    f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {owned_texts.SELECTED} FROM artifacts a"
-    f" {owned_texts.join_clause('artifact', 'a', 'artifact_id')}"
+    f"SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, {texts.SELECTED} FROM artifacts a"
+    f" {texts.join_clause('artifact', 'a', 'artifact_id')}"
 )
 _INSERT = (
     "INSERT INTO artifacts (artifact_id, run_id, session_id, at_ms, bytes, text_revision)"
-    f" SELECT ?, r.run_id, ?, ?, ?, {owned_texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
+    f" SELECT ?, r.run_id, ?, ?, ?, {texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
     " ON CONFLICT DO NOTHING RETURNING text_revision"
 )
 _DELETE = "DELETE FROM artifacts WHERE artifact_id = ?"
@@ -36,7 +36,7 @@ def put(session: SqlSession, artifact: Artifact) -> bool:
     made = session.rows(_INSERT, row)
     if made:
         text = {"name": artifact.name, "text": artifact.text}
-        session.run([owned_texts.insert_statement(owner, made[0][0], text)])
+        session.run([texts.insert_statement(owner, made[0][0], text)])
         return True
     stored = _find(session, artifact.artifact_id)
     if stored is None:
@@ -103,7 +103,7 @@ def delete(session: SqlSession, artifact_ids: Sequence[ArtifactId]) -> int:
     deleted = 0
     for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
         session.make_room(freeing=True)
-        emptied = owned_texts.erase_statement(session, [_owner(artifact_id) for artifact_id in chunk])
+        emptied = texts.erase_statement(session, [_owner(artifact_id) for artifact_id in chunk])
         rows = [(artifact_id,) for artifact_id in chunk]
         deleted += session.run([SqlStatement(sql=_DELETE, rows=rows), emptied])[0]
     return deleted
@@ -126,7 +126,7 @@ def _owner(artifact_id: ArtifactId) -> str:
 
 def _read(row: Row) -> Artifact:
     artifact_id, run_id, session_id, at_ms, *_ = row
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         return Artifact(
             artifact_id=ArtifactId(artifact_id),

@@ -11,7 +11,7 @@ from runlore.domain import audit
 from runlore.domain.record import Record, RecordId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import RecordFilter
-from runlore.storage.sql import filters, listing, reading
+from runlore.storage.sql import filters, listing, record_queries
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession
 
@@ -67,8 +67,8 @@ def _candidates(
 def _then(
     session: SqlSession, where: RecordFilter, moment: datetime, candidates: Sequence[Row]
 ) -> Iterator[Record]:
-    histories = reading.histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
-    records = reading.records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])
+    histories = record_queries.histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
+    records = record_queries.records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])
     for row in candidates:
         record_id = RecordId(row[0])
         if record_id in histories:

@@ -16,7 +16,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -31,8 +31,8 @@ from runlore.storage.sql.session import (
 
 _COLUMNS = ("run_id", "session_id", "opened_at_ms", "state", "is_untrusted")
 _SELECT = (
-    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-    f" FROM run_captures c {owned_texts.join_clause('capture', 'c', 'run_id')}"
+    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+    f" FROM run_captures c {texts.join_clause('capture', 'c', 'run_id')}"
 )
 _UNTRUSTED = (
     f"{_SELECT} WHERE c.session_id = ? AND c.is_untrusted = 1 AND c.opened_at_ms < ?"
@@ -96,7 +96,7 @@ class SqlCaptures:
         if stood is None and not text:
             return
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replace_statements(self._session, _owner(capture.run_id), text)
+        revision, statements = texts.replace_statements(self._session, _owner(capture.run_id), text)
         placed: Parameters = (revision, capture.run_id)
         self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
@@ -125,7 +125,7 @@ class SqlCaptures:
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             known = [row[0] for row in self._session.rows(_KNOWN.format(ids=in_list(chunk)), chunk)]
             rows: list[Parameters] = [(run_id,) for run_id in sorted(known)]
-            emptied = owned_texts.erase_statement(self._session, map(_owner, known))
+            emptied = texts.erase_statement(self._session, map(_owner, known))
             self._session.run([SqlStatement(sql=_BLANK, rows=rows), emptied])
 
     def _of_session(self, sql: str, session_id: SessionId, moment: datetime) -> list[Row]:
@@ -175,7 +175,7 @@ def _provenance(text: JsonObject, is_untrusted: int) -> Provenance:
 
 def _read(row: Row) -> Capture:
     run_id, session_id, opened_at_ms, state, is_untrusted = row[: len(_COLUMNS)]
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         return Capture(
             run_id=RunId(run_id),

@@ -9,7 +9,7 @@ from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonValue
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql.rows import unstorable
+from runlore.storage.sql.record_rows import unstorable
 
 # What reading a damaged row can raise.
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)

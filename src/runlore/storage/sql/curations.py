@@ -12,7 +12,7 @@ from runlore.domain.skill import SkillId
 from runlore.domain.skill_curation import Curation, CurationId, without
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -29,10 +29,9 @@ OWNER = "curation"
 _IN_TEXT = ("actions", "before", "revisions", "comment")
 _REVISION = ("skill_id", "revision")
 _COLUMNS = ("curation_id", "at_ms", "actor", "undone_at_ms", "undone_by")
-_TEXT = owned_texts.join_clause(OWNER, "c", "curation_id")
+_TEXT = texts.join_clause(OWNER, "c", "curation_id")
 _SELECT = (
-    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-    f" FROM curations c {_TEXT}"
+    f"SELECT {', '.join(f'c.{column}' for column in _COLUMNS)}, {texts.SELECTED} FROM curations c {_TEXT}"
 )
 _NEWEST = "ORDER BY c.at_ms DESC, c.curation_id DESC LIMIT ?"
 _WAITING = "c.undone_at_ms IS NULL"
@@ -127,7 +126,7 @@ class SqlCurations:
                 hint="look whether it is the one that was meant to be written",
             )
         skills: list[Parameters] = [(skill_id, curation.curation_id) for skill_id in ids]
-        text = owned_texts.insert_statement(_owner(curation.curation_id), 1, _text_of(curation))
+        text = texts.insert_statement(_owner(curation.curation_id), 1, _text_of(curation))
         self._session.run([SqlStatement(sql=_ADD_SKILL, rows=skills), text])
 
     @writing
@@ -153,7 +152,7 @@ class SqlCurations:
             self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
             left = without(self.get(curation_id), gone)
             owner = _owner(curation_id)
-            revision, statements = owned_texts.replace_statements(self._session, owner, _text_of(left))
+            revision, statements = texts.replace_statements(self._session, owner, _text_of(left))
             placed = SqlStatement(sql=_PLACE, rows=[(revision, curation_id)])
             self._session.run([*statements, placed])
         rows: list[Parameters] = [(skill_id,) for skill_id in sorted(gone)]
@@ -180,7 +179,7 @@ def _owner(curation_id: str) -> str:
 
 def _read(row: Row) -> Curation:
     curation_id, at_ms, actor, undone_at_ms, undone_by = row[: len(_COLUMNS)]
-    plain = owned_texts.read(row)
+    plain = texts.read(row)
     try:
         undone_at = columns.moment(undone_at_ms)
         read = deserialize(

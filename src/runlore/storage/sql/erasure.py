@@ -11,7 +11,7 @@ from runlore.domain.audit import RecordEvent
 from runlore.domain.codec import Plain
 from runlore.domain.errors import NotFound
 from runlore.domain.record import RecordId
-from runlore.storage.sql.rows import BODY, CHECKSUM, EVENT_COLUMNS, event_row, read_event, to_json
+from runlore.storage.sql.record_rows import BODY, CHECKSUM, EVENT_COLUMNS, event_row, read_event, to_json
 from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement
 
 _STORED = f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_events WHERE record_id = ? ORDER BY revision"

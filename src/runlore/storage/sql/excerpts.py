@@ -16,7 +16,7 @@ from runlore.domain.run import Artifact, ArtifactId, RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds
-from runlore.storage.sql import columns, journal_rows, owned_texts
+from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, SqlSession, chunks, in_list
 
 # In JSON one character takes up to six (`\u001f`); a name and the keys stand in front of a text.
@@ -25,7 +25,7 @@ _IN_FRONT_CHARS = 8_192
 _ARTIFACTS = (
     "SELECT a.artifact_id, a.run_id, a.session_id, a.at_ms, a.bytes, t.owner, t.revision, t.checksum,"
     " substr(t.body, 1, CAST(? AS integer)) FROM artifacts a"
-    f" {owned_texts.join_clause('artifact', 'a', 'artifact_id')}"
+    f" {texts.join_clause('artifact', 'a', 'artifact_id')}"
     " WHERE a.run_id = ? ORDER BY a.at_ms, a.artifact_id"
 )
 # An input without metadata begins with its text. Where metadata stands in front there is no telling how much
@@ -77,12 +77,12 @@ def _artifact(row: Row, chars_max: int) -> Artifact:
     artifact_id, run_id, session_id, at_ms, size, owner, _, _, body = row
     is_whole = body is None or len(body) < _piece_chars(chars_max)
     try:
-        said = owned_texts.read(row) if is_whole else _parse_beginning(body)
+        said = texts.read(row) if is_whole else _parse_beginning(body)
         name, text = str(said["name"]), str(said["text"])
     except Corrupt:
         raise
     except (ValueError, *columns.UNREADABLE) as error:
-        raise owned_texts.damage_error(owner or f"artifact:{artifact_id}") from error
+        raise texts.damage_error(owner or f"artifact:{artifact_id}") from error
     told = excerpt(text, chars_max)
     return Artifact(
         artifact_id=ArtifactId(artifact_id),

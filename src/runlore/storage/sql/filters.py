@@ -9,7 +9,7 @@ from runlore.domain.scope import Scope
 from runlore.domain.statements.candidates import Rank
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter
-from runlore.storage.sql.rows import name_digest, rank_digest
+from runlore.storage.sql.record_rows import name_digest, rank_digest
 from runlore.storage.sql.session import SqlValue, in_list
 
 # Each scope is a walk of its own in the index; many more than this read the list by time instead.

@@ -23,13 +23,13 @@ from runlore.storage.sql import (
     executions,
     journal_health,
     mined_runs,
-    owned_texts,
     promotions,
     record_health,
     skill_log,
     skill_uses,
     skills,
     suggestions,
+    texts,
     transcript_positions,
 )
 from runlore.storage.sql.captures import SqlCaptures
@@ -45,7 +45,7 @@ Check: TypeAlias = Callable[[SqlSession], Iterator[str]]
 
 PROBLEMS_MAX = 100
 _JOBS_MAX = 10_000
-_TEXTS = f"SELECT {', '.join(owned_texts.COLUMNS)} FROM texts ORDER BY owner, revision"
+_TEXTS = f"SELECT {', '.join(texts.COLUMNS)} FROM texts ORDER BY owner, revision"
 _SEEN_NOWHERE = (
     "SELECT s.suggestion_id, s.run_id FROM suggestion_runs s LEFT JOIN runs r ON r.run_id = s.run_id"
     " WHERE r.run_id IS NULL ORDER BY s.suggestion_id, s.run_id"
@@ -95,12 +95,12 @@ def _references(session: SqlSession) -> Iterator[str]:
 def _texts(session: SqlSession) -> Iterator[str]:
     for row in session.stream(_TEXTS, at_once=STREAM_LARGE_ROWS):
         try:
-            owned_texts.verify(row)
+            texts.verify(row)
         except RunloreError as error:
             yield error.sentence
     for table, kind, key in _OWNERS:
         sql = (
-            f"SELECT x.{key} FROM {table} x {owned_texts.join_clause(kind, 'x', key)}"
+            f"SELECT x.{key} FROM {table} x {texts.join_clause(kind, 'x', key)}"
             f" WHERE x.text_revision IS NOT NULL AND t.owner IS NULL ORDER BY x.{key}"
         )
         for row in session.stream(sql):

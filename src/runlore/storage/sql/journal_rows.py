@@ -8,7 +8,7 @@ from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, from_json
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import Parameters, Row, SqlValue
 
 COLUMNS = ("session_id", "number", "run_id", "type", "at_ms", "bytes", "checksum", "body")

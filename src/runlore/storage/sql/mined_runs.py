@@ -11,7 +11,7 @@ from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -26,8 +26,8 @@ from runlore.storage.sql.session import (
 OWNER = "mined run"
 _NUMBER_MAX = 2**62
 _COLUMNS = ("run_id", "session_id", "number")
-_SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.join_clause(OWNER, "m", "run_id")
+_SELECTED = f"{', '.join(f'm.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+_TEXT = texts.join_clause(OWNER, "m", "run_id")
 _OF_SESSION = (
     f"SELECT {_SELECTED} FROM (SELECT * FROM mined_runs WHERE session_id = ? AND number < ?"
     f" ORDER BY number DESC, run_id DESC LIMIT ?) m {_TEXT} ORDER BY m.number, m.run_id"
@@ -77,7 +77,7 @@ class SqlMinedRuns:
         row: Parameters = (mined.run_id, mined.session_id, _number(mined))
         self._session.run([SqlStatement(sql=_PUT, rows=[row])])
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replace_statements(
+        revision, statements = texts.replace_statements(
             self._session, _owner(mined.run_id), mined_to_plain(mined)
         )
         placed: Parameters = (revision, mined.run_id)
@@ -91,7 +91,7 @@ class SqlMinedRuns:
             rows: list[Parameters] = [(run_id,) for run_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and its text is seen.
             self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
-            self._session.run([owned_texts.erase_statement(self._session, map(_owner, chunk))])
+            self._session.run([texts.erase_statement(self._session, map(_owner, chunk))])
 
 
 def _owner(run_id: str) -> str:
@@ -107,7 +107,7 @@ def _number(mined: MinedRun) -> int:
 
 def _read(row: Row) -> MinedRun:
     run_id, session_id, number = row[: len(_COLUMNS)]
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         mined = mined_from_plain(text)
         if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):

@@ -10,7 +10,7 @@ from runlore.domain.session import Persona, PersonaId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import Row, SqlSession, SqlStatement
 
 _FOUND = "SELECT persona_id, updated_at_ms, revision, body FROM personas"

@@ -4,7 +4,7 @@ from runlore.domain.errors import Conflict
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, from_json
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import Row, SqlSession, SqlStatement, writing
 
 _SELECT = "SELECT name, revision, at_ms, actor, body FROM policies WHERE name = ? ORDER BY revision DESC"

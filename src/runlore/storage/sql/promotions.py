@@ -14,7 +14,7 @@ from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
 from runlore.domain.storable import made_storable
 from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql import columns, executions, owned_texts
+from runlore.storage.sql import columns, executions, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
 
@@ -28,11 +28,11 @@ _COLUMNS = (
     "updated_at_ms",
     "revision",
 )
-_SELECTED = f"{', '.join(f'p.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {owned_texts.join_clause(OWNER, 'p', 'name')}"
+_SELECTED = f"{', '.join(f'p.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+_SELECT = f"SELECT {_SELECTED} FROM promoted_skills p {texts.join_clause(OWNER, 'p', 'name')}"
 _SNAPSHOTS = (
-    f"SELECT h.name, h.number, h.status, h.revision, {owned_texts.SELECTED} FROM promoted_history h"
-    f" {owned_texts.join_clause(OWNER, 'h', 'name')} WHERE h.name = ?"
+    f"SELECT h.name, h.number, h.status, h.revision, {texts.SELECTED} FROM promoted_history h"
+    f" {texts.join_clause(OWNER, 'h', 'name')} WHERE h.name = ?"
 )
 _HISTORY = f"{_SNAPSHOTS} AND h.number > ? ORDER BY h.number"
 _NEWEST = f"{_SNAPSHOTS} AND h.status = ? ORDER BY h.number DESC LIMIT 1"
@@ -137,7 +137,7 @@ class SqlPromotions:
         revision = self._next_text(skill.name)
         self._session.run(
             [
-                owned_texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
+                texts.insert_statement(_owner(skill.name), revision, serialize(skill)),
                 _update_statement(skill, revision),
                 _snapshots([(number, skill, revision)]),
             ]
@@ -159,8 +159,8 @@ class SqlPromotions:
         placed = [(number, each, first + place) for place, (number, each) in enumerate(history)]
         self._session.run(
             [
-                owned_texts.erase_statement(self._session, [owner]),
-                *(owned_texts.insert_statement(owner, place, serialize(each)) for _, each, place in placed),
+                texts.erase_statement(self._session, [owner]),
+                *(texts.insert_statement(owner, place, serialize(each)) for _, each, place in placed),
                 _update_statement(skill, placed[-1][2]),
                 SqlStatement(sql=_DELETE_SNAPSHOTS, rows=[(skill.name,)]),
                 _snapshots(placed),
@@ -194,7 +194,7 @@ class SqlPromotions:
             raise _revision_conflict(name, f"revision {expected} was expected, {rows[0][0]} was found")
 
     def _next_text(self, name: str) -> int:
-        [[revision]] = self._session.rows(f"SELECT {owned_texts.NEXT_REVISION}", (_owner(name),))
+        [[revision]] = self._session.rows(f"SELECT {texts.NEXT_REVISION}", (_owner(name),))
         return int(revision)
 
 
@@ -257,7 +257,7 @@ def _snapshots(found: Sequence[tuple[int, PromotedSkill, int]]) -> SqlStatement:
 
 
 def _read(row: Row) -> PromotedSkill:
-    plain = owned_texts.read(row)
+    plain = texts.read(row)
     try:
         skill = deserialize(PromotedSkill, plain)
         if _values(skill) != row[: len(_COLUMNS)]:
@@ -269,7 +269,7 @@ def _read(row: Row) -> PromotedSkill:
 
 def _read_snapshot(row: Row) -> tuple[int, PromotedSkill]:
     name, number, status, revision = row[:4]
-    plain = owned_texts.read(row)
+    plain = texts.read(row)
     try:
         skill = deserialize(PromotedSkill, plain)
         if (skill.name, skill.status.value, skill.revision) != (name, status, revision):

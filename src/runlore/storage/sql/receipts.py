@@ -8,21 +8,21 @@ from runlore.domain.projection import Receipt
 from runlore.domain.run import RunId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks
 
 _FOUND = (
-    f"SELECT r.run_id, r.at_ms, {owned_texts.SELECTED} FROM receipts r"
-    f" {owned_texts.join_clause('receipt', 'r', 'run_id')}"
+    f"SELECT r.run_id, r.at_ms, {texts.SELECTED} FROM receipts r"
+    f" {texts.join_clause('receipt', 'r', 'run_id')}"
 )
 _NAMING = (
-    f"SELECT r.run_id, r.at_ms, {owned_texts.SELECTED}"
+    f"SELECT r.run_id, r.at_ms, {texts.SELECTED}"
     " FROM receipt_sources n JOIN receipts r ON r.run_id = n.run_id"
-    f" {owned_texts.join_clause('receipt', 'r', 'run_id')} WHERE n.source_id = ? ORDER BY n.run_id"
+    f" {texts.join_clause('receipt', 'r', 'run_id')} WHERE n.source_id = ? ORDER BY n.run_id"
 )
 _PUT = (
     "INSERT INTO receipts (run_id, at_ms, text_revision)"
-    f" SELECT r.run_id, ?, {owned_texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
+    f" SELECT r.run_id, ?, {texts.NEXT_REVISION} FROM runs r WHERE r.run_id = ?"
     " ON CONFLICT (run_id) DO UPDATE SET at_ms = excluded.at_ms,"
     " text_revision = receipts.text_revision + 1 RETURNING text_revision"
 )
@@ -46,8 +46,8 @@ def put(session: SqlSession, receipt: Receipt) -> None:
         )
     session.run(
         [
-            owned_texts.erase_statement(session, [owner]),
-            owned_texts.insert_statement(owner, made[0][0], _text_of(receipt)),
+            texts.erase_statement(session, [owner]),
+            texts.insert_statement(owner, made[0][0], _text_of(receipt)),
             SqlStatement(sql=_UNNAME, rows=[(receipt.run_id,)]),
             SqlStatement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
         ]
@@ -76,7 +76,7 @@ def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
             [
                 SqlStatement(sql=_UNNAME, rows=rows),
                 SqlStatement(sql=_DELETE, rows=rows),
-                owned_texts.erase_statement(session, map(_owner, chunk)),
+                texts.erase_statement(session, map(_owner, chunk)),
             ]
         )
 
@@ -99,7 +99,7 @@ def _text_of(receipt: Receipt) -> Plain:
 
 def _read(row: Row) -> Receipt:
     run_id, at_ms, *_ = row
-    plain = owned_texts.read(row)
+    plain = texts.read(row)
     try:
         return deserialize(Receipt, {**plain, "run_id": run_id, "at": format_time(from_milliseconds(at_ms))})
     except (RunloreError, *columns.UNREADABLE) as error:

@@ -11,7 +11,7 @@ from runlore.domain.codec import Plain
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Record
 from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql.rows import (
+from runlore.storage.sql.record_rows import (
     BODY,
     EVENT_COLUMNS,
     MOVING_COLUMNS,

@@ -12,8 +12,8 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Position, RecordFilter, RecordLine
-from runlore.storage.sql import as_of, filters, lines, listing, positions, reading
-from runlore.storage.sql.rows import digest
+from runlore.storage.sql import as_of, filters, lines, listing, positions, record_queries
+from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlValue, chunks, in_list
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
@@ -27,25 +27,25 @@ class SqlRecords:
 
     def get(self, record_id: RecordId) -> Record:
         """One record; NotFound when the id names nothing."""
-        found = reading.records_by_id(self._session, (record_id,))
+        found = record_queries.records_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
         return found[record_id]
 
     def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
         """Those of the ids that exist, in the order of the ids."""
-        return reading.records_by_id(self._session, record_ids)
+        return record_queries.records_by_id(self._session, record_ids)
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
         """A record's history, oldest first; NotFound when the id names nothing."""
-        found = reading.histories_by_id(self._session, (record_id,))
+        found = record_queries.histories_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
         return found[record_id]
 
     def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
         """The histories of those of the ids that exist."""
-        return reading.histories_by_id(self._session, record_ids)
+        return record_queries.histories_by_id(self._session, record_ids)
 
     def page(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
@@ -58,7 +58,7 @@ class SqlRecords:
             return ()
         merged = listing.merge_walks(walks, limit=limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
-        return reading.records_of(self._session, merged.sql, merged.parameters, order=order)
+        return record_queries.records_of(self._session, merged.sql, merged.parameters, order=order)
 
     def page_as_of(
         self,
@@ -118,7 +118,7 @@ class SqlRecords:
         )
         asked = (scope.kind.value, scope.id, kind.value, digest(subject), limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
-        return reading.records_of(self._session, found, asked, order=order)
+        return record_queries.records_of(self._session, found, asked, order=order)
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
@@ -183,7 +183,7 @@ class SqlRecords:
             " ORDER BY revalidate_at_ms, record_id LIMIT ?"
         )
         order = "f.revalidate_at_ms, f.record_id"
-        return reading.records_of(self._session, due, (*asked.parameters, limit), order=order)
+        return record_queries.records_of(self._session, due, (*asked.parameters, limit), order=order)
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
         """Live records whose `expires_at` has come, the earliest first."""
@@ -192,7 +192,7 @@ class SqlRecords:
             " ORDER BY due_at_ms, record_id LIMIT ?"
         )
         order = "f.due_at_ms, f.record_id"
-        return reading.records_of(self._session, due, (to_milliseconds(now), limit), order=order)
+        return record_queries.records_of(self._session, due, (to_milliseconds(now), limit), order=order)
 
     def count(self) -> dict[tuple[Layer, State], int]:
         """How many records there are, by layer and state."""
@@ -201,7 +201,7 @@ class SqlRecords:
 
     def changed_since(self, position: Position) -> Iterator[Record]:
         """Every record that changed after a position (all of them from cursor 0), streamed."""
-        return reading.records_changed(self._session, position.cursor)
+        return record_queries.records_changed(self._session, position.cursor)
 
     def position(self) -> Position:
         """Where a follower stands that has seen everything in this snapshot."""
@@ -209,16 +209,16 @@ class SqlRecords:
 
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
         """All records with their histories, by `record_id`, streamed."""
-        return ((replay(history), history) for history in reading.all_histories(self._session))
+        return ((replay(history), history) for history in record_queries.all_histories(self._session))
 
     def _oldest_first(self, condition: str, *parameters: str) -> tuple[Record, ...]:
         if not all(map(is_storable, parameters)):
             return ()
         order = "r.created_at_ms, r.record_id"
-        return reading.records_where(self._session, condition, parameters, order=order)
+        return record_queries.records_where(self._session, condition, parameters, order=order)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Record, ...]:
-        return reading.records_where(self._session, condition, parameters)
+        return record_queries.records_where(self._session, condition, parameters)
 
 
 def _not_found(record_id: RecordId) -> NotFound:

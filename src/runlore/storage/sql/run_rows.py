@@ -1,4 +1,4 @@
-"""Runs as rows, and back. Error and reason are kept apart: see `owned_texts`."""
+"""Runs as rows, and back. Error and reason are kept apart: see `texts`."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -7,8 +7,8 @@ from runlore.domain.record import JsonObject
 from runlore.domain.run import ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql import columns, texts
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import Row, SqlValue
 
 COLUMNS = (
@@ -25,8 +25,8 @@ COLUMNS = (
     "text_revision",
     "body",
 )
-JOINED = owned_texts.join_clause("run", "r", "run_id")
-SELECTED = f"{', '.join(f'r.{column}' for column in COLUMNS)}, {owned_texts.SELECTED}"
+JOINED = texts.join_clause("run", "r", "run_id")
+SELECTED = f"{', '.join(f'r.{column}' for column in COLUMNS)}, {texts.SELECTED}"
 
 
 def owner(run_id: RunId) -> str:
@@ -76,7 +76,7 @@ def read(row: Row) -> Run:
     """The run of a row of `SELECTED`."""
     run_id, session_id, status, executor, memory, number, *times, revision, _, body = row[: len(COLUMNS)]
     opened_at_ms, active_at_ms, finished_at_ms = times
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         plain = columns.from_json(body)
         return Run(

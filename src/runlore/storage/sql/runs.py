@@ -12,7 +12,7 @@ from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, Ru
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql import artifacts, excerpts, owned_texts, receipts
+from runlore.storage.sql import artifacts, excerpts, receipts, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.run_rows import COLUMNS, JOINED, SELECTED, owner, read, text_of, values
 from runlore.storage.sql.session import (
@@ -164,7 +164,7 @@ class SqlRuns:
                 )
             raise no_session(run.session_id)
         if text:
-            self._session.run([owned_texts.insert_statement(owner(run.run_id), 1, text)])
+            self._session.run([texts.insert_statement(owner(run.run_id), 1, text)])
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
@@ -175,7 +175,7 @@ class SqlRuns:
             raise not_found(run.run_id)
         if locked[0][0] != expected_revision:
             raise _revision_conflict(run.run_id, expected=expected_revision, found=locked[0][0])
-        revision, statements = owned_texts.replace_statements(self._session, owner(run.run_id), text_of(run))
+        revision, statements = texts.replace_statements(self._session, owner(run.run_id), text_of(run))
         _, _, status, executor, memory, _, _, active_at_ms, *ended = values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
         sql = _with_change(_UPDATE, self._session.dialect.change)

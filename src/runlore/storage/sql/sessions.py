@@ -11,9 +11,9 @@ from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session
 from runlore.domain.session import Session as Conversation
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, journal_rows, owned_texts, personas, session_parents
+from runlore.storage.sql import columns, journal_rows, personas, session_parents, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -39,8 +39,8 @@ _COLUMNS = (
     "body",
 )
 _SELECTED = ", ".join(f"s.{column}" for column in _COLUMNS)
-_TEXT = owned_texts.join_clause("session", "s", "session_id")
-_FOUND = f"SELECT {_SELECTED}, {owned_texts.SELECTED} FROM"
+_TEXT = texts.join_clause("session", "s", "session_id")
+_FOUND = f"SELECT {_SELECTED}, {texts.SELECTED} FROM"
 _FIND = f"{_FOUND} sessions s {_TEXT} WHERE s.session_id = ?"
 _INSERT = (
     f"INSERT INTO sessions ({', '.join(_COLUMNS)}, journal_bytes) VALUES ({in_list(_COLUMNS)}, 0)"
@@ -153,7 +153,7 @@ class SqlSessions:
                 hint="use it as it is, or choose another id",
             )
         if text:
-            self._session.run([owned_texts.insert_statement(_owner(session), 1, text)])
+            self._session.run([texts.insert_statement(_owner(session), 1, text)])
 
     @writing
     def update(self, session: Conversation, *, expected_revision: int) -> None:
@@ -164,7 +164,7 @@ class SqlSessions:
             raise not_found(session.session_id)
         if locked[0][0] != expected_revision:
             raise _revision_conflict(session.session_id, expected=expected_revision, found=locked[0][0])
-        revision, statements = owned_texts.replace_statements(self._session, _owner(session), _text(session))
+        revision, statements = texts.replace_statements(self._session, _owner(session), _text(session))
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
         self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
@@ -261,7 +261,7 @@ def _body(session: Conversation) -> str:
 
 def _read(row: Row) -> Conversation:
     session_id, next_number, created_by, created_at_ms, active_at_ms, revision, _, body = row[: len(_COLUMNS)]
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         plain = columns.from_json(body)
         checkpoint = plain["checkpoint_number"]

@@ -8,7 +8,7 @@ from runlore.domain.skill import SkillEvent, SkillEventKind, SkillId
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -22,8 +22,8 @@ from runlore.storage.sql.session import (
 
 OWNER = "skill-event"
 _COLUMNS = ("number", "kind", "actor", "at_ms", "skill_id", "suggestion_id")
-_TEXT = owned_texts.join_clause(OWNER, "e", "number")
-_SELECT = f"SELECT {', '.join(f'e.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
+_TEXT = texts.join_clause(OWNER, "e", "number")
+_SELECT = f"SELECT {', '.join(f'e.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
 _INSERT = f"INSERT INTO skill_events ({', '.join(_COLUMNS)}, text_revision) VALUES ({in_list(_COLUMNS)}, 1)"
 # One row for both, so that whoever writes skills and lines waits at one place alone.
 _COUNT = (
@@ -55,7 +55,7 @@ def add(session: SqlSession, event: SkillEvent) -> int:
         event.skill_id,
         event.suggestion_id,
     )
-    text = owned_texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
+    text = texts.insert_statement(_owner(next_number), 1, {"name": event.name, "reason": event.reason})
     session.run([SqlStatement(sql=_INSERT, rows=[row]), text])
     return next_number
 
@@ -97,7 +97,7 @@ def erase_statement(
         *_owners(session, "skill_id", skill_ids),
         *_owners(session, "suggestion_id", suggestion_ids),
     ]
-    return owned_texts.erase_statement(session, dict.fromkeys(owners))
+    return texts.erase_statement(session, dict.fromkeys(owners))
 
 
 def _owners(session: SqlSession, column: str, ids: Sequence[str]) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _owner(event_number: int) -> str:
 
 def _read(row: Row) -> SkillEvent:
     event_number, kind, actor, at_ms, skill_id, suggestion_id = row[: len(_COLUMNS)]
-    said = owned_texts.read(row)
+    said = texts.read(row)
     try:
         return SkillEvent(
             number=event_number,

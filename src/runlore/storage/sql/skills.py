@@ -25,10 +25,10 @@ from runlore.domain.skill import (
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts, skill_log, skill_uses
+from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.rows import digest
+from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -56,8 +56,8 @@ _WRITTEN = (
 )
 _USAGE = ("times_used", "last_used_at_ms", "succeeded", "failed")
 _COLUMNS = ("skill_id", *_WRITTEN, *_USAGE)
-_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.join_clause(OWNER, "s", "skill_id")
+_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+_TEXT = texts.join_clause(OWNER, "s", "skill_id")
 _SELECT = f"SELECT {_SELECTED} FROM skills s {_TEXT}"
 _ACTIVE = f"{_SELECT} WHERE s.state = 'active'"
 _MERGED = (
@@ -194,7 +194,7 @@ class SqlSkills:
             rows: list[Parameters] = [(skill_id,) for skill_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
             self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
-            emptied = owned_texts.erase_statement(self._session, map(_owner, chunk))
+            emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, skill_ids=chunk)
             unused = skill_uses.delete_statement(chunk)
             self._session.run([SqlStatement(sql=_DELETE_SOURCES, rows=rows), unused, emptied, unsaid])
@@ -247,7 +247,7 @@ class SqlSkills:
     def _write_text(self, skill: Skill) -> None:
         """Write what it says, and what it was learned from. The id may have been another one's before."""
         owner = _owner(skill.skill_id)
-        revision, statements = owned_texts.replace_statements(self._session, owner, serialize(skill.words))
+        revision, statements = texts.replace_statements(self._session, owner, serialize(skill.words))
         sources: list[Parameters] = [(each.suggestion_id, skill.skill_id) for each in skill.learned_from]
         self._session.run(
             [
@@ -316,7 +316,7 @@ def _usage(usage: Usage) -> tuple[SqlValue, ...]:
 
 def _name(row: Row) -> str:
     """The name of a row, without reading all that the skill says."""
-    document = owned_texts.read(row).get("document")
+    document = texts.read(row).get("document")
     name = document.get("name") if isinstance(document, Mapping) else None
     if not isinstance(name, str) or digest(name) != row[1]:
         raise columns.damage_error(f"skill {row[0]}")
@@ -326,7 +326,7 @@ def _name(row: Row) -> str:
 def _read(row: Row) -> Skill:
     skill_id, name, origin, state, state_actor, merged_into, suggestion_id, source_run_id = row[:8]
     created_at_ms, updated_at_ms, revision, times, last_used_at_ms, succeeded, failed = row[8:15]
-    plain = owned_texts.read(row)
+    plain = texts.read(row)
     try:
         said = deserialize(SkillWords, plain)
         if digest(said.document.name) != name:

@@ -13,9 +13,9 @@ from runlore.domain.run import RunId
 from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, owned_texts, skill_log
+from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.rows import digest
+from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     STREAM_LARGE_ROWS,
@@ -42,8 +42,8 @@ _COLUMNS = (
     "updated_at_ms",
     "revision",
 )
-_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {owned_texts.SELECTED}"
-_TEXT = owned_texts.join_clause(OWNER, "s", "suggestion_id")
+_SELECTED = f"{', '.join(f's.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+_TEXT = texts.join_clause(OWNER, "s", "suggestion_id")
 _SELECT = f"SELECT {_SELECTED} FROM suggestions s {_TEXT}"
 _OF_RUNS = (
     f"{_SELECT} WHERE s.suggestion_id IN"
@@ -171,7 +171,7 @@ class SqlSuggestions:
             rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]
             # Whoever writes one of them has ended when its row is gone, and what it wrote is seen.
             self._session.run([SqlStatement(sql=_DELETE, rows=rows)])
-            emptied = owned_texts.erase_statement(self._session, map(_owner, chunk))
+            emptied = texts.erase_statement(self._session, map(_owner, chunk))
             unsaid = skill_log.erase_statement(self._session, suggestion_ids=chunk)
             self._session.run([SqlStatement(sql=_DELETE_RUNS, rows=rows), emptied, unsaid])
 
@@ -199,7 +199,7 @@ class SqlSuggestions:
 
     def _replace_text(self, stored: StoredSuggestion) -> tuple[int | None, list[SqlStatement]]:
         text = serialize(stored.suggestion)
-        return owned_texts.replace_statements(self._session, _owner(stored.suggestion_id), text)
+        return texts.replace_statements(self._session, _owner(stored.suggestion_id), text)
 
 
 _NOTHING = Condition().also("1 = 0")
@@ -260,7 +260,7 @@ def _read(row: Row) -> StoredSuggestion:
     suggestion_id, *derived = row[: 1 + len(_DERIVED)]
     state, state_actor, skipped_at_ms, times_skipped, *rest = row[1 + len(_DERIVED) : len(_COLUMNS)]
     created_at_ms, updated_at_ms, revision = rest
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         suggestion = deserialize(Suggestion, text)
         if tuple(derived) != _derived_values(suggestion):

@@ -8,7 +8,7 @@ from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
-from runlore.storage.sql import answers, dump, erasure, writes
+from runlore.storage.sql import answers, dump, erasure, record_writes
 from runlore.storage.sql.approvals import SqlApprovals
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
@@ -80,12 +80,12 @@ class SqlTransaction(_Collections):
     @writing
     def write(self, changes: Iterable[Change]) -> None:
         """Write changes with their events."""
-        writes.write(self._session, changes)
+        record_writes.write(self._session, changes)
 
     @writing
     def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
         """Write whole records with their histories as they are."""
-        writes.load(self._session, histories)
+        record_writes.load(self._session, histories)
 
     @writing
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:

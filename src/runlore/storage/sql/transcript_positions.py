@@ -12,7 +12,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.domain.transcript import Position
-from runlore.storage.sql import columns, owned_texts
+from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
@@ -26,8 +26,7 @@ from runlore.storage.sql.session import (
 
 OWNER = "transcript"
 _SELECT = (
-    f"SELECT p.source, {owned_texts.SELECTED} FROM transcript_positions p"
-    f" {owned_texts.join_clause(OWNER, 'p', 'source')}"
+    f"SELECT p.source, {texts.SELECTED} FROM transcript_positions p {texts.join_clause(OWNER, 'p', 'source')}"
 )
 _PUT = (
     "INSERT INTO transcript_positions (source, at_ms) VALUES (?, ?) ON CONFLICT (source)"
@@ -68,7 +67,7 @@ class SqlTranscriptPositions:
         told: list[Parameters] = [(session_id, source) for session_id in sorted(set(session_ids))]
         self._session.run([SqlStatement(sql=_PUT, rows=[row]), SqlStatement(sql=_PUT_SESSION, rows=told)])
         # The row is ours from here on, so nobody else writes its text.
-        revision, statements = owned_texts.replace_statements(self._session, _owner(source), _text(position))
+        revision, statements = texts.replace_statements(self._session, _owner(source), _text(position))
         placed: Parameters = (revision, source)
         self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
@@ -79,7 +78,7 @@ class SqlTranscriptPositions:
         locked = self._session.dialect.for_update
         for chunk in chunks(sorted(filter(is_storable, set(session_ids))), IN_LIST_MAX):
             found = self._session.rows(_OF_SESSIONS.format(ids=in_list(chunk)) + locked, chunk)
-            emptied = owned_texts.erase_statement(self._session, (_owner(row[0]) for row in found))
+            emptied = texts.erase_statement(self._session, (_owner(row[0]) for row in found))
             deleted = [SqlStatement(sql=sql, rows=found) for sql in (_DELETE, _DELETE_SESSIONS)]
             self._session.run([*deleted, emptied])
 
@@ -99,7 +98,7 @@ def _text(position: Position) -> JsonObject:
 
 def _read(row: Row) -> tuple[str, Position]:
     source = row[0]
-    text = owned_texts.read(row)
+    text = texts.read(row)
     try:
         carried = cast("Mapping[str, str | int]", text["carried"])
         position = Position(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import apsw
 
 from runlore.domain.errors import DISK_FULL, Corrupt, Invalid, RunloreError, Unavailable
-from runlore.storage.sql.rows import unstorable
+from runlore.storage.sql.record_rows import unstorable
 
 DriverError: TypeAlias = apsw.Error | UnicodeError | OverflowError
 _STOPPING = frozenset({"store.io", "store.damaged", DISK_FULL})

@@ -6,8 +6,8 @@ import apsw
 
 from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
 from runlore.storage.sqlite import catalog
+from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth
-from runlore.storage.sqlite.room import DiskSpace
 
 LATEST_CHANGE = (
     "max((SELECT COALESCE(max(change), 0) FROM records), (SELECT COALESCE(max(change), 0) FROM runs))"

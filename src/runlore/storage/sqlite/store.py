@@ -15,11 +15,11 @@ from runlore.storage.sql.session import SqlSession
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
 from runlore.storage.sqlite.damaged_log import copy_if_damaged, read_committed_frames
+from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, not_opened
 from runlore.storage.sqlite.lock import StateLock
 from runlore.storage.sqlite.prepare import prepare
 from runlore.storage.sqlite.readers import ReaderPool
-from runlore.storage.sqlite.room import DiskSpace
 from runlore.storage.sqlite.session import connect
 from runlore.storage.sqlite.writer import Writer
 

@@ -15,10 +15,10 @@ import apsw
 
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.storage.sql.transaction import SqlTransaction
+from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, copy_error, disk_full
-from runlore.storage.sqlite.room import DiskSpace
 from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession, connect
-from runlore.storage.sqlite.turn import FifoLock
+from runlore.storage.sqlite.writer_lock import FifoLock
 
 BATCH_MEMBERS_MAX = 64
 BATCH_S_MAX = 0.02

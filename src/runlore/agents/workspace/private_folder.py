@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from runlore.agents.workspace.removing import remove_tree
-from runlore.agents.workspace.walking import FOLDER_FLAGS
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS
+from runlore.agents.workspace.tree_removal import remove_tree
 
 _COPIED = ("user.name", "user.email", "init.defaultbranch", "core.autocrlf", "core.eol", "safe.directory")
 _NOBODY = (("user.name", "Runlore agent"), ("user.email", "agent@runlore.invalid"))

@@ -1,10 +1,10 @@
-"""What is made at its first use, once for all threads, and let go of at the end."""
+"""A thread-safe lazy value: created at its first use, closed at the end."""
 
 import threading
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from runlore.models.choice import closing_failure
+from runlore.models.model_choice import closing_failure
 
 
 class _Closable(Protocol):
@@ -15,7 +15,7 @@ Made = TypeVar("Made", bound=_Closable)
 
 
 class Lazy(Generic[Made]):
-    """Something that is made when it is first asked for; a ModelFailure once it was closed."""
+    """Creates its value at the first `get`; after `close`, `get` raises ModelFailure."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -24,7 +24,6 @@ class Lazy(Generic[Made]):
         self._is_closed = False
 
     def get(self) -> Made:
-        """The one, made now where it is not there yet."""
         with self._lock:
             if self._is_closed:
                 raise closing_failure()
@@ -33,7 +32,7 @@ class Lazy(Generic[Made]):
             return self._made
 
     def close(self) -> None:
-        """Let go of it; whoever still waits for an answer is told."""
+        """Close the value where there is one; what is under way in it fails."""
         with self._lock:
             self._is_closed = True
             made, self._made = self._made, None

@@ -15,7 +15,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql.conflicts import Expectation, find_conflict, revision_conflict
-from runlore.storage.sql.rows import (
+from runlore.storage.sql.record_rows import (
     CHECKSUM,
     EVENT_COLUMNS,
     MOVING_COLUMNS,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from runlore.domain.audit import RecordEvent
 from runlore.domain.record import Record, RecordId
 from runlore.domain.storable import is_storable
-from runlore.storage.sql.rows import (
+from runlore.storage.sql.record_rows import (
     EVENT_COLUMNS,
     read_full_histories,
     read_histories,

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from runlore.domain.record import RecordId
 from runlore.recall.arrays import Impacts, Keys, Mask, Numbers, Positions, Rows
 from runlore.recall.keys import unite
-from runlore.recall.sealing import group_postings, impact_maxima, sorted_keys
 from runlore.recall.segment import Segment
+from runlore.recall.segment_builder import group_postings, impact_maxima, sorted_keys
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from runlore.agents.workspace.removing import remove_tree
-from runlore.agents.workspace.walking import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
+from runlore.agents.workspace.tree_removal import remove_tree
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, RunloreError
 from runlore.domain.suggesting.naming import slug

@@ -9,7 +9,7 @@ import secrets
 import stat
 from contextlib import suppress
 
-from runlore.agents.workspace.walking import FOLDER_FLAGS
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS
 
 _OWNER = 0o700
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from runlore.agents.transcripts.lines import head_of, is_binary, open_unpacked
-from runlore.agents.transcripts.places import agent_without_reader
+from runlore.agents.transcripts.locations import agent_without_reader
 from runlore.agents.transcripts.reader import PartsElsewhere, Reader, SeveralSources
 from runlore.domain.transcript import TranscriptSource, mishap
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from runlore.agents.workspace.allowed import is_within
 from runlore.agents.workspace.files import WorkspaceFiles
+from runlore.agents.workspace.permissions import is_within
 from runlore.agents.workspace.repository import Repository, repository_of
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, folder_below
 from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
-from runlore.agents.workspace.walking import FOLDER_FLAGS, folder_below
 from runlore.domain.errors import Invalid
 from runlore.ports.stopping import Stop
 from runlore.ports.workspaces import FileText, ShellResult

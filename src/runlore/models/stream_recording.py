@@ -67,4 +67,4 @@ class StreamRecording:
         self.has_ended = True
 
 
-CURRENT: ContextVar[StreamRecording] = ContextVar("runlore.models.exchange")
+CURRENT: ContextVar[StreamRecording] = ContextVar("runlore.models.stream_recording")

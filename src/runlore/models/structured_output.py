@@ -23,10 +23,10 @@ from pydantic_ai.tools import ToolDefinition
 from runlore.domain import limits
 from runlore.domain.record import JsonObject
 from runlore.models.answers import read_answer
-from runlore.models.choice import closing_failure
 from runlore.models.clients import Clients, is_compatible, mutable
 from runlore.models.failures import failure_of, is_about_the_form, no_answer, refusal
-from runlore.models.loop import LoopClosed, LoopThread
+from runlore.models.loop_thread import LoopClosed, LoopThread
+from runlore.models.model_choice import closing_failure
 from runlore.models.usage import usage_of
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
 

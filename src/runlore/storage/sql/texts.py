@@ -12,7 +12,7 @@ import orjson
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.storage.sql.rows import to_json
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
