@@ -28,9 +28,8 @@ from typing import Any, Literal, TypeAlias
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
 from runlore.domain.conversation import Message
-from runlore.models.choice import Choice
-from runlore.models.configured import ConfiguredModels
-from runlore.models.configured_chat import ConfiguredChat
+from runlore.models.configured import ConfiguredChat, ConfiguredModels
+from runlore.models.model_choice import ModelChoice
 from runlore.ports.model import Provider, ProviderKind
 from tests.model_streams import Called, conversation, error_event, events, finish_reason, tools
 
@@ -199,12 +198,12 @@ class ModelServer:
     def models(self, protocol: str = "compatible", **fields: Any) -> ConfiguredModels:
         """Models behind this server; the default one is `test:scripted`. To be closed."""
         return ConfiguredModels(
-            Choice(default="test:scripted", providers=(self.provider(protocol, **fields),))
+            ModelChoice(default="test:scripted", providers=(self.provider(protocol, **fields),))
         )
 
     def chat(self, protocol: str = "compatible", **fields: Any) -> ConfiguredChat:
         """The same in conversation. To be closed."""
-        return ConfiguredChat(Choice(default="test:scripted", providers=(self.provider(protocol, **fields),)))
+        return ConfiguredChat(ModelChoice(default="test:scripted", providers=(self.provider(protocol, **fields),)))
 
     def settings(self, settings: Settings, protocol: str = "compatible") -> Settings:
         """Settings with this server's `test:scripted` as the default model."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.agents.transcripts.codex_kinds import PASSED_EVENTS, PASSED_ITEMS, is_passed
+from runlore.agents.transcripts.codex import PASSED_EVENTS, PASSED_ITEMS, is_passed
 from runlore.agents.transcripts.parsing import BROKEN
 from runlore.domain.transcript import ReadCounts
 from tests.agents.codex_lines import SESSION, Codex, flat

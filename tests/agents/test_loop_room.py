@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.agents.shortening import with_room
+from runlore.agents.model_turns import with_room
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.ports.runner import EndKind, ToolOutcome

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from runlore.agents.transcripts.opencode_database import UNREADABLE
+from runlore.agents.transcripts.opencode_storage import UNREADABLE
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
 from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus

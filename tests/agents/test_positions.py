@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from runlore.agents.transcripts.lines import open_unpacked
-from runlore.agents.transcripts.recalling import recall_names
+from runlore.agents.transcripts.reading import recall_names
 from runlore.domain.storable import is_storable
 from runlore.domain.transcript import START, Position, ReadCounts, ToldRun
 from tests.agents.claude_lines import SESSION, Claude

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
-from runlore.config.embedding import EmbeddingSettings
+from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.follower import Follower

@@ -12,7 +12,7 @@ from dataclasses import replace
 from hashlib import blake2b, sha256
 from typing import Any
 
-from runlore.config.embedding import EmbeddingSettings
+from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon import wiring
 from runlore.daemon.embedding import Backend, opened

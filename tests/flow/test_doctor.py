@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.config.embedding import EmbeddingSettings
+from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.presence import damage_found
 from runlore.domain.run import RunId, RunStatus

@@ -28,8 +28,7 @@ from runlore.domain.session import SessionId
 from runlore.flow.capture.maintenance import Maintenance, Report
 from runlore.ports import operations as ops
 from runlore.ports.run_memories import Unreadable
-from runlore.storage.run_memories import FOLDER
-from runlore.storage.run_memory_names import name_of
+from runlore.storage.run_memories import FOLDER, name_of
 from tests.flow.dying import Died, Watched, assert_remembered_once, dies, watched
 from tests.world import World, decision, outcome
 

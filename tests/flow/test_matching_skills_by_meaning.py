@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.config.embedding import EmbeddingSettings
+from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.wiring import embedded
 from runlore.daemon.workers import Workers

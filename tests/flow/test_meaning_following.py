@@ -18,8 +18,7 @@ from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.recall import load_vectors
-from runlore.recall.dense import _round_to_grid
-from runlore.recall.dense_file import GRID
+from runlore.recall.dense import GRID, _round_to_grid
 from tests import forked
 from tests.builders import fact, preference
 from tests.flow import forget_and_die, learnings, meanings

@@ -28,7 +28,7 @@ from runlore.domain.visibility import hidden_because
 from runlore.flow.project.hidden import LOOKED_AT_MAX
 from runlore.flow.project.nearness import NEAREST_MAX
 from runlore.ports import operations as ops
-from runlore.recall.dense_file import GRID
+from runlore.recall.dense import GRID
 from tests.builders import ACME, changed, fact, proposed
 from tests.flow import learnings, meanings, reference
 from tests.flow.meanings import embed, knows, search, vector_of

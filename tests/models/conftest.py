@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from runlore.models.configured import ConfiguredModels
-from runlore.models.configured_chat import ConfiguredChat
+from runlore.models.configured import ConfiguredChat, ConfiguredModels
 from tests.model_server import PROTOCOLS, ModelServer, Script, model_server
 
 Scripted: TypeAlias = Callable[..., tuple[ConfiguredModels, ModelServer]]

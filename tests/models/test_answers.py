@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.tokens import estimate
-from runlore.models.answers import read_answer
 from runlore.models.prompt_files import load_prompt
+from runlore.models.structured_output import read_answer
 from runlore.ports.model import Purpose, Reply, Usage
 from tests.model_server import USAGE, Received, fails, model_server, says
 from tests.models.conftest import Scripted

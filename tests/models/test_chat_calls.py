@@ -12,9 +12,9 @@ from pydantic_ai.messages import ToolCallPart
 
 from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, ToolCall
-from runlore.models.calls import read_arguments, read_calls
+from runlore.models.chat import read_arguments, read_calls
+from runlore.models.message_conversion import split_half, writable
 from runlore.models.stream_recording import NotStreamed, StreamRecording
-from runlore.models.unicode import split_half, writable
 
 pytestmark = pytest.mark.req("AGT-2")
 

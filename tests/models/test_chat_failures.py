@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from runlore.config.providers import BUILT_IN
 from runlore.domain import limits
-from runlore.models.choice import Choice
-from runlore.models.configured_chat import ConfiguredChat
+from runlore.models.configured import ConfiguredChat
+from runlore.models.model_choice import ModelChoice
 from runlore.ports.chat import Cancelled, Listening, Said
 from runlore.ports.model import ModelFailure
 from tests.model_server import (
@@ -370,7 +370,7 @@ def test_an_address_where_nothing_listens_is_told(protocol: str) -> None:
 
 @pytest.mark.req("AGT-3")
 def test_without_a_model_one_line_says_what_to_set() -> None:
-    error = failure(ConfiguredChat(Choice(providers=BUILT_IN)))
+    error = failure(ConfiguredChat(ModelChoice(providers=BUILT_IN)))
 
     assert (str(error), error.code) == ("no model is set", "model.none")
     assert "RUNLORE_MODEL" in error.hint
@@ -379,7 +379,7 @@ def test_without_a_model_one_line_says_what_to_set() -> None:
 @pytest.mark.req("AGT-3")
 @pytest.mark.parametrize("provider", BUILT_IN, ids=lambda provider: provider.name)
 def test_without_a_key_the_variable_is_named_and_nothing_is_sent(provider: Any) -> None:
-    chat = ConfiguredChat(Choice(default=f"{provider.name}:x", providers=BUILT_IN))
+    chat = ConfiguredChat(ModelChoice(default=f"{provider.name}:x", providers=BUILT_IN))
 
     with pytest.raises(ModelFailure) as caught:
         chat.resolve()

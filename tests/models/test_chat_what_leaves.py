@@ -21,7 +21,7 @@ STREAM = {"content-type": "text/event-stream"}
 ERROR = f'event: error\ndata: {{"error": {{"code": "{KEY}", "message": "{KEY}"}}}}\n\n'
 LOADED = """
 import sys
-from runlore.models.configured_chat import ConfiguredChat
+from runlore.models.configured import ConfiguredChat
 
 ConfiguredChat().close()
 print(*(name for name in ("pydantic_ai", "openai", "anthropic", "httpx2") if name in sys.modules))

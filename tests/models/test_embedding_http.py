@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.models.embedding import open_embedder
-from runlore.models.embedding_answers import MalformedAnswer, read_vectors
+from runlore.models.embedding_http import MalformedAnswer, read_vectors
 from runlore.ports.embedder import Embedder, EmbeddingBackend, EmbeddingFailure, EmbeddingProvider
 from tests.model_server import (
     KEY,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.config.embedding import EmbeddingSettings
+from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings, read_settings
 from runlore.domain.errors import Invalid
 from runlore.ports.embedder import EmbeddingBackend, EmbeddingProvider

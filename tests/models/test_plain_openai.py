@@ -16,8 +16,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
+from runlore.models.clients import PlainOpenAI, StreamChunk
 from runlore.models.message_conversion import to_provider_messages, to_provider_tool
-from runlore.models.plain_openai import PlainOpenAI, StreamChunk
 from tests.model_server import ModelServer, model_server, says
 from tests.models.turns import SHELL
 

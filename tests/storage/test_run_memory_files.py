@@ -19,8 +19,7 @@ from runlore.domain.errors import Unavailable
 from runlore.domain.run import RunId
 from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Unreadable
-from runlore.storage.run_memories import FileRunMemories
-from runlore.storage.run_memory_names import is_hashed, name_of, run_id_of
+from runlore.storage.run_memories import FileRunMemories, is_hashed, name_of, run_id_of
 from tests.storage.run_memory_values import memory
 
 pytestmark = pytest.mark.req("RUN-4", "RUN-6", "RUN-9")

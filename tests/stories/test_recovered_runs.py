@@ -13,7 +13,7 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.domain.run import RunId
-from runlore.storage.run_memory_names import name_of
+from runlore.storage.run_memories import name_of
 from tests.stories.daemons import JSON, Daemon
 
 HOSTILE = "../../../x"

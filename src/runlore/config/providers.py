@@ -1,21 +1,23 @@
-"""Which models there are: one frozen part of the settings. Keys come from the environment alone.
+"""Which models and embedding backends there are: two frozen parts of the settings.
 
-A key goes to the address that it was meant for: a provider with an address of its own gets one only where
-`api_key_env` names it, and over plain http only on this machine.
+Keys come from the environment alone, and never stand in a file or in an address. A key goes to the address
+that it was meant for: a provider with an address of its own gets one only where `api_key_env` names it, and
+over plain http only on this machine.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 
-from runlore.config.endpoints import check_address, check_key_variable, key_in
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingProvider
 from runlore.ports.model import Provider, ProviderKind
 
 if TYPE_CHECKING:
-    from runlore.config.file import ModelsTable, ProviderTable
+    from runlore.config.file import ConfigFile, EmbeddingTable, ModelsTable, ProviderTable
 
 MODEL_VARIABLE = "RUNLORE_MODEL"
 BUILT_IN = (
@@ -35,6 +37,13 @@ BUILT_IN = (
 _BY_KIND = {provider.kind: provider for provider in BUILT_IN}
 _BY_NAME = {provider.name: provider for provider in BUILT_IN}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+# Makes the error of whoever checks, from a sentence and a hint.
+Wrong: TypeAlias = Callable[[str, str], Invalid]
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_KEY_CHARS_MAX = 4_096
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +114,136 @@ def _with_key(provider: Provider, environment: Mapping[str, str]) -> Provider:
 
 def _wrong(sentence: str, hint: str) -> Invalid:
     return Invalid(sentence, code="settings.models", hint=hint)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address leads to this machine."""
+    return urlsplit(address).hostname in _LOOPBACK
+
+
+def check_address(text: str, where: str, wrong: Wrong) -> str:
+    """An address without a slash at its end; empty where none is given."""
+    if not text:
+        return ""
+    hint = "give an address such as http://127.0.0.1:8080/v1; a key never stands in it"
+    try:
+        parts = urlsplit(text)
+        is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise wrong(f"{where} is not an address", hint) from None
+    if not (is_plain and is_usable and text.isascii() and text.isprintable() and " " not in text):
+        raise wrong(f"{where} is not an address", hint)
+    return text.rstrip("/")
+
+
+def check_key_variable(variable: str, base_url: str, where: tuple[str, str], wrong: Wrong) -> None:
+    """Refuse what is no variable, and a key on its way in the clear. `where` is the table and the file."""
+    table, path = where
+    if variable and not _VARIABLE.fullmatch(variable):
+        # Whoever writes a key here by mistake does not find it in an error.
+        raise wrong(
+            f"{table}.api_key_env in {path} is not the name of an environment variable",
+            "name the variable that holds the key, such as OPENAI_API_KEY; the key itself never stands here",
+        )
+    if variable and urlsplit(base_url).scheme == "http" and not is_loopback(base_url):
+        raise wrong(
+            f"{table}.base_url in {path} would send a key over plain http",
+            "use https beyond this machine, or a server that needs no key",
+        )
+
+
+def key_in(environment: Mapping[str, str], variable: str) -> str:
+    """The key that a variable holds; empty where it holds none."""
+    key = environment.get(variable, "").strip() if variable else ""
+    is_key = len(key) <= _KEY_CHARS_MAX and key.isascii() and key.isprintable() and " " not in key
+    return key if is_key else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingSettings:
+    """The backend that everything shares, and the one for skills; None: words decide alone.
+
+    Skills have the shared one with the time of a turn, unless they have one of their own.
+    """
+
+    shared: EmbeddingBackend | None = None
+    skills: EmbeddingBackend | None = None
+
+
+def read_embedding(file: "ConfigFile | None", environment: Mapping[str, str], path: str) -> EmbeddingSettings:
+    """The file's tables, with the keys of the environment."""
+    if file is None:
+        return EmbeddingSettings()
+    shared = _backend(file.embedding, "embedding", environment, path)
+    own = _backend(file.skills.embedding, "skills.embedding", environment, path)
+    if own is not None:
+        written = file.skills.embedding.timeout_seconds
+        turn_s = limits.EMBEDDING_TURN_TIMEOUT_S if written is None else written
+        return EmbeddingSettings(shared=shared, skills=replace(own, timeout_s=turn_s))
+    if shared is None:
+        return EmbeddingSettings()
+    turn_s = min(shared.timeout_s, limits.EMBEDDING_TURN_TIMEOUT_S)
+    return EmbeddingSettings(shared=shared, skills=replace(shared, timeout_s=turn_s))
+
+
+def _backend(
+    table: "EmbeddingTable", name: str, environment: Mapping[str, str], path: str
+) -> EmbeddingBackend | None:
+    timeout_s = TIMEOUT_S if table.timeout_seconds is None else table.timeout_seconds
+    if not table.provider:
+        if table.model_fields_set - {"provider"}:
+            raise _wrong_embedding(
+                f"{name}.provider in {path} is missing",
+                'say provider = "http" for a server, or provider = "local" for the model package',
+            )
+        return None
+    if EmbeddingProvider(table.provider) is EmbeddingProvider.LOCAL:
+        _check_local(table, name, path)
+        return EmbeddingBackend(
+            provider=EmbeddingProvider.LOCAL,
+            model=LOCAL_MODEL,
+            dimensions=table.dimensions,
+            timeout_s=timeout_s,
+        )
+    base_url = check_address(table.base_url, f"{name}.base_url in {path}", _wrong_embedding)
+    for setting, value in (("base_url", base_url), ("model", table.model.strip())):
+        if not value:
+            raise _wrong_embedding(
+                f"{name}.{setting} in {path} is missing",
+                'with provider = "http" say both base_url and model',
+            )
+    check_key_variable(table.api_key_env, base_url, (name, path), _wrong_embedding)
+    return EmbeddingBackend(
+        provider=EmbeddingProvider.HTTP,
+        base_url=base_url,
+        model=table.model.strip(),
+        dimensions=table.dimensions,
+        api_key_env=table.api_key_env,
+        api_key=key_in(environment, table.api_key_env),
+        timeout_s=timeout_s,
+    )
+
+
+def _check_local(table: "EmbeddingTable", name: str, path: str) -> None:
+    """Refuse what would have no effect, and a model that is not there."""
+    for setting, value in (("base_url", table.base_url), ("api_key_env", table.api_key_env)):
+        if value:
+            raise _wrong_embedding(
+                f"{name}.{setting} in {path} says something about a server, and the provider is local",
+                'leave it out, or say provider = "http"',
+            )
+    if table.model not in ("", LOCAL_MODEL):
+        raise _wrong_embedding(
+            f"{name}.model in {path} is {table.model[:80]!r}, and the one local model is {LOCAL_MODEL}",
+            "leave model out",
+        )
+    if table.dimensions not in (0, *LOCAL_DIMENSIONS):
+        raise _wrong_embedding(
+            f"{name}.dimensions in {path} is {table.dimensions}, which {LOCAL_MODEL} does not have",
+            f"leave it out, or say one of {', '.join(map(str, LOCAL_DIMENSIONS))}",
+        )
+
+
+def _wrong_embedding(sentence: str, hint: str) -> Invalid:
+    return Invalid(sentence, code="settings.embedding", hint=hint)

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from runlore.config.agent import AgentSettings, read_agent
-from runlore.config.embedding import EmbeddingSettings, read_embedding
-from runlore.config.providers import ModelSettings, read_models
+from runlore.config.providers import EmbeddingSettings, ModelSettings, read_embedding, read_models
 from runlore.config.server import PORT_MAX, ServerSettings
-from runlore.config.skills import read_skills
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.domain.record import JsonObject
+from runlore.domain.skills_policy import skills_policy
 
 if TYPE_CHECKING:
     from runlore.config.file import ConfigFile, ServerTable
@@ -144,3 +143,19 @@ def _read_file(path: str) -> "ConfigFile | None":
     from runlore.config.file import parse_config
 
     return parse_config(path, text)
+
+
+def read_skills(file: "ConfigFile | None", path: str) -> JsonObject:
+    """The fields that the file has, as a document of the policy; Invalid names one that is wrong."""
+    if file is None:
+        return {}
+    document: JsonObject = file.skills.model_dump(
+        exclude={"embedding"}, exclude_none=True, exclude_defaults=True
+    )
+    try:
+        skills_policy(document)
+    except Invalid as error:
+        raise Invalid(
+            f"[skills] in {path}: {error.sentence}", code="settings.skills", hint=error.hint
+        ) from None
+    return document

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from runlore.config.endpoints import is_loopback
+from runlore.config.providers import is_loopback
 from runlore.domain.record import JsonObject
 from runlore.domain.timestamps import format_time
 from runlore.models.embedding import open_embedder

@@ -25,9 +25,8 @@ from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.run import ProcessId, RunId
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.flow.project.feeds import RecordFeed, RunFeed
-from runlore.models.choice import Choice
-from runlore.models.configured import ConfiguredModels
-from runlore.models.configured_chat import ConfiguredChat
+from runlore.models.configured import ConfiguredChat, ConfiguredModels
+from runlore.models.model_choice import ModelChoice
 from runlore.ports.clock import Clock
 from runlore.ports.dense import DenseIndex
 from runlore.ports.ids import Ids
@@ -228,15 +227,15 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
     )
 
 
-def _choice(settings: Settings) -> Choice:
+def _choice(settings: Settings) -> ModelChoice:
     def is_set_by_now(model: str) -> bool:
         with suppress(RunloreError):
             now = read_settings(home=settings.state_root, environment=os.environ)
             wanted = model or now.agent.model or now.models.default
-            return bool(Choice(default=wanted, providers=now.models.providers).find())
+            return bool(ModelChoice(default=wanted, providers=now.models.providers).find())
         return False
 
-    return Choice(
+    return ModelChoice(
         default=settings.models.default,
         providers=settings.models.providers,
         is_set_by_now=is_set_by_now,

@@ -11,12 +11,14 @@ and a stop is obeyed at once.
 import asyncio
 import queue
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import orjson
 from pydantic_ai import exceptions as theirs
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -35,22 +37,33 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
 from runlore.domain import limits
-from runlore.models.calls import read_calls
-from runlore.models.chat_failures import broke_off, in_conversation, is_too_long, too_long, turn_failure
+from runlore.domain.conversation import AssistantSaid, Message, ToolCall
+from runlore.domain.record import JsonObject
 from runlore.models.clients import Clients, is_compatible
-from runlore.models.failures import is_about_the_form, refusal
+from runlore.models.failures import (
+    broke_off,
+    in_conversation,
+    is_about_the_form,
+    is_too_long,
+    refusal,
+    too_long,
+    turn_failure,
+)
 from runlore.models.http import UnreadableAnswer, http_client
 from runlore.models.loop_thread import GRACE_S, LoopClosed, LoopThread
 from runlore.models.message_conversion import (
     has_thoughts,
+    is_safe_id,
+    join_surrogates,
+    split_half,
     texts_of,
     thoughts_in,
     to_provider_messages,
     to_provider_tool,
+    writable,
 )
 from runlore.models.model_choice import closing_failure
 from runlore.models.stream_recording import CURRENT, RequestBody, StreamRecording, TextDelta
-from runlore.models.unicode import split_half, writable
 from runlore.models.usage import usage_of
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
 from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
@@ -288,3 +301,54 @@ def _parameters(turn: Turn) -> ModelRequestParameters:
         instruction_parts=[InstructionPart(content=instructions)] if instructions.strip() else [],
         allow_text_output=True,
     )
+
+
+def read_calls(parts: Iterable[ToolCallPart], before: Iterable[Message]) -> tuple[ToolCall, ...]:
+    """The calls, each under an id that no other call of the conversation has."""
+    taken = {call.call_id for said in before if isinstance(said, AssistantSaid) for call in said.calls}
+    calls = []
+    for part in parts:
+        call_id = part.tool_call_id
+        if not is_safe_id(call_id) or call_id in taken:
+            call_id = f"call_{uuid.uuid4().hex}"
+        taken.add(call_id)
+        arguments, problem = read_arguments(part.args)
+        name = writable(part.tool_name[: limits.CHAT_TOOL_NAME_CHARS_MAX])
+        calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments, problem=problem))
+    return tuple(calls)
+
+
+def read_arguments(said: str | Mapping[str, Any] | None) -> tuple[JsonObject, str]:
+    """The arguments, and nothing to complain of; or none, and the problem, in words without the model's."""
+    if said is None or (isinstance(said, str) and not said.strip()):
+        # This is how some servers write a call without arguments.
+        return {}, ""
+    try:
+        # What a client library has parsed is written again: it lets pass what is no JSON, such as NaN.
+        text = join_surrogates(said).encode() if isinstance(said, str) else orjson.dumps(said)
+        if len(text) > limits.CHAT_ARGUMENTS_BYTES_MAX:
+            return {}, f"its arguments are longer than {limits.CHAT_ARGUMENTS_BYTES_MAX} bytes"
+        value = orjson.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return {}, "its arguments are not JSON"
+    if not isinstance(value, dict):
+        return {}, "its arguments are no JSON object"
+    if _is_too_deep(value):
+        return {}, f"its arguments are nested deeper than {limits.CHAT_ARGUMENTS_DEPTH_MAX} levels"
+    return value, ""
+
+
+def _is_too_deep(value: dict[str, Any]) -> bool:
+    """Looked at layer by layer, so that no depth is too deep to be looked at."""
+    layer: list[Any] = [value]
+    for _ in range(limits.CHAT_ARGUMENTS_DEPTH_MAX):
+        layer = [inner for each in layer for inner in _inside(each)]
+        if not layer:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

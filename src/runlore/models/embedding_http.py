@@ -2,17 +2,19 @@
 
 Whatever the server does, the caller has vectors or one EmbeddingFailure within its time. Nothing is asked
 twice, and no text of the server or of a library's error goes on: it may hold what was sent, the key included.
+An answer is a stranger's text: everything about it is checked before it counts as vectors of length 1.
 """
 
 import asyncio
+import math
 import threading
+from array import array
 from collections.abc import Sequence
 
 import httpx2
 import orjson
 
 from runlore.domain import limits
-from runlore.models.embedding_answers import MalformedAnswer, read_vectors
 from runlore.models.embedding_texts import batches, prepare_texts
 from runlore.models.http import Redirected, UnreadableAnswer, http_client
 from runlore.models.loop_thread import LoopClosed, LoopThread
@@ -193,3 +195,59 @@ class HttpEmbedder:
 
 def _closing() -> EmbeddingFailure:
     return EmbeddingFailure("Runlore is being closed", code="embedding.failed", hint="ask again once it runs")
+
+
+class MalformedAnswer(Exception):
+    """An answer that is none; what is wrong with it, in our words."""
+
+
+def read_vectors(body: bytes, *, count: int, dimensions: int) -> list[Vector]:
+    """The vectors for `count` texts, in their order; `dimensions` 0 takes any, the same for all."""
+    data = _data(body)
+    if len(data) != count:
+        raise MalformedAnswer(f"it has {len(data)} vectors for {count} texts")
+    vectors: dict[int, Vector] = {}
+    for position, entry in enumerate(data):
+        if not isinstance(entry, dict):
+            raise MalformedAnswer("it is not in the form of the protocol")
+        vector = _unit(entry.get("embedding"))
+        dimensions = dimensions or len(vector)
+        if len(vector) != dimensions:
+            raise MalformedAnswer(f"a vector has {len(vector)} dimensions in place of {dimensions}")
+        vectors[_place(entry.get("index"), position)] = vector
+    if vectors.keys() != set(range(count)):
+        raise MalformedAnswer("it does not say which vector belongs to which text")
+    return [vectors[position] for position in range(count)]
+
+
+def _data(body: bytes) -> list[object]:
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise MalformedAnswer("it is not JSON") from None
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(data, list):
+        raise MalformedAnswer("it is not in the form of the protocol")
+    return data
+
+
+def _place(told: object, position: int) -> int:
+    """Which text a vector belongs to: as the server says, else in order."""
+    if told is None:
+        return position
+    return told if isinstance(told, int) and not isinstance(told, bool) else -1
+
+
+def _unit(values: object) -> Vector:
+    """A vector of numbers at length 1."""
+    if not isinstance(values, list) or not 0 < len(values) <= limits.EMBEDDING_DIMENSIONS_MAX:
+        raise MalformedAnswer(f"a vector is not a list of 1 to {limits.EMBEDDING_DIMENSIONS_MAX} numbers")
+    if not all(type(value) in (float, int) for value in values):
+        raise MalformedAnswer("a vector holds something else than numbers")
+    # The greatest first becomes 1, so that neither squares nor sums leave what a number can hold.
+    greatest = max(map(abs, values))
+    if not 0 < greatest < math.inf:
+        raise MalformedAnswer("a vector is zero, or holds what is not finite")
+    scaled = [value / greatest for value in values]
+    length = math.sqrt(math.fsum(value * value for value in scaled))
+    return array("d", (value / length for value in scaled))

@@ -30,7 +30,6 @@ from runlore.domain import limits
 from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec, UserSaid
 from runlore.domain.record import JsonValue
 from runlore.models.clients import mutable
-from runlore.models.unicode import writable
 
 BLANK = "(empty)"
 _SAFE = re.compile(r"[a-zA-Z0-9_-]+")
@@ -38,6 +37,8 @@ _STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
 _NO_NAME = "unnamed"
 # How the client library calls thoughts that were read out of the text; no server wants those again.
 _OUT_OF_TEXT = "content"
+_HALF = re.compile("[\ud800-\udfff]")
+_FIRST_HALF_AT_THE_END = re.compile("[\ud800-\udbff]\\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,3 +214,21 @@ def _call_id(call_id: str) -> str:
 
 def _tool_name(name: str) -> str:
     return _STRANGE.sub("_", name[: limits.CHAT_TOOL_NAME_CHARS_MAX]) or _NO_NAME
+
+
+def writable(text: str) -> str:
+    """The text, with U+FFFD for every half of a character that has lost the other one."""
+    return join_surrogates(text, errors="replace")
+
+
+def join_surrogates(text: str, *, errors: str = "strict") -> str:
+    """The text, with halves of characters put together; a ValueError where one has lost the other."""
+    if _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", errors)
+
+
+def split_half(text: str) -> tuple[str, str]:
+    """A text, and the first half of a character at its end, whose other half may come with the next one."""
+    found = _FIRST_HALF_AT_THE_END.search(text)
+    return (text, "") if found is None else (text[:-1], text[-1])

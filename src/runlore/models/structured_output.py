@@ -6,6 +6,7 @@ answer is demanded (a tool, a schema) is asked once more in words alone, and rem
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,8 +22,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from runlore.domain import limits
+from runlore.domain.json_schema import breach
 from runlore.domain.record import JsonObject
-from runlore.models.answers import read_answer
 from runlore.models.clients import Clients, is_compatible, mutable
 from runlore.models.failures import failure_of, is_about_the_form, no_answer, refusal
 from runlore.models.loop_thread import LoopClosed, LoopThread
@@ -35,6 +36,7 @@ _ANSWER_MEANING = "The answer to the question, which is given by calling this."
 _IN_WORDS = "\nAnswer with one JSON object by this JSON schema, without other text and without Markdown:\n\n"
 
 Form = Literal["auto", "native", "prompted"]
+_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,3 +196,29 @@ def _answer_text(response: ModelResponse) -> str | Mapping[str, object]:
 
 def _usage(asked: _Request, response: ModelResponse) -> Usage:
     return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_answer_text(response)),))
+
+
+def read_answer(said: str | Mapping[str, object], schema: JsonObject) -> tuple[JsonObject | None, str]:
+    """The object, and nothing to complain of; or none, and the problem, in words without the model's."""
+    value, problem = _parse(said)
+    if problem:
+        return None, problem
+    if not isinstance(value, dict):
+        return None, "it is no JSON object"
+    wrong = breach(value, schema)
+    return (None, wrong) if wrong else (value, "")
+
+
+def _parse(said: str | Mapping[str, object]) -> tuple[object, str]:
+    """Text is read strictly, but for a Markdown fence around all of it, which models like to write."""
+    if isinstance(said, str):
+        if not said.strip():
+            return None, "it is empty"
+        fenced = _FENCED.match(said)
+        said = fenced[1] if fenced else said
+    try:
+        # What a client library has parsed is written again: it lets pass what is no JSON, such as NaN.
+        text = said.encode() if isinstance(said, str) else orjson.dumps(dict(said))
+        return orjson.loads(text), ""
+    except (ValueError, TypeError, RecursionError):
+        return None, "it is not JSON"

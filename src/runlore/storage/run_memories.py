@@ -1,11 +1,13 @@
 """Run memories as files, one each, in a private folder of the state root.
 
-A file's name is its run's id, encoded so that no id can leave the folder or meet another one, whatever the
-file system thinks of upper and lower case. Links are never followed: what is not a regular file of ours is a
-stranger, told as unreadable and taken away by `discard`.
+A file's name is its run's id. Lower-case letters, digits, `_` and `-` stand for themselves, every other byte
+as `%` and two digits, so that no id can leave the folder or meet another one, also where a file system
+ignores case. Links are never followed: what is not a regular file of ours is a stranger, told as unreadable
+and taken away by `discard`.
 """
 
 import errno
+import hashlib
 import os
 import secrets
 import stat
@@ -20,7 +22,6 @@ from runlore.domain.run import RunId
 from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot
-from runlore.storage import run_memory_names as names
 from runlore.storage.pending_memories import is_stored, may_be_kept
 from runlore.storage.run_memory_body import document_of, memory_in, unreadable
 
@@ -36,6 +37,14 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOT_THE_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 Snapshots: TypeAlias = Callable[[], AbstractContextManager[Snapshot]]
+SUFFIX = ".json"
+TEMPORARY = ".writing-"
+DISCARDED = ".discarded"
+# File systems take 255 bytes; what is longer is hashed, and the id stands inside the file alone.
+STEM_BYTES_MAX = 200
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
+_HASHED = "~"
 
 
 class FileRunMemories:
@@ -67,14 +76,14 @@ class FileRunMemories:
                     _write(folder, temporary, document)
                     with self._changing:
                         if self._may_keep(memory.run_id, owed):
-                            self._move(folder, temporary, names.name_of(memory.run_id))
+                            self._move(folder, temporary, name_of(memory.run_id))
                 os.fsync(folder)
             finally:
                 os.close(folder)
 
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt: the memory is written anew, and moved into its place while it is still that one."""
-        name = names.name_of(run_id)
+        name = name_of(run_id)
         with self._open_folder() as folder:
             found = None if folder is None else self._read(folder, name, run_id)
             if folder is None or not isinstance(found, RunMemory) or found.capture is capture:
@@ -97,7 +106,7 @@ class FileRunMemories:
             if folder is None:
                 return found
             for run_id in run_ids:
-                memory = self._read(folder, names.name_of(run_id), run_id)
+                memory = self._read(folder, name_of(run_id), run_id)
                 if memory is not None:
                     found[run_id] = memory
         return found
@@ -105,7 +114,7 @@ class FileRunMemories:
     def delete(self, run_id: RunId) -> None:
         """Delete a memory; what else stands in its place is taken away too."""
         with self._changing, self._open_folder() as folder:
-            if folder is not None and _take_away(folder, names.name_of(run_id)):
+            if folder is not None and _take_away(folder, name_of(run_id)):
                 os.fsync(folder)
 
     def everything(self) -> Iterator[RunMemory | Unreadable]:
@@ -154,16 +163,16 @@ class FileRunMemories:
             return is_stored(snapshot, run_id)
 
     def _page(self, folder: int, listed: list[str]) -> list[RunMemory | Unreadable]:
-        named = (name for name in listed if name != names.DISCARDED and not self._is_being_written(name))
+        named = (name for name in listed if name != DISCARDED and not self._is_being_written(name))
         found = (self._read_entry(folder, name) for name in named)
         return [one for one in found if one is not None]
 
     def _read_entry(self, folder: int, name: str) -> RunMemory | Unreadable | None:
-        if name.startswith(names.TEMPORARY):
+        if name.startswith(TEMPORARY):
             return self._stranger(name, "it is left over from a write that did not end")
-        if names.is_hashed(name):
+        if is_hashed(name):
             return self._read_hashed(folder, name)
-        run_id = names.run_id_of(name)
+        run_id = run_id_of(name)
         if run_id is None:
             return self._stranger(name, "it is no run memory")
         return self._read(folder, name, run_id)
@@ -171,7 +180,7 @@ class FileRunMemories:
     def _read_hashed(self, folder: int, name: str) -> RunMemory | Unreadable | None:
         """A long id stands only inside its file, which has to be where that id belongs."""
         found = self._read(folder, name, None)
-        if isinstance(found, RunMemory) and names.name_of(found.run_id) != name:
+        if isinstance(found, RunMemory) and name_of(found.run_id) != name:
             return self._stranger(name, "it is that of another run")
         return found
 
@@ -197,7 +206,7 @@ class FileRunMemories:
         return Unreadable(run_id=None, where=self._where(name), problem=problem)
 
     def _where(self, name: str) -> str:
-        return os.path.join(self._folder, names.to_printable(name))
+        return os.path.join(self._folder, to_printable(name))
 
     def _name_of(self, folder: int, found: Unreadable) -> str | None:
         """The name of something that was told as unreadable; None when it is not of this folder, or gone."""
@@ -206,7 +215,7 @@ class FileRunMemories:
             return None
         if "\\" not in name:
             return name or None
-        return next((listed for listed in os.listdir(folder) if names.to_printable(listed) == name), None)
+        return next((listed for listed in os.listdir(folder) if to_printable(listed) == name), None)
 
     def _is_being_written(self, name: str) -> bool:
         with self._lock:
@@ -215,7 +224,7 @@ class FileRunMemories:
     @contextmanager
     def _temporary(self, folder: int) -> Iterator[str]:
         """A name that nobody else has, and no file of it afterwards."""
-        name = f"{names.TEMPORARY}{secrets.token_hex(8)}"
+        name = f"{TEMPORARY}{secrets.token_hex(8)}"
         with self._lock:
             self._writing.add(name)
         try:
@@ -319,7 +328,7 @@ def _take_away(folder: int, name: str) -> bool:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         _make_room_aside(folder)
-        aside = os.path.join(names.DISCARDED, f"{secrets.token_hex(8)}")
+        aside = os.path.join(DISCARDED, f"{secrets.token_hex(8)}")
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     return True
 
@@ -327,8 +336,43 @@ def _take_away(folder: int, name: str) -> bool:
 def _make_room_aside(folder: int) -> None:
     """The folder for what is moved aside; a file or a link in its place goes, and is never followed."""
     with suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.stat(names.DISCARDED, dir_fd=folder, follow_symlinks=False).st_mode):
+        if stat.S_ISDIR(os.stat(DISCARDED, dir_fd=folder, follow_symlinks=False).st_mode):
             return
-        os.unlink(names.DISCARDED, dir_fd=folder)
+        os.unlink(DISCARDED, dir_fd=folder)
     with suppress(FileExistsError):
-        os.mkdir(names.DISCARDED, _PRIVATE_FOLDER, dir_fd=folder)
+        os.mkdir(DISCARDED, _PRIVATE_FOLDER, dir_fd=folder)
+
+
+def name_of(run_id: RunId) -> str:
+    """The file name of a run's memory."""
+    # A half of a surrogate pair cannot be kept, but asking for it must not fail.
+    data = run_id.encode("utf-8", "surrogatepass")
+    stem = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data)
+    if len(stem) > STEM_BYTES_MAX:
+        return f"{_HASHED}{hashlib.sha256(data).hexdigest()}{SUFFIX}"
+    return f"{stem or '%'}{SUFFIX}"
+
+
+def run_id_of(name: str) -> RunId | None:
+    """The id that a name stands for; None when it is not a name that `name_of` gives."""
+    stem = name.removesuffix(SUFFIX)
+    try:
+        run_id = RunId(_decode(stem).decode())
+    except ValueError:
+        return None
+    return run_id if run_id and name_of(run_id) == name else None
+
+
+def is_hashed(name: str) -> bool:
+    """Whether the name is the hash of an id that was too long for one."""
+    return name.startswith(_HASHED) and name.endswith(SUFFIX)
+
+
+def to_printable(name: str) -> str:
+    """The name as a text that can be kept and shown, whatever bytes it was made of."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _decode(stem: str) -> bytes:
+    first, *rest = stem.encode("ascii").split(b"%")
+    return first + b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in rest)

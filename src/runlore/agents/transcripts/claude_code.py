@@ -2,26 +2,30 @@
 
 The order is that of the file: timestamps go backwards. A message of the model comes in pieces, one block a
 line, each with the whole message's usage, which is told once. Lines that only the program itself needs are
-known by their beginning and not even parsed.
+known by their beginning and not even parsed. A session may also be exported as one document, its lines in a
+list.
 """
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
 from runlore.agents.transcripts.assembly import EARLIER_CONVERSATION, SUMMARY, Assembly, LinePosition
-from runlore.agents.transcripts.claude_code_attachments import outside_of
-from runlore.agents.transcripts.claude_code_lines import is_child, is_housekeeping, value_of
-from runlore.agents.transcripts.claude_code_words import (
+from runlore.agents.transcripts.claude_code_lines import (
     Speaker,
     exit_code_of,
+    is_child,
+    is_housekeeping,
     output_of,
+    outside_of,
     queued_words,
     typed_words,
+    value_of,
     words_of,
 )
+from runlore.agents.transcripts.lines import whole_of
 from runlore.agents.transcripts.locations import is_of_droid
 from runlore.agents.transcripts.parsing import (
     BROKEN,
@@ -29,18 +33,20 @@ from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,
     bound_arguments,
+    list_of,
     moment,
     object_of,
+    parse_json,
     shorten,
     text_of,
 )
 from runlore.agents.transcripts.reader import LineParser
-from runlore.agents.transcripts.sniffing import first_objects
+from runlore.agents.transcripts.sniffing import first_objects, top_keys
 from runlore.domain import limits
 from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 from runlore.domain.whose_words import ANOTHER_AGENT
 
 _SPEAKING: Final = frozenset({"user", "assistant"})
@@ -100,6 +106,7 @@ _COUNT_MAX = 2**63
 _AGENT_FILE = re.compile(r"agent-([A-Za-z0-9_-]{1,64})\.jsonl")
 _SUBAGENTS = "subagents"
 _PARENTS_MAX = 20_000
+_LINES = "loglines"
 
 
 class ClaudeCodeReader:
@@ -163,7 +170,7 @@ class ClaudeCodeParser:
         self._spoken_of = ""
         self._chains: dict[str, str] = {}
         # What the user typed while the agent worked: what still waits, and what was told from there.
-        self._queued: list[tuple[str, Place]] = []
+        self._queued: list[tuple[str, LinePosition]] = []
         self._told_from_queue: list[str] = []
         # Up to this line everything but the queue was told before, by whoever noted the position.
         self._told_until = int(assembly.carried.pop(_TOLD_UNTIL, 0))
@@ -380,7 +387,7 @@ class ClaudeCodeParser:
                 self._begin_queued(*taken, line)
         return ""
 
-    def _begin_queued(self, text: str, place: Place, line: Plain) -> None:
+    def _begin_queued(self, text: str, place: LinePosition, line: Plain) -> None:
         """Whoever goes on from this run reads its words again where they were typed, and tells nothing else
         that stands before this line."""
         self._speak_of(line)
@@ -480,3 +487,31 @@ class ClaudeCodeParser:
             if self._assembly.model:
                 body["model"] = self._assembly.model
             self._assembly.add(_USED, body, self._moment(at))
+
+
+class ClaudeCodeExportReader:
+    """Reads exported sessions of Claude Code."""
+
+    agent = TranscriptAgent.CLAUDE_CODE
+
+    def recognises(self, head: bytes, path: str) -> bool:  # noqa: ARG002 - the bytes say enough
+        """A document with the lines among its first keys."""
+        return _LINES in top_keys(head)
+
+    def tell(self, source: TranscriptSource, assembly: Assembly, counts: ReadCounts) -> Iterator[None]:
+        """Tell each of the lines."""
+        content = whole_of(source.path)
+        counts.bytes += len(content or b"")
+        try:
+            document: Plain = object_of(parse_json(content or b""))
+        except ValueError:
+            counts.lines += 1
+            counts.skip(BROKEN)
+            return
+        teller = ClaudeCodeParser(source.path, assembly)
+        for line in list_of(document.get(_LINES)):
+            counts.lines += 1
+            if problem := teller.tell(line) if type(line) is dict else NO_OBJECT:
+                counts.skip(problem)
+            yield
+        teller.end()

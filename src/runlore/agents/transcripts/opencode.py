@@ -1,17 +1,23 @@
 """Reads sessions of opencode: a tree of small files in its first versions, a database in the later ones.
 
-Both keep the same three things: sessions, their messages, and the parts of these. `opencode_files` and
-`opencode_database` find them; here they are told.
+Both keep the same three things: sessions, their messages, and the parts of these. `opencode_storage` finds
+them; here they become runs.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.agents.transcripts.claude_code_words import without_reminders
-from runlore.agents.transcripts.opencode_database import OpencodeDatabase, is_database
-from runlore.agents.transcripts.opencode_files import OpencodeFiles, is_part_file, is_session_file
-from runlore.agents.transcripts.opencode_things import OpencodeMessage, OpencodeSession
+from runlore.agents.transcripts.claude_code_lines import without_reminders
+from runlore.agents.transcripts.opencode_storage import (
+    OpencodeDatabase,
+    OpencodeFiles,
+    OpencodeMessage,
+    OpencodeSession,
+    is_database,
+    is_part_file,
+    is_session_file,
+)
 from runlore.agents.transcripts.parsing import (
     UNKNOWN,
     Plain,

@@ -2,15 +2,20 @@
 
 A file that was replaced is read anew. One that was changed a short while ago may still be written, so the
 last of its runs is not whole unless it tells that it has ended.
+
+A stored position holds only digests of a folder's or a branch's name, for people may have said no to keeping
+anything of a folder. The name is looked up in the transcript again; where it is gone, the transcript is read
+anew.
 """
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from runlore.agents.transcripts.assembly import Assembly
+from runlore.agents.transcripts.assembly import HIDDEN_FACTS, Assembly, digest_of
 from runlore.agents.transcripts.lines import (
     TOO_CROWDED,
     UNPACKING,
@@ -22,16 +27,20 @@ from runlore.agents.transcripts.lines import (
     last_before,
     open_unpacked,
 )
-from runlore.agents.transcripts.parsing import UNFINISHED
+from runlore.agents.transcripts.parsing import UNFINISHED, parse_json, text_of
 from runlore.agents.transcripts.reader import DocumentReader, LineReader
-from runlore.agents.transcripts.recalling import recall_names
 from runlore.domain import limits
+from runlore.domain.storable import made_storable
 from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 
 _TOLD, _OF = "told", "of"
 _MARKS_MAX = limits.TRANSCRIPT_LINE_MARKS_MAX
 # The size and the time of a file that was read to its end: while it has both there is nothing new in it.
 _READ = "read"
+_NAMED = re.compile(rb'"(?:cwd|gitBranch|branch)"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,32000}")', re.DOTALL)
+_CHARS_MAX = {"folder": limits.PATH_CHARS_MAX, "branch": limits.TITLE_CHARS_MAX}
+_BLOCK_BYTES = 1024**2
+_OVERLAP_BYTES = 64 * 1024
 
 
 def read_lines(
@@ -162,3 +171,40 @@ def _idle(source: TranscriptSource, now: datetime) -> timedelta:
     if not source.part:
         changed_at = max(changed_at, datetime.fromtimestamp(os.stat(source.path).st_mtime, UTC))
     return max(timedelta(0), now - changed_at)
+
+
+def recall_names(file: io.BufferedReader, start: Position, path: str) -> Position:
+    """The position with the names that it hides; the beginning where one of them is not found."""
+    wanted = {name: str(start.carried[name]) for name in HIDDEN_FACTS if name in start.carried}
+    found: dict[str, str | int] = {}
+    _compare(os.path.dirname(os.path.abspath(path)), wanted, found)
+    _search(file, wanted, found)
+    return START if wanted else replace(start, carried={**start.carried, **found})
+
+
+def _search(file: io.BufferedReader, wanted: dict[str, str], found: dict[str, str | int]) -> None:
+    """Look through the transcript. Mostly its first lines say it."""
+    seen: set[bytes] = set()
+    file.seek(0)
+    rest = b""
+    while wanted and (block := file.read(_BLOCK_BYTES)):
+        for named in _NAMED.findall(rest + block):
+            if named not in seen:
+                seen.add(named)
+                _compare(_value(named), wanted, found)
+        rest = block[-_OVERLAP_BYTES:]
+
+
+def _compare(told: str, wanted: dict[str, str], found: dict[str, str | int]) -> None:
+    for name, digest in list(wanted.items()):
+        value = made_storable(told[: _CHARS_MAX[name]])
+        if digest_of(value) == digest:
+            found[name] = value
+            del wanted[name]
+
+
+def _value(named: bytes) -> str:
+    try:
+        return text_of(parse_json(named))
+    except ValueError:
+        return ""

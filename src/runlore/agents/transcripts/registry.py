@@ -1,8 +1,7 @@
 """The readers, in the order in which they are asked: those with the clearest marks first."""
 
 from runlore.agents.transcripts.aider import AiderReader
-from runlore.agents.transcripts.claude_code import ClaudeCodeReader
-from runlore.agents.transcripts.claude_code_export import ClaudeCodeExportReader
+from runlore.agents.transcripts.claude_code import ClaudeCodeExportReader, ClaudeCodeReader
 from runlore.agents.transcripts.codex import CodexReader
 from runlore.agents.transcripts.gemini import GeminiReader
 from runlore.agents.transcripts.opencode import OpencodeReader

@@ -6,11 +6,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.storage import migrate
-from runlore.storage.postgres import catalog
 from runlore.storage.postgres.connections import Connection
 from runlore.storage.postgres.session import to_driver_sql
 from runlore.storage.sql.session import Dialect, Row
 
+# Table, column, whether it is text, whether it may be NULL, and its place in the primary key (0: none).
+COLUMNS = (
+    "SELECT t.relname::text, c.attname::text, c.atttypid = 'text'::regtype, NOT c.attnotnull,"
+    " COALESCE(array_position(k.conkey, c.attnum), 0)"
+    " FROM pg_class t JOIN pg_attribute c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped"
+    " LEFT JOIN pg_constraint k ON k.conrelid = t.oid AND k.contype = 'p'"
+    " WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace"
+    ' ORDER BY t.relname COLLATE "C", c.attnum'
+)
+# Table and column, and the table and column that a value of it has to be found in.
+REFERENCES = (
+    "SELECT t.relname::text, c.attname::text, p.relname::text, q.attname::text FROM pg_constraint k"
+    " JOIN pg_class t ON t.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid"
+    " JOIN pg_attribute c ON c.attrelid = k.conrelid AND c.attnum = k.conkey[1]"
+    " JOIN pg_attribute q ON q.attrelid = k.confrelid AND q.attnum = k.confkey[1]"
+    " WHERE k.contype = 'f' AND t.relnamespace = current_schema()::regnamespace"
+    ' ORDER BY t.relname COLLATE "C", k.conname COLLATE "C"'
+)
 MIGRATION_WAIT_MS = 60_000
 # Any number that no scope is likely to hash to; locks are per database.
 _MIGRATION_LOCK = 0x52554E4C4F5245
@@ -58,8 +75,8 @@ def prepare(connection: Connection) -> Dialect:
         settled=_CURSOR,
         for_update=" FOR UPDATE",
         skip_locked=" FOR UPDATE SKIP LOCKED",
-        columns=catalog.COLUMNS,
-        references=catalog.REFERENCES,
+        columns=COLUMNS,
+        references=REFERENCES,
         keeps_run_memories=True,
     )
 

@@ -14,6 +14,7 @@ from runlore.storage.postgres.connections import (
     CONNECTIONS_MAX,
     IDLE_READER_TIMEOUT_MS,
     Connection,
+    StuckSessions,
     Timeouts,
     connect,
     make_pool,
@@ -22,7 +23,6 @@ from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
 from runlore.storage.postgres.prepare import prepare
 from runlore.storage.postgres.run_memories import TableRunMemories
 from runlore.storage.postgres.session import PostgresSession
-from runlore.storage.postgres.stuck_sessions import StuckSessions
 from runlore.storage.sql import health, positions
 from runlore.storage.sql.session import Dialect
 from runlore.storage.sql.transaction import SqlSnapshot, SqlTransaction

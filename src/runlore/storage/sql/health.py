@@ -1,30 +1,35 @@
 """What our own checksums and replays find wrong with the stored data, told in sentences without content.
 
 Everything is read once, one history at a time. A part that cannot be read at all is told, and the others are
-looked at nevertheless.
+looked at nevertheless. Sizes of journals are derived, and counted again elsewhere: see `journal`.
 """
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TypeAlias
 
+import orjson
+
 from runlore.domain.approval import ApprovalId
+from runlore.domain.audit import RecordEvent, replay
+from runlore.domain.codec import Plain
 from runlore.domain.errors import RunloreError
 from runlore.domain.job import JobState
 from runlore.domain.policy import PolicyName
+from runlore.domain.record import Record
 from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.skill import SkillId
 from runlore.domain.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionId
+from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import (
     approvals,
     curations,
     executions,
-    journal_health,
     mined_runs,
     promotions,
-    record_health,
     skill_log,
     skill_uses,
     skills,
@@ -34,10 +39,22 @@ from runlore.storage.sql import (
 )
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.jobs import SqlJobs
+from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, read
 from runlore.storage.sql.policies import SqlPolicies
+from runlore.storage.sql.record_rows import (
+    BODY,
+    EVENT_COLUMNS,
+    MOVING_COLUMNS,
+    STEADY_COLUMNS,
+    base_of,
+    is_base,
+    moving_values,
+    read_event,
+    steady_values,
+)
 from runlore.storage.sql.runs import SqlRuns
 from runlore.storage.sql.schema import dangling, references
-from runlore.storage.sql.session import STREAM_LARGE_ROWS, SqlSession
+from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, SqlSession, SqlValue
 from runlore.storage.sql.sessions import SqlSessions
 from runlore.storage.sql.tokens import SqlTokens
 
@@ -67,6 +84,22 @@ _OWNERS = (
     ("approvals", approvals.OWNER, "approval_id"),
     ("transcript_positions", transcript_positions.OWNER, "source"),
 )
+_SESSION_WIDTH = 2
+_NUMBER, _BYTES, _BODY = (COLUMNS.index(name) for name in ("number", "bytes", "body"))
+# LEFT, so that a session whose events are all gone is seen.
+_ALL_EVENTS = (
+    f"SELECT s.session_id, s.next_number, {', '.join(f'e.{name}' for name in COLUMNS)}"
+    " FROM sessions s LEFT JOIN journal e ON e.session_id = s.session_id ORDER BY s.session_id, e.number"
+)
+_LOOKED_UP = ("record_id", *MOVING_COLUMNS, "moved_at_ms", "base_revision", *STEADY_COLUMNS)
+_WIDTH = len(_LOOKED_UP)
+_SELECTED = ", ".join([*(f"r.{name}" for name in _LOOKED_UP), *(f"e.{name}" for name in EVENT_COLUMNS)])
+# LEFT, so that a record without any event is seen.
+_ALL_RECORDS = (
+    f"SELECT {_SELECTED} FROM records r LEFT JOIN record_events e ON e.record_id = r.record_id"
+    " ORDER BY r.record_id, e.revision"
+)
+_SOURCES = "SELECT record_id, source_id FROM record_sources ORDER BY record_id, source_id"
 
 
 def problems(session: SqlSession, *more: Check) -> tuple[str, ...]:
@@ -158,10 +191,125 @@ def _each(session: SqlSession, table: str, key: str, read: Callable[[str], objec
             yield f"{table} has {row[0]!r:.80} in {key}, which this version of Runlore does not know"
 
 
+def journal_problems(session: SqlSession) -> Iterator[str]:
+    """What is wrong with the journals, one event at a time."""
+    for _, rows in groupby(session.stream(_ALL_EVENTS, at_once=STREAM_LARGE_ROWS), key=itemgetter(0)):
+        yield from _of_session(rows)
+
+
+def _of_session(rows: Iterable[Row]) -> Iterator[str]:
+    expected = 1
+    for row in rows:
+        session_id, next_number = row[:_SESSION_WIDTH]
+        event = row[_SESSION_WIDTH:]
+        if event[0] is None:
+            continue
+        yield from _of_event(event)
+        if event[_NUMBER] != expected:
+            yield f"the journal of session {session_id} has {event[_NUMBER]} where {expected} should be"
+        expected = event[_NUMBER] + 1
+    if next_number != expected:
+        yield f"the journal of session {session_id} ends before {expected}, and not before {next_number}"
+
+
+def _of_event(event: Row) -> Iterator[str]:
+    try:
+        read(event)
+    except RunloreError as error:
+        yield error.sentence
+        return
+    body = event[_BODY]
+    if event[_BYTES] != (0 if body == EMPTY else len(body.encode())):
+        yield f"event {event[_NUMBER]} of session {event[0]} tells a wrong length"
+
+
+def record_problems(session: SqlSession) -> Iterator[str]:
+    """What is wrong with the records, one history at a time."""
+    sources = _Sources(session.stream(_SOURCES))
+    for record_id, rows in groupby(session.stream(_ALL_RECORDS), key=itemgetter(0)):
+        yield from _of_record(list(rows), sources.of(record_id))
+
+
+class _Sources:
+    """What each record was made from, read along with the records."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._groups = groupby(rows, key=itemgetter(0))
+        self._next: tuple[str, set[str]] | None = None
+        self._advance()
+
+    def of(self, record_id: str) -> set[str]:
+        """The sources of a record; records are asked for in their order."""
+        while self._next is not None and self._next[0] < record_id:
+            self._advance()
+        return self._next[1] if self._next is not None and self._next[0] == record_id else set()
+
+    def _advance(self) -> None:
+        found = next(self._groups, None)
+        self._next = None if found is None else (found[0], {row[1] for row in found[1]})
+
+
+def _of_record(rows: Sequence[Row], sources: set[str]) -> Iterator[str]:
+    looked_up = rows[0][:_WIDTH]
+    events: list[RecordEvent] = []
+    damaged = [_event(row[_WIDTH:], events) for row in rows if row[_WIDTH] is not None]
+    yield from filter(None, damaged)
+    if any(damaged):
+        return
+    if not events:
+        yield f"record {looked_up[0]} has no events"
+        return
+    try:
+        record = replay(events)
+    except RunloreError as error:
+        yield error.sentence
+        return
+    yield from _differences(looked_up, record, events)
+    if sources != record.made_from:
+        yield f"record {record.record_id}: what it was made from does not agree with its events"
+    yield from _bases(rows, events)
+
+
+def _event(row: Row, events: list[RecordEvent]) -> str:
+    """Read an event into a list, or tell what is wrong with it."""
+    try:
+        events.append(read_event(row))
+    except RunloreError as error:
+        return error.sentence
+    return ""
+
+
+def _differences(looked_up: Row, record: Record, events: Sequence[RecordEvent]) -> Iterator[str]:
+    times = (max(to_milliseconds(event.at) for event in events), base_of(record.revision))
+    expected: tuple[SqlValue, ...] = (
+        record.record_id,
+        *moving_values(record),
+        *times,
+        *steady_values(record),
+    )
+    names = [
+        name for name, found, right in zip(_LOOKED_UP, looked_up, expected, strict=True) if found != right
+    ]
+    if names:
+        yield f"record {looked_up[0]}: {', '.join(names)} in its row do not agree with its events"
+
+
+def _bases(rows: Sequence[Row], events: Sequence[RecordEvent]) -> Iterator[str]:
+    plain: Plain = {}
+    for row, event in zip(rows, events, strict=True):
+        plain.update(event.changes)
+        body = row[_WIDTH + BODY]
+        if (body is not None) != is_base(event.revision) or (body and orjson.loads(body) != plain):
+            yield (
+                f"record {event.record_id}: the copy kept at revision {event.revision} is not what its"
+                " events lead to"
+            )
+
+
 _CHECKS: tuple[Check, ...] = (
     _references,
-    record_health.problems,
-    journal_health.problems,
+    record_problems,
+    journal_problems,
     _texts,
     _rows,
     _skills,

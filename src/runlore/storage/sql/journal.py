@@ -222,7 +222,7 @@ class SqlJournal:
             self._session.run([SqlStatement(sql=_RECOUNT, rows=[(session_id,)])])
 
     def _erase(self, condition: str, values: Parameters) -> int:
-        """A body only ever gets shorter, where it stands: see `erasure`.
+        """A body only ever gets shorter, where it stands: see `record_writes.erase_events`.
 
         The rows are ours from the moment they are read: what another empties meanwhile is not counted here.
         """

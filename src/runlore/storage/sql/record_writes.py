@@ -1,4 +1,4 @@
-"""Writing changes with their events, and whole histories.
+"""Writing changes with their events, and whole histories, and erasing what forgotten records said.
 
 Nothing here commits. An error leaves the transaction unfit to be committed, which its owner sees to.
 """
@@ -11,11 +11,11 @@ from typing import TypeAlias
 from runlore.domain import contracts
 from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.codec import Plain
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql.conflicts import Expectation, find_conflict, revision_conflict
 from runlore.storage.sql.record_rows import (
+    BODY,
     CHECKSUM,
     EVENT_COLUMNS,
     MOVING_COLUMNS,
@@ -25,10 +25,19 @@ from runlore.storage.sql.record_rows import (
     event_values,
     is_base,
     moving_values,
+    read_event,
     steady_values,
     to_json,
 )
-from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Parameters,
+    Row,
+    SqlSession,
+    SqlStatement,
+    chunks,
+    in_list,
+)
 
 History: TypeAlias = tuple[Record, Sequence[RecordEvent]]
 
@@ -61,6 +70,16 @@ _DEPART = (
     " WHEN scope_departures.change > excluded.change THEN scope_departures.change ELSE excluded.change END"
 )
 _DELETE_SOURCE = "DELETE FROM record_sources WHERE source_id = ? AND record_id = ?"
+_LATEST = (
+    "SELECT r.record_id, r.revision, e.checksum FROM records r"
+    " JOIN record_events e ON e.record_id = r.record_id AND e.revision = r.revision"
+    " WHERE r.record_id IN ({ids})"
+)
+_STORED = f"SELECT {', '.join(EVENT_COLUMNS)} FROM record_events WHERE record_id = ? ORDER BY revision"
+_ERASE = (
+    "UPDATE record_events SET checksum = ?, actor = ?, reason = ?, changes = ?, body = ?"
+    " WHERE record_id = ? AND revision = ?"
+)
 
 
 def write(session: SqlSession, changes: Iterable[Change]) -> None:
@@ -79,6 +98,16 @@ def load(session: SqlSession, histories: Iterable[History]) -> None:
             _check_history(*history)
         session.make_room(freeing=False)
         _load_piece(session, piece)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What a write wanted of one record: where it had to be (0: nowhere), and where it would be now."""
+
+    record_id: RecordId
+    expected: int
+    revision: int
+    checksum: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,3 +294,64 @@ def _check_history(record: Record, events: Sequence[RecordEvent]) -> None:
             code="record.events",
             hint="load a record with its whole history",
         )
+
+
+def find_conflict(session: SqlSession, wanted: Sequence[Expectation]) -> Conflict:
+    """The first record whose revision, or the event that made it, is not what was written."""
+    for chunk in chunks(wanted, IN_LIST_MAX):
+        ids = [each.record_id for each in chunk]
+        found = {row[0]: row[1:] for row in session.rows(_LATEST.format(ids=in_list(ids)), ids)}
+        for each in chunk:
+            revision, checksum = found.get(each.record_id, (0, ""))
+            if (revision, checksum) != (each.revision, each.checksum):
+                return revision_conflict(each.record_id, expected=each.expected, found=revision)
+    # The very same changes are there already.
+    first = wanted[0]
+    return revision_conflict(first.record_id, expected=first.expected, found=first.revision)
+
+
+def revision_conflict(record_id: RecordId, *, expected: int, found: int) -> Conflict:
+    """The error that names the record and both revisions."""
+    if expected == 0:
+        return Conflict(
+            f"record {record_id} exists already",
+            code="record.exists",
+            hint="leave the id out, or import into an empty store",
+        )
+    was = f"revision {found}" if found else "no such record"
+    return Conflict(
+        f"record {record_id} has moved: revision {expected} was expected, {was} was found",
+        code="record.moved",
+        hint="read the record again and decide anew",
+    )
+
+
+def erase_events(session: SqlSession, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
+    """Replace stored events by their contentless versions, and the bases that were made from them.
+
+    A row only ever gets shorter, and is overwritten where it stands. A row that grew could push its
+    neighbours to another page, and SQLite leaves copies of their texts in the space that they left: in an
+    earlier layout, whose rows grew, 1 text in 100 could still be read after it was erased.
+    """
+    erased = {event.revision: event for event in events}
+    plain: Plain = {}
+    rows: list[Parameters] = []
+    for stored in session.rows(_STORED, (record_id,)):
+        old = read_event(stored)
+        event = erased.pop(old.revision, old)
+        plain.update(event.changes)
+        rows.append(_erasure_row(event, stored, plain))
+    if erased:
+        raise NotFound(
+            f"record {record_id} has no event that made revision {min(erased)}",
+            code="record.event-not-found",
+            hint="erase the events that its history shows",
+        )
+    session.make_room(freeing=True)
+    session.run([SqlStatement(sql=_ERASE, rows=rows)])
+
+
+def _erasure_row(event: RecordEvent, stored: Row, plain: Plain) -> Parameters:
+    body = None if stored[BODY] is None else to_json(plain)
+    row = event_row(event, to_json(event.changes), body)
+    return (*row[CHECKSUM:], event.record_id, event.revision)

@@ -1,22 +1,44 @@
-"""The records, as the port asks for them, in SQL that both databases run."""
+"""The records, as the port asks for them, in SQL that both databases run.
 
-from collections.abc import Collection, Iterator, Sequence
+Headers (`RecordLine`) are read from an index alone, nothing is replayed. In a page as of a past moment, only
+what has moved since is replayed from its events. A record's place in a list is that of its beginning, which
+no move changes, so that the list is walked in its order and stops early.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from runlore.domain import audit
 from runlore.domain.audit import RecordEvent, replay
 from runlore.domain.errors import NotFound
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.run import RunId
-from runlore.domain.scope import Scope
+from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
-from runlore.domain.timestamps import to_milliseconds
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import Position, RecordFilter, RecordLine
-from runlore.storage.sql import as_of, filters, lines, listing, positions, record_queries
+from runlore.storage.sql import filters, listing, positions, record_queries
+from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
-from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlValue, chunks, in_list
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
+_CANDIDATES_MIN = 64
+_EXISTED = (
+    "EXISTS (SELECT 1 FROM record_events e"
+    " WHERE e.record_id = records.record_id AND e.revision = 1 AND e.at_ms <= ?)"
+)
+_COLUMNS = ", revision, kind, state, scope_kind, scope_id, due_at_ms, superseded_by"
+
+_LATEST = "(SELECT max(change) FROM records WHERE scope_kind = ? AND scope_id = ?)"
+_LATEST_DEPARTURE = "(SELECT max(change) FROM scope_departures)"
+_DEPARTURES = "SELECT scope_kind, scope_id, change FROM scope_departures WHERE {scopes}"
+# So many columns a database answers in one row, and more.
+_SCOPES_AT_ONCE = 100
+
+_KINDS = {kind.value: kind for kind in Kind}
+_STATES = {state.value: state for state in State}
 
 
 class SqlRecords:
@@ -71,21 +93,21 @@ class SqlRecords:
         """The same as it would have answered at a past moment, from the events."""
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
-        return as_of.page_as_of(self._session, where, moment, limit=limit, before=before)
+        return page_as_of(self._session, where, moment, limit=limit, before=before)
 
     def lines(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[RecordLine, ...]:
         """The newest first, without what the records say."""
-        return lines.lines(self._session, where, limit=limit, before=before)
+        return list_headers(self._session, where, limit=limit, before=before)
 
     def count_lines(self, where: RecordFilter) -> int:
         """How many records pass a filter."""
-        return lines.count(self._session, where)
+        return count_headers(self._session, where)
 
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
         """The number of the latest change in each of the scopes that has records."""
-        return lines.stamps(self._session, scopes)
+        return scope_stamps(self._session, scopes)
 
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
         """The records with an event later than a moment."""
@@ -227,3 +249,125 @@ def _not_found(record_id: RecordId) -> NotFound:
         code="record.not-found",
         hint="`runlore memory list` shows the ids",
     )
+
+
+def page_as_of(
+    session: SqlSession,
+    where: RecordFilter,
+    moment: datetime,
+    *,
+    limit: int,
+    before: tuple[datetime, RecordId] | None,
+) -> tuple[Record, ...]:
+    """A page as it would have been answered at a moment."""
+    page: list[Record] = []
+    while len(page) < limit:
+        wanted = min(max(limit - len(page), _CANDIDATES_MIN), IN_LIST_MAX)
+        candidates = _candidates(session, where, moment, before=before, limit=wanted)
+        page.extend(_then(session, where, moment, candidates))
+        if len(candidates) < wanted:
+            break
+        before = (from_milliseconds(candidates[-1][1]), RecordId(candidates[-1][0]))
+    return tuple(page[:limit])
+
+
+def _candidates(
+    session: SqlSession,
+    where: RecordFilter,
+    moment: datetime,
+    *,
+    before: tuple[datetime, RecordId] | None,
+    limit: int,
+) -> list[Row]:
+    """Ids with their place and whether they have moved: all that can be on the page, in its order."""
+    moment_ms = to_milliseconds(moment)
+    still = Condition().also("moved_at_ms <= ?", moment_ms)
+    moved = Condition().also("moved_at_ms > ?", moment_ms).also(_EXISTED, moment_ms)
+    walks = [
+        listing.walk(part, limit=limit, before=before, also=still, more=", 0 AS has_moved")
+        for part in filters.walks(where)
+    ]
+    # What has moved may have been anything then, so it is asked for without a filter.
+    walks.append(listing.sorted_walk(moved, limit=limit, before=before, more=", 1 AS has_moved"))
+    merged = listing.merge_walks(walks, limit=limit)
+    return session.rows(merged.sql, merged.parameters)
+
+
+def _then(
+    session: SqlSession, where: RecordFilter, moment: datetime, candidates: Sequence[Row]
+) -> Iterator[Record]:
+    histories = record_queries.histories_by_id(session, [RecordId(row[0]) for row in candidates if row[2]])
+    records = record_queries.records_by_id(session, [RecordId(row[0]) for row in candidates if not row[2]])
+    for row in candidates:
+        record_id = RecordId(row[0])
+        if record_id in histories:
+            replayed = audit.as_of(histories[record_id], moment)
+            if replayed is not None and where.admits(replayed):
+                yield replayed
+        elif record_id in records:
+            yield records[record_id]
+
+
+def list_headers(
+    session: SqlSession,
+    where: RecordFilter,
+    *,
+    limit: int,
+    before: tuple[datetime, RecordId] | None = None,
+) -> tuple[RecordLine, ...]:
+    """The newest first, after a place in that order."""
+    if limit <= 0 or filters.asks_for_nothing(where):
+        return ()
+    parts = filters.walks(where)
+    walks = [listing.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
+    if not walks:
+        return ()
+    merged = listing.merge_walks(walks, limit=limit)
+    scopes: dict[tuple[str, str], Scope] = {}
+    found = []
+    for row in session.rows(merged.sql, merged.parameters):
+        record_id, created_at_ms, revision, kind, state, scope_kind, scope_id, due_at_ms, replaced = row
+        scope = scopes.get((scope_kind, scope_id))
+        if scope is None:
+            scope = scopes[scope_kind, scope_id] = Scope(ScopeKind(scope_kind), scope_id)
+        due_at = None if due_at_ms is None else from_milliseconds(due_at_ms)
+        created_at = from_milliseconds(created_at_ms)
+        what = (_KINDS[kind], _STATES[state], scope)
+        found.append(RecordLine(record_id, revision, *what, created_at, due_at, replaced is not None))
+    return tuple(found)
+
+
+def count_headers(session: SqlSession, where: RecordFilter) -> int:
+    """How many there are."""
+    if filters.asks_for_nothing(where):
+        return 0
+    asked = filters.condition(where)
+    sql = f"SELECT count(*) FROM records WHERE {asked.sql}"
+    return int(session.rows(sql, asked.parameters)[0][0])
+
+
+def scope_stamps(session: SqlSession, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
+    """The latest change of each scope that has records; None where an earlier one may still come."""
+    found: dict[Scope, int | None] = {}
+    for chunk in chunks(scopes, _SCOPES_AT_ONCE):
+        parameters = [part for scope in chunk for part in (scope.kind.value, scope.id)]
+        sql = f"SELECT {session.dialect.settled}, {_LATEST_DEPARTURE}, {', '.join([_LATEST] * len(chunk))}"
+        settled, departure, *latest = session.rows(sql, parameters)[0]
+        changes = {scope: change for scope, change in zip(chunk, latest, strict=True) if change is not None}
+        if departure is not None:
+            earlier = {scope: change for scope, change in changes.items() if change < departure}
+            changes |= _departures(session, earlier)
+        found |= {scope: change if change < settled else None for scope, change in changes.items()}
+    return found
+
+
+def _departures(session: SqlSession, changes: Mapping[Scope, int]) -> dict[Scope, int]:
+    """The changes of these scopes, with the latest departure where that is later than all that is left."""
+    if not changes:
+        return {}
+    term, *parameters = filters.scope_term(frozenset(changes))
+    found = dict(changes)
+    for scope_kind, scope_id, departure in session.rows(_DEPARTURES.format(scopes=term), parameters):
+        scope = Scope(ScopeKind(scope_kind), scope_id)
+        found[scope] = max(found[scope], departure)
+    return found

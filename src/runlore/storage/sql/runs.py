@@ -1,23 +1,25 @@
-"""The runs, as the port asks for them, in SQL that both databases run."""
+"""The runs, as the port asks for them. Error and reason are content, and stand among the `texts`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound
 from runlore.domain.projection import Receipt
-from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunStatus
+from runlore.domain.record import JsonObject
+from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.storable import is_storable
-from runlore.domain.timestamps import to_milliseconds
-from runlore.storage.sql import artifacts, excerpts, receipts, texts
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds
+from runlore.storage.sql import artifacts, columns, excerpts, receipts, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.run_rows import COLUMNS, JOINED, SELECTED, owner, read, text_of, values
+from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
+    Row,
     SqlSession,
     SqlStatement,
     SqlValue,
@@ -30,11 +32,33 @@ from runlore.storage.sql.sessions import not_found as no_session
 Place: TypeAlias = tuple[datetime, RunId]
 _ALL = Condition()
 
-_FOUND = f"SELECT {SELECTED} FROM runs r {JOINED}"
+_COLUMNS = (
+    "run_id",
+    "session_id",
+    "status",
+    "executor",
+    "memory",
+    "input_number",
+    "opened_at_ms",
+    "active_at_ms",
+    "finished_at_ms",
+    "revision",
+    "text_revision",
+    "body",
+)
+
+
+_JOINED = texts.join_clause("run", "r", "run_id")
+
+
+_SELECTED = f"{', '.join(f'r.{column}' for column in _COLUMNS)}, {texts.SELECTED}"
+
+
+_FOUND = f"SELECT {_SELECTED} FROM runs r {_JOINED}"
 _NEWEST_FIRST = "opened_at_ms DESC, run_id DESC"
 _INSERT = (
-    f"INSERT INTO runs ({', '.join(COLUMNS)}, session_created_by, change)"
-    f" SELECT {in_list(COLUMNS)}, s.created_by, {{change}} FROM sessions s WHERE s.session_id = ?"
+    f"INSERT INTO runs ({', '.join(_COLUMNS)}, session_created_by, change)"
+    f" SELECT {in_list(_COLUMNS)}, s.created_by, {{change}} FROM sessions s WHERE s.session_id = ?"
     " ON CONFLICT DO NOTHING"
 )
 _UPDATE = (
@@ -141,7 +165,7 @@ class SqlRuns:
     def changed_since(self, cursor: int) -> Iterator[Run]:
         """Terminal runs that changed in or after a change number (all from 0), streamed."""
         condition = "r.change >= ? AND r.finished_at_ms IS NOT NULL ORDER BY r.change, r.run_id"
-        return map(read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
+        return map(_read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
 
     def count(self) -> dict[RunStatus, int]:
         """How many there are, by status."""
@@ -152,8 +176,8 @@ class SqlRuns:
     def insert(self, run: Run) -> None:
         """Write a new run; Conflict when the id is taken, NotFound when there is no such session."""
         self._session.make_room(freeing=False)
-        text = text_of(run)
-        row = (*values(run, 1 if text else None), run.session_id)
+        text = _text_of(run)
+        row = (*_values(run, 1 if text else None), run.session_id)
         sql = _with_change(_INSERT, self._session.dialect.change)
         if self._session.run([SqlStatement(sql=sql, rows=[row])]) != [1]:
             if self._session.rows(_REVISION, (run.run_id,)):
@@ -164,7 +188,7 @@ class SqlRuns:
                 )
             raise no_session(run.session_id)
         if text:
-            self._session.run([texts.insert_statement(owner(run.run_id), 1, text)])
+            self._session.run([texts.insert_statement(_owner(run.run_id), 1, text)])
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
@@ -175,8 +199,8 @@ class SqlRuns:
             raise not_found(run.run_id)
         if locked[0][0] != expected_revision:
             raise _revision_conflict(run.run_id, expected=expected_revision, found=locked[0][0])
-        revision, statements = texts.replace_statements(self._session, owner(run.run_id), text_of(run))
-        _, _, status, executor, memory, _, _, active_at_ms, *ended = values(run, revision)
+        revision, statements = texts.replace_statements(self._session, _owner(run.run_id), _text_of(run))
+        _, _, status, executor, memory, _, _, active_at_ms, *ended = _values(run, revision)
         row = (status, executor, memory, active_at_ms, active_at_ms, *ended, run.run_id)
         sql = _with_change(_UPDATE, self._session.dialect.change)
         self._session.run([SqlStatement(sql=sql, rows=[row]), *statements])
@@ -256,14 +280,14 @@ class SqlRuns:
         receipts.delete(self._session, run_ids)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
-        return tuple(map(read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))
+        return tuple(map(_read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))
 
     def _readable(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
         """For sweeps, which must not end at one row that cannot be read: the doctor tells of that."""
         found: list[Run] = []
         for row in self._session.rows(f"{_FOUND} WHERE {condition}", parameters):
             with suppress(Corrupt):
-                found.append(read(row))
+                found.append(_read(row))
         return tuple(found)
 
     def _newest(self, walks: Sequence[Condition], limit: int) -> tuple[Run, ...]:
@@ -274,8 +298,8 @@ class SqlRuns:
         )
         parameters: Parameters = [value for walk in walks for value in (*walk.parameters, limit)]
         order = "ORDER BY r.opened_at_ms DESC, r.run_id DESC LIMIT ?"
-        sql = f"SELECT {SELECTED} FROM ({parts}) r {JOINED} {order}"
-        return tuple(map(read, self._session.rows(sql, (*parameters, limit))))
+        sql = f"SELECT {_SELECTED} FROM ({parts}) r {_JOINED} {order}"
+        return tuple(map(_read, self._session.rows(sql, (*parameters, limit))))
 
 
 def not_found(run_id: RunId) -> NotFound:
@@ -308,3 +332,76 @@ def _status_terms(statuses: frozenset[RunStatus] | None, *, apart: bool) -> list
 @cache
 def _with_change(sql: str, change: str) -> str:
     return sql.format(change=change)
+
+
+def _owner(run_id: RunId) -> str:
+    """Whose text a run's is."""
+    return f"run:{run_id}"
+
+
+def _text_of(run: Run) -> JsonObject:
+    """What the run says, apart from what it is looked for by."""
+    text = {"error": run.error, "reason": run.reason}
+    return {name: value for name, value in text.items() if value}
+
+
+def _body_of(run: Run) -> str:
+    """The rest of a run, without any content."""
+    return to_json(
+        {
+            "agent": run.agent,
+            "model": run.model,
+            "imported": run.imported,
+            "created_by": run.created_by,
+            "artifact_ids": list(run.artifact_ids),
+        }
+    )
+
+
+def _values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
+    """The values of `COLUMNS`."""
+    columns.check_storable(run.run_id, run.session_id, run.executor)
+    return (
+        run.run_id,
+        run.session_id,
+        run.status.value,
+        run.executor,
+        run.memory.value,
+        run.input_number,
+        to_milliseconds(run.opened_at),
+        to_milliseconds(run.active_at),
+        columns.milliseconds(run.finished_at),
+        run.revision,
+        text_revision,
+        _body_of(run),
+    )
+
+
+def _read(row: Row) -> Run:
+    """The run of a row of `SELECTED`."""
+    run_id, session_id, status, executor, memory, number, *times, revision, _, body = row[: len(_COLUMNS)]
+    opened_at_ms, active_at_ms, finished_at_ms = times
+    text = texts.read(row)
+    try:
+        plain = columns.from_json(body)
+        return Run(
+            run_id=RunId(run_id),
+            session_id=SessionId(session_id),
+            status=RunStatus(status),
+            agent=columns.optional_text(plain["agent"]),
+            model=columns.optional_text(plain["model"]),
+            executor=None if executor is None else ProcessId(executor),
+            imported=bool(plain["imported"]),
+            input_number=number,
+            created_by=str(plain["created_by"]),
+            opened_at=from_milliseconds(opened_at_ms),
+            active_at=from_milliseconds(active_at_ms),
+            finished_at=columns.moment(finished_at_ms),
+            error=str(text.get("error", "")),
+            reason=str(text.get("reason", "")),
+            artifact_ids=tuple(map(ArtifactId, cast("Sequence[str]", plain["artifact_ids"]))),
+            memory=MemoryState(memory),
+            revision=revision,
+        )
+    except columns.UNREADABLE as error:
+        raise columns.damage_error(f"run {run_id}") from error

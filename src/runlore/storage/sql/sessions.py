@@ -1,4 +1,4 @@
-"""The sessions, as the port asks for them, in SQL that both databases run."""
+"""The sessions and which of them began which, as the port asks for them, in SQL that both databases run."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session
 from runlore.domain.session import Session as Conversation
 from runlore.domain.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, journal_rows, personas, session_parents, texts
+from runlore.storage.sql import columns, journal_rows, personas, texts
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
@@ -56,6 +56,9 @@ _BINDING = (
     f"SELECT {', '.join(journal_rows.COLUMNS)} FROM journal WHERE session_id = ? AND number ="
     " (SELECT max(number) FROM journal WHERE type = 'binding' AND session_id = ? AND at_ms <= ?)"
 )
+_PUT = "INSERT INTO session_parents (session_id, parent_id) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_PARENT = "SELECT parent_id FROM session_parents WHERE session_id = ?"
+_CHILDREN = "SELECT session_id FROM session_parents WHERE parent_id IN ({ids})"
 
 
 class SqlSessions:
@@ -115,16 +118,16 @@ class SqlSessions:
 
     def parent_of(self, session_id: SessionId) -> SessionId | None:
         """The session whose agent began this one."""
-        return session_parents.parent_of(self._session, session_id)
+        return parent_of(self._session, session_id)
 
     def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
         """The sessions that the agents of any of these began, by id."""
-        return session_parents.children_of(self._session, session_ids)
+        return children_of(self._session, session_ids)
 
     @writing
     def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
         """Note whose agent began a session; what was noted first stays."""
-        session_parents.put(self._session, session_id, parent_id)
+        put_parent(self._session, session_id, parent_id)
 
     def count(self) -> int:
         """How many there are."""
@@ -284,3 +287,24 @@ def _read(row: Row) -> Conversation:
         )
     except (Invalid, *columns.UNREADABLE) as error:
         raise columns.damage_error(f"session {session_id}") from error
+
+
+def put_parent(session: SqlSession, session_id: SessionId, parent_id: SessionId) -> None:
+    """Note who began a session; what was noted first stays."""
+    columns.check_storable(session_id, parent_id)
+    session.make_room(freeing=False)
+    session.run([SqlStatement(sql=_PUT, rows=[(session_id, parent_id)])])
+
+
+def parent_of(session: SqlSession, session_id: SessionId) -> SessionId | None:
+    """Who began a session; None where nobody is known to have."""
+    rows = session.rows(_PARENT, (session_id,)) if is_storable(session_id) else []
+    return SessionId(rows[0][0]) if rows else None
+
+
+def children_of(session: SqlSession, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
+    """The sessions that any of these began, by id."""
+    found: set[SessionId] = set()
+    for chunk in chunks(filter(is_storable, dict.fromkeys(session_ids)), IN_LIST_MAX):
+        found.update(SessionId(row[0]) for row in session.rows(_CHILDREN.format(ids=in_list(chunk)), chunk))
+    return tuple(sorted(found))

@@ -8,7 +8,7 @@ from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
-from runlore.storage.sql import answers, dump, erasure, record_writes
+from runlore.storage.sql import answers, dump, record_writes
 from runlore.storage.sql.approvals import SqlApprovals
 from runlore.storage.sql.captures import SqlCaptures
 from runlore.storage.sql.counters import SqlCounters
@@ -90,7 +90,7 @@ class SqlTransaction(_Collections):
     @writing
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
         """Replace the stored events of a forgotten record by their contentless versions."""
-        erasure.erase(self._session, record_id, events)
+        record_writes.erase_events(self._session, record_id, events)
 
     @writing
     def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:

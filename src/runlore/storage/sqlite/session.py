@@ -5,10 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import apsw
 
 from runlore.storage.sql.session import STREAM_ROWS, Dialect, Parameters, Row, Spoilable, SqlStatement
-from runlore.storage.sqlite import catalog
 from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth
 
+# Table, column, whether it is text, whether it may be NULL, and its place in the primary key (0: none).
+COLUMNS = (
+    "SELECT t.name, c.name, c.type = 'TEXT', c.\"notnull\" = 0, c.pk"
+    " FROM sqlite_schema t, pragma_table_info(t.name) c"
+    " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY t.name, c.cid"
+)
+# Table and column, and the table and column that a value of it has to be found in.
+REFERENCES = (
+    'SELECT t.name, r."from", r."table", r."to" FROM sqlite_schema t, pragma_foreign_key_list(t.name) r'
+    " WHERE t.type = 'table' ORDER BY t.name, r.id"
+)
 LATEST_CHANGE = (
     "max((SELECT COALESCE(max(change), 0) FROM records), (SELECT COALESCE(max(change), 0) FROM runs))"
 )
@@ -19,8 +29,8 @@ DIALECT = Dialect(
     settled=str(2**63 - 1),
     for_update="",
     skip_locked="",
-    columns=catalog.COLUMNS,
-    references=catalog.REFERENCES,
+    columns=COLUMNS,
+    references=REFERENCES,
     keeps_run_memories=False,
 )
 _CONNECTION_PRAGMAS = (

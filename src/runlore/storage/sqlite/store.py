@@ -1,27 +1,30 @@
-"""The store on SQLite: `runlore.db` in the state root."""
+"""The store on SQLite: `runlore.db` in the state root. A file of another program is left alone."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Self
 
 import apsw
 
-from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
 from runlore.storage.sql import health, positions
-from runlore.storage.sql.session import SqlSession
+from runlore.storage.sql.session import Row, SqlSession
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
 from runlore.storage.sqlite.damaged_log import copy_if_damaged, read_committed_frames
 from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, not_opened
 from runlore.storage.sqlite.lock import StateLock
-from runlore.storage.sqlite.prepare import prepare
 from runlore.storage.sqlite.readers import ReaderPool
 from runlore.storage.sqlite.session import connect
 from runlore.storage.sqlite.writer import Writer
+
+APPLICATION_ID = 0x524C4F52  # "RLOR"
+LOG_BYTES_KEPT = 16 * 1024**2
 
 
 class SqliteStore:
@@ -155,3 +158,51 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except FileNotFoundError:
         return 0
+
+
+def prepare(path: str, connection: apsw.Connection) -> None:
+    """Migrate the file. Nobody else does so meanwhile: the state root is locked."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()[0][0]
+    application = connection.execute("PRAGMA application_id").fetchall()[0][0]
+    if tables and application != APPLICATION_ID:
+        raise Corrupt(
+            f"{path} is a database, but not one of Runlore's",
+            code="store.foreign",
+            hint="move the file away, or choose another state root",
+        )
+    if not tables:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}").fetchall()
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_KEPT}").fetchall()
+    migrate.migrate(SqliteTarget(connection), store_id=secrets.token_hex(16))
+
+
+class SqliteTarget:
+    """`migrate.Target` on a SQLite connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there."""
+        return bool(self.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name))
+
+    def rows(self, sql: str, *parameters: str | int) -> list[Row]:
+        """All rows of a query."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def run(self, sql: str) -> None:
+        """Run the statements of a file."""
+        self._connection.execute(sql.replace("/* clustered */", "WITHOUT ROWID")).fetchall()
