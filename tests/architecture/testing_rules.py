@@ -19,6 +19,7 @@ WITHOUT_REQUIREMENT = frozenset(
     {
         "tests/architecture/test_bench_runner.py",
         "tests/architecture/test_import_contracts.py",
+        "tests/architecture/test_names.py",
         "tests/architecture/test_repository.py",
         "tests/architecture/test_setup.py",
         "tests/architecture/test_style_budgets.py",

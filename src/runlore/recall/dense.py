@@ -22,12 +22,12 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
 from runlore.domain.fusion import COSINE, Similarities
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import EmbeddingFailure, Vector
 from runlore.recall.arrays import Mask, Points, Positions
-from runlore.recall.aside import put_in_place
 
 GRID = 2_048
 Grid: TypeAlias = NDArray[np.int16]
@@ -75,7 +75,7 @@ def write_vectors(path: str, stored: StoredVectors) -> None:
         file.write(content)
 
     try:
-        put_in_place(path, write)
+        atomic_write(path, write)
     except OSError as error:
         raise Unavailable(
             f"the index of vectors was not saved to {path}: {error}",

@@ -15,9 +15,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
+from runlore.atomic_write import atomic_write
 from runlore.domain import analysis, skill_matching, stop_words
 from runlore.domain.errors import Unavailable
-from runlore.recall.aside import put_in_place
 from runlore.recall.skill_postings import KnownSkillWords
 
 _MAGIC = b"runlore skill words 1\n"
@@ -48,7 +48,7 @@ def save_skill_words(path: str, known: KnownSkillWords) -> None:
 
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        put_in_place(path, write)
+        atomic_write(path, write)
     except OSError as error:
         raise Unavailable(
             f"what was read of skills was not saved to {path}: {error}",

@@ -16,10 +16,10 @@ from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
+from runlore.atomic_write import atomic_write
 from runlore.domain import analysis, ranking
 from runlore.domain.errors import Unavailable
 from runlore.recall.arrays import AnyArray
-from runlore.recall.aside import put_in_place
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
 from runlore.recall.visibility import LiveSegment
 
@@ -39,9 +39,9 @@ class _Header:
 
 
 def save(path: str, parts: Sequence[LiveSegment], stamp: str) -> None:
-    """Write aside, sync, rename, sync the folder. Whatever fails, the file in place stays as it was."""
+    """Replace the file at once. Whatever fails, the file in place stays as it was."""
     try:
-        put_in_place(path, lambda file: _write(file, parts, stamp))
+        atomic_write(path, lambda file: _write(file, parts, stamp))
     except OSError as error:
         raise Unavailable(
             f"the ranking index was not saved to {path}: {error}",

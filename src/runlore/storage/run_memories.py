@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeAlias
 
+from runlore.atomic_write import sync_folder, temporary_file
 from runlore.domain import limits
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.run import RunId
@@ -27,11 +28,10 @@ from runlore.storage.run_memory_body import document_of, memory_in, unreadable
 
 FOLDER = "run-memories"
 PAGE_FILES = 100
-_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_PRIVATE_FOLDER = 0o700
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a pipe in place of a file would hold its reader for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # These say something about this process or machine, and nothing about the file.
 _NOT_THE_FILE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -72,11 +72,9 @@ class FileRunMemories:
             folder = os.open(self._folder, _DIRECTORY)
             try:
                 _make_private(folder)
-                with self._temporary(folder) as temporary:
-                    _write(folder, temporary, document)
-                    with self._changing:
-                        if self._may_keep(memory.run_id, owed):
-                            self._move(folder, temporary, name_of(memory.run_id))
+                with self._temporary(folder, document) as temporary, self._changing:
+                    if self._may_keep(memory.run_id, owed):
+                        self._move(folder, temporary, name_of(memory.run_id))
                 os.fsync(folder)
             finally:
                 os.close(folder)
@@ -88,11 +86,12 @@ class FileRunMemories:
             found = None if folder is None else self._read(folder, name, run_id)
             if folder is None or not isinstance(found, RunMemory) or found.capture is capture:
                 return
-            with self._temporary(folder) as temporary:
-                _write(folder, temporary, document_of(found.with_capture(capture)))
-                with self._changing:
-                    if self._read(folder, name, run_id) == found and self._is_stored(run_id):
-                        self._move(folder, temporary, name)
+            with (
+                self._temporary(folder, document_of(found.with_capture(capture))) as temporary,
+                self._changing,
+            ):
+                if self._read(folder, name, run_id) == found and self._is_stored(run_id):
+                    self._move(folder, temporary, name)
             os.fsync(folder)
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
@@ -222,16 +221,15 @@ class FileRunMemories:
             return name in self._writing
 
     @contextmanager
-    def _temporary(self, folder: int) -> Iterator[str]:
-        """A name that nobody else has, and no file of it afterwards."""
+    def _temporary(self, folder: int, document: bytes) -> Iterator[str]:
+        """The document under a temporary name, which `everything` passes over meanwhile."""
         name = f"{TEMPORARY}{secrets.token_hex(8)}"
         with self._lock:
             self._writing.add(name)
         try:
-            yield name
+            with temporary_file(folder, name, document):
+                yield name
         finally:
-            with suppress(OSError):
-                os.unlink(name, dir_fd=folder)
             with self._lock:
                 self._writing.discard(name)
 
@@ -245,11 +243,7 @@ class FileRunMemories:
     def _make_folder(self) -> None:
         with suppress(FileExistsError):
             os.mkdir(self._folder, _PRIVATE_FOLDER)
-            parent = os.open(os.path.dirname(self._folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(parent)
-            finally:
-                os.close(parent)
+            sync_folder(os.path.dirname(self._folder))
 
     @contextmanager
     def _open_folder(self) -> Iterator[int | None]:
@@ -298,13 +292,6 @@ def _content(folder: int, name: str) -> bytes | str:
         return os.pread(file, status.st_size, 0)
     finally:
         os.close(file)
-
-
-def _write(folder: int, name: str, document: bytes) -> None:
-    with os.fdopen(os.open(name, _WRITE, _PRIVATE_FILE, dir_fd=folder), "wb") as stream:
-        stream.write(document)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def _make_private(folder: int) -> None:

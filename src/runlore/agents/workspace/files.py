@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import islice
 
 from runlore.agents.workspace.safe_paths import (
-    NEW_FLAGS,
     check_writable,
     folder_below,
     full,
@@ -21,6 +20,7 @@ from runlore.agents.workspace.safe_paths import (
     read_bytes,
     translate_errors,
 )
+from runlore.atomic_write import temporary_file
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.safe_text import escaped
@@ -131,24 +131,15 @@ def _enter(folder: int, name: str) -> tuple[int, bool]:
 def _put(folder: int, name: str, content: bytes, *, check: _Check) -> bool:
     """Put a file in place, whole or not at all; whether it is new there. `check` is asked right before."""
     before = _stat_replaced(folder, name)
-    aside = f".runlore-{secrets.token_hex(8)}.new"
-    file = os.open(aside, NEW_FLAGS, _NEW_FILE, dir_fd=folder)
-    try:
-        try:
-            if before is not None:
-                _keep_owner_and_mode(file, before)
-            left = memoryview(content)
-            while left:
-                left = left[os.write(file, left) :]
-            os.fsync(file)
-        finally:
-            os.close(file)
+    temporary = f".runlore-{secrets.token_hex(8)}.new"
+
+    def prepare(file: int) -> None:
+        if before is not None:
+            _keep_owner_and_mode(file, before)
+
+    with temporary_file(folder, temporary, content, mode=_NEW_FILE, prepare=prepare):
         check(folder, name)
-        os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(aside, dir_fd=folder)
-        raise
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     os.fsync(folder)
     return before is None
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from runlore.agents.workspace.permissions import is_within
-from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, NEW_FLAGS, WORKTREES, folder_below, read_bytes
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, WORKTREES, folder_below, read_bytes
+from runlore.atomic_write import temporary_file
 from runlore.domain.errors import RunloreError
 
 _POINTER_BYTES_MAX = 8_192
@@ -129,20 +130,9 @@ def _exclude(info: int) -> bytes:
 
 def _replace_exclude(info: int, before: bytes, after: bytes) -> bool:
     """Put a new list in place, where it is still the one that was read."""
-    aside = f"exclude.{secrets.token_hex(8)}"
-    file = os.open(aside, NEW_FLAGS, 0o666, dir_fd=info)
-    try:
-        try:
-            left = memoryview(after)
-            while left:
-                left = left[os.write(file, left) :]
-            os.fsync(file)
-        finally:
-            os.close(file)
+    temporary = f"exclude.{secrets.token_hex(8)}"
+    with temporary_file(info, temporary, after, mode=0o666):
         if _exclude(info) != before:
             return False
-        os.rename(aside, "exclude", src_dir_fd=info, dst_dir_fd=info)
+        os.rename(temporary, "exclude", src_dir_fd=info, dst_dir_fd=info)
         return True
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(aside, dir_fd=info)

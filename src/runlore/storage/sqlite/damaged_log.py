@@ -19,6 +19,7 @@ from typing import cast
 
 import apsw
 
+from runlore.atomic_write import atomic_write, sync_folder
 from runlore.domain.errors import Corrupt
 from runlore.storage.sqlite.files import DAMAGE_NOTE, DAMAGED_FOLDER
 
@@ -183,25 +184,12 @@ def _keep(database: str, log: str, read: int, behind: int) -> None:
     with open(log, "rb") as file:
         name = file_digest(file, "sha256").hexdigest()[:16]
     copy = os.path.join(folder, f"{name}{_COPY}")
-    with open(log, "rb") as file, open(f"{copy}.new", "wb", opener=_private) as target:
-        shutil.copyfileobj(file, target)
-        target.flush()
-        os.fsync(target.fileno())
-    os.rename(f"{copy}.new", copy)
-    with open(os.path.join(folder, f"{name}{DAMAGE_NOTE}"), "w", encoding="utf-8", opener=_private) as note:
-        note.write(
-            f"{log} was damaged behind its page {read:,} when it was opened: {behind:,} or more acknowledged"
-            f" transactions in it are lost. It is kept as {copy}, and told until {note.name} is moved away\n"
-        )
-        note.flush()
-        os.fsync(note.fileno())
-    for changed in (folder, os.path.dirname(folder)):
-        opened = os.open(changed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+    with open(log, "rb") as file:
+        atomic_write(copy, lambda target: shutil.copyfileobj(file, target))
+    note = os.path.join(folder, f"{name}{DAMAGE_NOTE}")
+    text = (
+        f"{log} was damaged behind its page {read:,} when it was opened: {behind:,} or more acknowledged"
+        f" transactions in it are lost. It is kept as {copy}, and told until {note} is moved away\n"
+    )
+    atomic_write(note, lambda target: target.write(text.encode()))
+    sync_folder(os.path.dirname(folder))
