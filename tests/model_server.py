@@ -203,7 +203,9 @@ class ModelServer:
 
     def chat(self, protocol: str = "compatible", **fields: Any) -> ConfiguredChat:
         """The same in conversation. To be closed."""
-        return ConfiguredChat(ModelChoice(default="test:scripted", providers=(self.provider(protocol, **fields),)))
+        return ConfiguredChat(
+            ModelChoice(default="test:scripted", providers=(self.provider(protocol, **fields),))
+        )
 
     def settings(self, settings: Settings, protocol: str = "compatible") -> Settings:
         """Settings with this server's `test:scripted` as the default model."""

@@ -15,8 +15,8 @@ import pytest
 from runlore.config.providers import BUILT_IN
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
-from runlore.models.choice import Choice
 from runlore.models.configured import ConfiguredModels
+from runlore.models.model_choice import ModelChoice
 from runlore.ports.model import ModelFailure, Usage
 from tests.certificate import loopback_certificate
 from tests.model_server import (
@@ -235,7 +235,7 @@ def test_an_environment_that_lets_nothing_through_is_told(
 )
 def test_a_model_that_is_not_set_up_is_never_asked(scripted: Scripted, model: str) -> None:
     _, server = scripted(GOOD)
-    models = ConfiguredModels(Choice(providers=(server.provider(),)))
+    models = ConfiguredModels(ModelChoice(providers=(server.provider(),)))
 
     with pytest.raises(ModelFailure) as caught:
         models.resolve(model)
@@ -247,7 +247,7 @@ def test_a_model_that_is_not_set_up_is_never_asked(scripted: Scripted, model: st
 
 @pytest.mark.req("AGT-3")
 def test_without_a_model_one_line_says_what_to_set() -> None:
-    models = ConfiguredModels(Choice(providers=BUILT_IN))
+    models = ConfiguredModels(ModelChoice(providers=BUILT_IN))
 
     assert not models.is_configured
     assert models.describe()["default"] is None
@@ -260,7 +260,7 @@ def test_without_a_model_one_line_says_what_to_set() -> None:
 @pytest.mark.req("AGT-3")
 @pytest.mark.parametrize("provider", BUILT_IN, ids=lambda provider: provider.name)
 def test_without_a_key_the_variable_is_named_and_nothing_is_sent(provider: Any) -> None:
-    models = ConfiguredModels(Choice(default=f"{provider.name}:x", providers=BUILT_IN))
+    models = ConfiguredModels(ModelChoice(default=f"{provider.name}:x", providers=BUILT_IN))
 
     for error in (failure(models), failure(models, model=f"{provider.name}:y")):
         assert error.code == "model.key"

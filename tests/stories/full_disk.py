@@ -19,7 +19,7 @@ import pytest
 
 from runlore.cli.background import end_daemon, start_detached
 from runlore.cli.reach import reached
-from runlore.config.server import Server
+from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.logs import log_path
@@ -43,7 +43,7 @@ class Story:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.settings = Settings(state_root=str(folder / "home"), server=Server(tcp=False))
+        self.settings = Settings(state_root=str(folder / "home"), server=ServerSettings(tcp=False))
         self.kept: dict[str, Record] = {}
         self.told: dict[str, object] = {}
         self.open()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.daemon.sockets import running
+from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.files import DATABASE_FILE, prepare_state_root
-from runlore.storage.sqlite.room import Room
 
 LOCK_FILE = "daemon.lock"
 _PID_BYTES_MAX = 20
@@ -19,12 +19,12 @@ def made_private(state_root: str) -> None:
     A start writes a little before it opens the store: on a full disk it does so in what the store holds free.
     """
     prepare_state_root(state_root)
-    Room(os.path.join(state_root, DATABASE_FILE)).spare()
+    DiskSpace(os.path.join(state_root, DATABASE_FILE)).spare()
 
 
 def is_disk_full(state_root: str) -> bool:
     """Whether there is hardly a byte left on the disk that holds a state root."""
-    return Room(os.path.join(state_root, DATABASE_FILE)).is_used_up()
+    return DiskSpace(os.path.join(state_root, DATABASE_FILE)).is_used_up()
 
 
 @contextmanager
