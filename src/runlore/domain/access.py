@@ -43,7 +43,7 @@ class Caller:
         return self.scopes is None or scope in self.scopes
 
 
-@JsonForm(omit={"digest": ""})
+@JsonForm(document="Token", omit={"digest": ""})
 @dataclass(frozen=True, kw_only=True)
 class AccessToken:
     """What is kept of a token. `name` is the actor of its calls."""

@@ -56,7 +56,7 @@ def erase(value: ValueT) -> ValueT:
 
 def erase_json(kind: type, plain: JsonObject) -> Plain:
     """The same for JSON that has some or all keys of a type. What the type does not know goes as well."""
-    form, hints = form_of(kind), _hints_of(kind)
+    form, hints = form_of(kind), hints_of(kind)
     left: Plain = {}
     for field in _fields_of(kind):
         name, hint = field.name, hints[field.name]
@@ -149,8 +149,8 @@ def _erased(
 ) -> JsonValue:
     if value is None:
         return None
-    hint = _without_none(hint)
-    kind, arguments, _ = _taken_apart(hint)
+    hint = without_none(hint)
+    kind, arguments, _ = split_type(hint)
     is_list = kind in (tuple, frozenset)
     inner = arguments[0] if is_list else hint
     if isinstance(value, Mapping) and dataclasses.is_dataclass(kind):
@@ -175,7 +175,7 @@ class _Members(dict[object, Enum]):
         raise ValueError(f"{self._name} is {value!r:.80}, which it cannot be")
 
 
-class _Key(NamedTuple):
+class Key(NamedTuple):
     """One key of a type's JSON: where its value is found, and how it is written."""
 
     key: str
@@ -228,7 +228,7 @@ def _compiled_reader(kind: type, *, within: bool = False) -> Read:
 
 def _writing(source: _Source, kind: type) -> list[str]:
     """The lines of the function that writes a type."""
-    keys = _keys_of(kind)
+    keys = keys_of(kind)
     if not any(key.unless for key in keys):
         pairs = ", ".join(f"{key.key!r}: {_value_of(source, key)}" for key in keys)
         return ["def function(v):", f"    return {{{pairs}}}"]
@@ -239,7 +239,7 @@ def _writing(source: _Source, kind: type) -> list[str]:
     return [*lines, "    return p"]
 
 
-def _value_of(source: _Source, key: _Key) -> str:
+def _value_of(source: _Source, key: Key) -> str:
     if not key.path:
         return "None"
     if key.is_null_if_empty:
@@ -247,17 +247,17 @@ def _value_of(source: _Source, key: _Key) -> str:
     return _WriteExpression(source, key.names).of(key.hint, f"v{key.path}")
 
 
-def _keys_of(kind: type, path: str = "") -> list[_Key]:
+def keys_of(kind: type, path: str = "") -> list[Key]:
     """The keys of a type, with those of what stands flat in it, in the order of the JSON."""
-    form, hints = form_of(kind), _hints_of(kind)
-    keys: list[_Key] = []
+    form, hints = form_of(kind), hints_of(kind)
+    keys: list[Key] = []
     for field in _fields_of(kind):
         name = field.name
         if name in form.flat:
-            keys += _keys_of(cast("type", hints[name]), f"{path}.{name}")
+            keys += keys_of(cast("type", hints[name]), f"{path}.{name}")
         elif name not in form.omit:
             keys.append(
-                _Key(
+                Key(
                     form.rename.get(name, name),
                     f"{path}.{name}",
                     hints[name],
@@ -267,10 +267,10 @@ def _keys_of(kind: type, path: str = "") -> list[_Key]:
                 )
             )
             if form.unpaged and keys[-1].key == "items":
-                keys.append(_Key("next_cursor", "", None))
+                keys.append(Key("next_cursor", "", None))
     for key, name in form.derived.items():
         made = typing.get_type_hints(vars(kind)[name].fget)["return"]
-        keys.append(_Key(key, f"{path}.{name}", made))
+        keys.append(Key(key, f"{path}.{name}", made))
     ordered = {key.key: key for key in keys}
     assert len(ordered) == len(keys), f"two fields of {kind.__name__} have the same key"
     middle = [key for key in ordered if key not in form.first and key not in form.last]
@@ -285,11 +285,11 @@ class _WriteExpression(NamedTuple):
 
     def of(self, hint: object, value: str, depth: int = 0) -> str:
         """The expression that writes a value of a type."""
-        kind, arguments, _ = _taken_apart(hint)
+        kind, arguments, _ = split_type(hint)
         if _is_its_own_json(hint):
             return value
         if kind is types.UnionType:
-            return f"None if {value} is None else {self.of(_without_none(hint), value, depth)}"
+            return f"None if {value} is None else {self.of(without_none(hint), value, depth)}"
         if arguments:
             return self._of_several(kind, arguments, value, depth)
         if _is_enum(kind):
@@ -317,13 +317,13 @@ class _WriteExpression(NamedTuple):
 
 
 def _reading(source: _Source, kind: type, *, within: bool) -> list[str]:
-    form, hints = form_of(kind), _hints_of(kind)
+    form, hints = form_of(kind), hints_of(kind)
     lines = [
         "def function(p, name=''):",
         f"    if p.__class__ is not dict: p = {source.name(as_object)}(p, name)",
     ]
     if form.closed and not within:
-        known = frozenset(key.key for key in _keys_of(kind))
+        known = frozenset(key.key for key in keys_of(kind))
         lines.append(f"    {source.name(_refuse_unknown)}(p, {source.name(known)})")
     arguments = []
     for field in _fields_of(kind):
@@ -343,7 +343,7 @@ def _read_field(source: _Source, form: JsonForm, field: "dataclasses.Field[objec
     name = field.name
     key = form.rename.get(name, name)
     if name in form.omit_default:
-        hint = _without_none(hint)
+        hint = without_none(hint)
     found = _ReadExpression(source, key, form.pairs.get(name, ()), form.exact).of(hint, f"p[{key!r}]")
     if name in form.null_if_empty:
         return f"'' if p.get({key!r}) is None else {found}"
@@ -362,9 +362,9 @@ class _ReadExpression(NamedTuple):
 
     def of(self, hint: object, value: str, depth: int = 0) -> str:
         """The expression that reads a value of a type."""
-        kind, arguments, checks = _taken_apart(hint)
+        kind, arguments, checks = split_type(hint)
         if kind is types.UnionType and type(None) in arguments:
-            read = f"None if {value} is None else {self.of(_without_none(hint), value, depth)}"
+            read = f"None if {value} is None else {self.of(without_none(hint), value, depth)}"
         else:
             read = self._of_kind(kind, arguments, value, depth)
         for check in checks:
@@ -409,7 +409,7 @@ class _ReadExpression(NamedTuple):
         return f"(x if (x := {value}).__class__ is {name} else {slow}(x, {self.key!r}))"
 
     def _of_mapping(self, arguments: tuple[object, ...], items: str, depth: int) -> str:
-        if _taken_apart(arguments[1])[0] is object:
+        if split_type(arguments[1])[0] is object:
             return items
         key, inner = f"k{depth}", f"e{depth}"
         parts = f"{self.of(arguments[0], key, depth + 1)}: {self.of(arguments[1], inner, depth + 1)}"
@@ -428,7 +428,7 @@ class _ReadExpression(NamedTuple):
 _LEAVES: Mapping[object, Callable[..., object]] = {str: as_text, int: as_whole, bool: as_flag}
 
 
-def _taken_apart(hint: object) -> tuple[object, tuple[object, ...], tuple[Callable[..., object], ...]]:
+def split_type(hint: object) -> tuple[object, tuple[object, ...], tuple[Callable[..., object], ...]]:
     """The kind of a type, its arguments, and what `Annotated` names to check a value with."""
     checks: tuple[Callable[..., object], ...] = ()
     while isinstance(hint, NewType) or typing.get_origin(hint) is Annotated:
@@ -436,7 +436,7 @@ def _taken_apart(hint: object) -> tuple[object, tuple[object, ...], tuple[Callab
             hint = hint.__supertype__
         else:
             hint, *found = typing.get_args(hint)
-            checks = (*found, *checks)
+            checks = (*filter(callable, found), *checks)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         # Only the type of any JSON value has numbers that are not whole.
@@ -448,9 +448,9 @@ def _taken_apart(hint: object) -> tuple[object, tuple[object, ...], tuple[Callab
 
 def _is_its_own_json(hint: object) -> bool:
     """Whether a value of this type stays as it is."""
-    kind, arguments, _ = _taken_apart(hint)
+    kind, arguments, _ = split_type(hint)
     if kind is Mapping:
-        return _taken_apart(arguments[1])[0] is object
+        return split_type(arguments[1])[0] is object
     if kind is types.UnionType:
         return all(map(_is_its_own_json, arguments))
     return kind in (str, int, bool, object, type(None))
@@ -460,9 +460,9 @@ def _is_enum(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, Enum)
 
 
-def _without_none(hint: object) -> object:
+def without_none(hint: object) -> object:
     """The one other type of what may be None."""
-    kind, arguments, _ = _taken_apart(hint)
+    kind, arguments, _ = split_type(hint)
     if kind is not types.UnionType:
         return hint
     (only,) = (argument for argument in arguments if argument is not type(None))
@@ -474,7 +474,8 @@ def _fields_of(kind: type) -> "tuple[dataclasses.Field[object], ...]":
     return dataclasses.fields(kind)
 
 
-def _hints_of(kind: type) -> Mapping[str, object]:
+def hints_of(kind: type | Callable[..., object]) -> Mapping[str, object]:
+    """The types of a type's fields, or of a function's parameters and answer."""
     return typing.get_type_hints(kind, localns={"JsonValue": object}, include_extras=True)
 
 

@@ -34,6 +34,26 @@ class Within(NamedTuple):
         return value
 
 
+class About(NamedTuple):
+    """What the API's document tells of a field: `Annotated[str, About("What to do.", most=1_000)]`.
+
+    The bounds are of characters, items, names or a whole number, and are only told here: whoever does the
+    operation holds callers to them, with an error of its own. `key` is another word for a parameter.
+    """
+
+    text: str = ""
+    least: int | None = None
+    most: int | None = None
+    key: str = ""
+
+
+class Shape:
+    """The shape of a JSON object that is handed on as it is: that of a type, or a JSON schema."""
+
+    def __init__(self, of: "type | Mapping[str, object]") -> None:
+        self.of = of
+
+
 @dataclass(frozen=True, kw_only=True)
 class JsonForm:
     """What a type says about its JSON: `@JsonForm(flat=("run",))` above it.
@@ -70,6 +90,8 @@ class JsonForm:
     # of a list, times and flags stay by their types; everything else is erased.
     lineage: tuple[str, ...] = ()
     damage: Damage | None = None
+    # What the API's document calls it, where that is another word than the type's name.
+    document: str = ""
 
     def __call__(self, kind: TypeT) -> TypeT:
         """Declare it for a type."""

@@ -240,3 +240,6 @@ WORKTREE_COPY_FILES_MAX = 20_000
 WORKTREE_COPY_BYTES_MAX = 512 * 1024**2
 WORKTREE_CALL_ID_CHARS_MAX = 80
 WORKTREE_SETUP_S_MAX = 120.0
+
+# The greatest whole number that every reader of JSON tells exactly.
+NUMBER_MAX = 2**53

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from runlore.domain.errors import Invalid
+from runlore.domain.json_form import JsonForm
 from runlore.domain.learning_policy import LearningPolicy
 from runlore.domain.policy_fields import (
     learning_policy,
@@ -92,6 +93,7 @@ class RetentionPolicy:
     answer_days: int = 30
 
 
+@JsonForm(document="Policy")
 @dataclass(frozen=True, kw_only=True)
 class PolicyRevision:
     """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""

@@ -105,7 +105,7 @@ class Budget:
     sections: tuple[SectionBudget, ...] = ()
 
 
-@JsonForm(may_lack=("semantic",), null_if_empty=("remark",))
+@JsonForm(document="Preview", may_lack=("semantic",), null_if_empty=("remark",))
 @dataclass(frozen=True, kw_only=True)
 class Projection:
     """What an input is given, and how that came about.
@@ -142,6 +142,7 @@ class ReceiptSection:
     entries: tuple[ReceiptEntry, ...]
 
 
+@JsonForm(document="ReceiptDetails")
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """What a run was given."""

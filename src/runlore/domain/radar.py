@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, cast
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.errors import Invalid
+from runlore.domain.json_form import About
 from runlore.domain.record import JsonObject, JsonValue, Kind, Proposal, Record, RecordId, Source
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.subject import slug
@@ -23,13 +24,13 @@ _FIELDS = ("repo_slug", "source_handle", "source_url", "topic_tags", "confidence
 class Finding:
     """One finding under the contract of radar-made semantic records."""
 
-    summary: str
-    repo_slug: str
-    source_handle: str
-    source_url: str
-    topic_tags: tuple[str, ...] = ()
-    confidence: int = limits.CONFIDENCE_DEFAULT
-    evidence_refs: tuple[str, ...] = ()
+    summary: Annotated[str, About("What was found.")]
+    repo_slug: Annotated[str, About("The repository, such as `acme/atlas`.")]
+    source_handle: Annotated[str, About("Where it was found, such as `hn`.")]
+    source_url: Annotated[str, About("The page that says so.")]
+    topic_tags: Annotated[tuple[str, ...], About("What it is about.")] = ()
+    confidence: Annotated[int, About(least=0, most=limits.CONFIDENCE_MAX)] = limits.CONFIDENCE_DEFAULT
+    evidence_refs: Annotated[tuple[str, ...], About("What supports it; its URL if left out.")] = ()
 
 
 def finding_from_plain(plain: JsonValue, *, name: str = "finding") -> Finding:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NewType, TypeAlias, Union
+from typing import Annotated, NewType, TypeAlias, Union
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
-from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.json_form import About, Damage, JsonForm
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.scope import Scope
 from runlore.domain.taint import TRUSTED, Provenance
@@ -153,11 +153,11 @@ class Proposal(StrEnum):
 class Source:
     """What a record was made from: a run of a session, or other records."""
 
-    session_id: str | None = None
-    run_id: str | None = None
-    agent: str | None = None
-    record_ids: tuple[RecordId, ...] = ()
-    imported_from: str | None = None
+    session_id: Annotated[str | None, About(most=limits.ID_CHARS_MAX)] = None
+    run_id: Annotated[str | None, About(most=limits.ID_CHARS_MAX)] = None
+    agent: Annotated[str | None, About(most=limits.ID_CHARS_MAX)] = None
+    record_ids: Annotated[tuple[RecordId, ...], About("The records that it was made of.")] = ()
+    imported_from: Annotated[str | None, About("Only an import says this.")] = None
 
 
 @JsonForm(may_lack=("run_id", "artifact_id", "event_number", "note"))
@@ -165,10 +165,12 @@ class Source:
 class EvidenceRef:
     """A pointer to what supports a record."""
 
-    run_id: str | None = None
-    artifact_id: str | None = None
-    event_number: int | None = None
-    note: str | None = None
+    run_id: Annotated[str | None, About(most=limits.ID_CHARS_MAX)] = None
+    artifact_id: Annotated[str | None, About(most=limits.ID_CHARS_MAX)] = None
+    event_number: Annotated[
+        int | None, About("An event of the run's journal.", least=0, most=limits.NUMBER_MAX)
+    ] = None
+    note: Annotated[str | None, About("Why; it is kept in the history.", most=limits.REASON_CHARS_MAX)] = None
 
 
 @JsonForm(lineage=("wrong", "helped"))
@@ -197,7 +199,7 @@ class Record:
     scope: Scope
     summary: str
     metadata: JsonObject = field(default_factory=dict)
-    confidence: int = limits.CONFIDENCE_DEFAULT
+    confidence: Annotated[int, About(least=0, most=limits.CONFIDENCE_MAX)] = limits.CONFIDENCE_DEFAULT
     sensitivity: Sensitivity = Sensitivity.NORMAL
     origin: Origin = Origin.API
     created_by: str

@@ -169,7 +169,7 @@ def pattern_digest(pattern: str) -> str:
     return hashlib.sha256(pattern.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-@JsonForm(flat=("suggestion",), closed=True)
+@JsonForm(document="Suggestion", flat=("suggestion",), closed=True)
 @dataclass(frozen=True, kw_only=True)
 class StoredSuggestion:
     """A suggestion with its place in the queue. `times_skipped` counts the skips up to `skipped_at` that had

@@ -19,7 +19,6 @@ _CHARS_MAX = {
     "project_folder": limits.PATH_CHARS_MAX,
     "parent_session": limits.PATH_CHARS_MAX,
 }
-_NUMBER_MAX = 2**53
 
 
 def check_told(run: ToldRun) -> None:
@@ -39,8 +38,8 @@ def check_position(name: str, position: Position) -> None:
         _check_length(f"a name in {name}.carried", key, 2 * limits.PATH_CHARS_MAX)
         if isinstance(value, str):
             _check_length(f"a text in {name}.carried", value, limits.POSITION_TEXT_CHARS_MAX)
-        elif abs(value) > _NUMBER_MAX:
-            raise _beyond(f"a number in {name}.carried", f"more than {_NUMBER_MAX}")
+        elif abs(value) > limits.NUMBER_MAX:
+            raise _beyond(f"a number in {name}.carried", f"more than {limits.NUMBER_MAX}")
 
 
 def _check_length(field: str, text: str, chars_max: int) -> None:

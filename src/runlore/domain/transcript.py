@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
+from runlore.domain import limits
 from runlore.domain.journal import Entry
-from runlore.domain.json_form import JsonForm
-from runlore.domain.run import RunId, RunStatus
+from runlore.domain.json_form import About, JsonForm
+from runlore.domain.run import TERMINAL, RunId, RunStatus
 from runlore.domain.session import SessionId
 
 
@@ -60,10 +62,13 @@ class Position:
     many runs there were).
     """
 
-    offset: int = 0
-    line: int = 0
-    fingerprint: str = ""
-    carried: Mapping[str, str | int] = field(default_factory=dict)
+    offset: Annotated[int, About(least=0, most=limits.NUMBER_MAX)] = 0
+    line: Annotated[int, About(least=0, most=limits.NUMBER_MAX)] = 0
+    fingerprint: Annotated[str, About("Of the beginning of what was read.", most=limits.ID_CHARS_MAX)] = ""
+    carried: Annotated[
+        Mapping[str, str | int],
+        About("What the reader has to know to go on from there.", most=limits.POSITION_CARRIED_MAX),
+    ] = field(default_factory=dict)
 
 
 START = Position()
@@ -94,23 +99,38 @@ class ToldRun:
     transcript lies, which whoever stores it may not see.
     """
 
-    agent: TranscriptAgent
-    source_session: str
-    ordinal: int
-    first_number: int
-    events: tuple[ToldEvent, ...]
-    status: RunStatus = RunStatus.COMPLETED
-    folder: str = ""
-    branch: str = ""
-    model: str = ""
-    agent_version: str = ""
-    title: str = ""
-    after: Position = START
-    is_whole: bool = True
-    project: str = ""
-    project_name: str = ""
-    project_folder: str = ""
-    parent_session: str = ""
+    agent: Annotated[TranscriptAgent, About("The agent that wrote the transcript.")]
+    source_session: Annotated[str, About("The session as that agent calls it.", most=limits.PATH_CHARS_MAX)]
+    ordinal: Annotated[int, About("The place of the run in its session.", least=0, most=limits.NUMBER_MAX)]
+    first_number: Annotated[
+        int, About("The number that its input has in the session's journal.", least=0, most=limits.NUMBER_MAX)
+    ]
+    events: Annotated[
+        tuple[ToldEvent, ...],
+        About("The input, then what happened, in that order.", least=1, most=limits.TOLD_RUN_EVENTS_MAX),
+    ]
+    status: Annotated[RunStatus, About(f"How it ended: {', '.join(sorted(TERMINAL))}.")] = RunStatus.COMPLETED
+    folder: Annotated[str, About("Where the agent worked.", most=limits.PATH_CHARS_MAX)] = ""
+    branch: Annotated[str, About("The branch that it worked on.", most=limits.TITLE_CHARS_MAX)] = ""
+    model: Annotated[str, About("The model that it used.", most=limits.MODEL_CHARS_MAX)] = ""
+    agent_version: Annotated[str, About("The version of the agent.", most=limits.ID_CHARS_MAX)] = ""
+    title: Annotated[str, About("What the session is called.", most=limits.TITLE_CHARS_MAX)] = ""
+    after: Annotated[Position, About("The position behind the run.")] = START
+    is_whole: Annotated[bool, About("False where the transcript may still be written.")] = True
+    project: Annotated[
+        str, About("The folder's project, as it is known where it lies.", most=limits.PATH_CHARS_MAX)
+    ] = ""
+    project_name: Annotated[str, About("What people call that project.", most=limits.PATH_CHARS_MAX)] = ""
+    project_folder: Annotated[
+        str, About("The folder without links, where it is known.", most=limits.PATH_CHARS_MAX)
+    ] = ""
+    parent_session: Annotated[
+        str,
+        About(
+            "The session whose agent began this one, where a subagent did the work.",
+            most=limits.PATH_CHARS_MAX,
+        ),
+    ] = ""
 
     @property
     def session_id(self) -> SessionId:

@@ -19,6 +19,7 @@ from runlore.ports.operations.agent import (
     RunEvent,
     RunEventKind,
 )
+from runlore.ports.operations.declaring import OPERATIONS
 from runlore.ports.operations.learning import (
     BackfillAnswer,
     BackfillRequest,
@@ -162,6 +163,7 @@ from runlore.ports.operations.skills import (
 )
 
 __all__ = [
+    "OPERATIONS",
     "UNSET",
     "AcceptSkill",
     "AdoptRequest",

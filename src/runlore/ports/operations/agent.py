@@ -3,14 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.approval import Approval, ApprovalId, ApprovalState
-from runlore.domain.json_form import JsonForm
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
+from runlore.ports.operations.declaring import (
+    AGENTS,
+    EVERYBODY,
+    OPERATORS,
+    OVERSEERS,
+    Created,
+    Operation,
+    Route,
+)
+from runlore.ports.operations.field_types import Cursor, PageLimit
 from runlore.ports.operations.sessions import RunView
 
 
@@ -22,12 +32,19 @@ class NewInput:
     """
 
     session_id: SessionId
-    text: str
-    model: str | None = None
-    fallback_model: str | None = None
-    run_id: RunId | None = None
-    learn: bool = True
-    wait: bool = False
+    text: Annotated[str, About("What to do.", most=limits.REQUEST_CHARS_MAX)]
+    model: Annotated[
+        str | None,
+        About("The model, as PROVIDER:NAME; the configured one if left out.", most=limits.MODEL_CHARS_MAX),
+    ] = None
+    fallback_model: Annotated[
+        str | None, About("The model that takes over where it fails.", most=limits.MODEL_CHARS_MAX)
+    ] = None
+    run_id: Annotated[
+        RunId | None, About("The run's id, which makes the call repeatable; made by Runlore if left out.")
+    ] = None
+    learn: Annotated[bool, About("Look afterwards for skills worth keeping.")] = True
+    wait: Annotated[bool, About("Answer when the run has ended.")] = False
     idempotency_key: str | None = None
 
 
@@ -71,20 +88,30 @@ class FollowRun:
     """
 
     run_id: RunId
-    after: int = 0
+    after: Annotated[
+        int,
+        About(
+            "Begin after this number of the journal; Last-Event-ID counts before it.",
+            least=0,
+            most=limits.NUMBER_MAX,
+        ),
+    ] = 0
     beat_s: float | None = None
 
 
+@JsonForm(rename={"states": "state"})
 @dataclass(frozen=True, kw_only=True)
 class ApprovalsRequest:
     """What runs wait for, the oldest first; what was decided too where states are named. Without any it is
     what waits."""
 
-    run_id: RunId | None = None
-    session_id: SessionId | None = None
-    states: frozenset[ApprovalState] = frozenset({ApprovalState.WAITING})
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    run_id: Annotated[RunId | None, About("Only of this run.")] = None
+    session_id: Annotated[SessionId | None, About("Only of this session.")] = None
+    states: Annotated[
+        frozenset[ApprovalState], About("Only this state; waiting where none is named. Repeatable.")
+    ] = frozenset({ApprovalState.WAITING})
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +128,14 @@ class ApprovalDecision:
     agent is told."""
 
     approval_id: ApprovalId
-    approve: bool | None = None
-    answer: str | None = None
+    approve: Annotated[bool | None, About("Of a call: whether it may be made.")] = None
+    answer: Annotated[
+        str | None,
+        About(
+            "Of a question: the answer. Of a call that is denied: why, which the agent is told.",
+            most=limits.REQUEST_CHARS_MAX,
+        ),
+    ] = None
     idempotency_key: str | None = None
 
 
@@ -145,28 +178,50 @@ class RunEnded:
 class AgentOperations(Protocol):
     """Runlore's own agent."""
 
+    @Operation(
+        Route(
+            "POST /v1/sessions/{session_id}/inputs",
+            text="Give Runlore's own agent a task; it works on it in the daemon.",
+        ),
+        AGENTS,
+        tagged=True,
+        created=Created.IF_STORED,
+        location="/v1/runs/{run_id}",
+    )
     def start_input(self, request: NewInput) -> RunView:
         """Begin a run in this process. ModelFailure `model.none`, `model.key`, Unavailable `agent.busy`, and
         Conflict `agent.session-busy` where another input of the session is worked, before anything is
         written. The same call once more answers the run that is there."""
         ...
 
+    @Operation(
+        Route(
+            "GET /v1/runs/{run_id}/events",
+            text="What happened and happens in a run, as server-sent events; it ends after the run's `end`.",
+        ),
+        EVERYBODY,
+        only=frozenset({"after"}),
+    )
     def follow_run(self, request: FollowRun) -> Iterator[RunEvent]:
         """What happened and happens in a run; ends after `end`. Any run can be followed by its journal."""
         ...
 
+    @Operation("POST /v1/runs/{run_id}/cancel", AGENTS, tagged=True)
     def cancel_run(self, run_id: RunId) -> RunView:
         """Stop a run that Runlore works; one that has ended is as it is."""
         ...
 
+    @Operation("GET /v1/approvals", OVERSEERS)
     def list_approvals(self, request: ApprovalsRequest) -> ApprovalPage:
-        """What runs wait for."""
+        """What runs wait for, the oldest first."""
         ...
 
+    @Operation("GET /v1/approvals/{approval_id}", OVERSEERS, tagged=True)
     def get_approval(self, approval_id: ApprovalId) -> Approval:
-        """One request; NotFound (`approval.not-found`)."""
+        """One of what runs wait for."""
         ...
 
+    @Operation("POST /v1/approvals/{approval_id}", OPERATORS, tagged=True, needs_body=True)
     def decide_approval(self, decision: ApprovalDecision) -> Approval:
-        """Say yes or no, or answer; the same once more changes nothing, another word is a Conflict."""
+        """Say yes or no to a call, or answer a question; the same once more changes nothing."""
         ...

@@ -2,15 +2,25 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
-from runlore.domain.json_form import JsonForm
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
 from runlore.domain.skill_curation import Curation, CurationAction, CurationId
 from runlore.domain.suggestion import StoredSuggestion
+from runlore.ports.operations.declaring import (
+    AGENTS,
+    EVERYBODY,
+    OPERATORS,
+    OVERSEERS,
+    Created,
+    Operation,
+    Route,
+)
+from runlore.ports.operations.field_types import Accepted, Cursor, PageLimit, Reason, Revision, SkillName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +32,9 @@ class SaveSkill:
     """
 
     suggestion: str
-    name: str | None = None
-    accept_untrusted: bool = False
-    expected_revision: int | None = None
+    name: SkillName | None = None
+    accept_untrusted: Accepted = False
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -32,9 +42,9 @@ class SaveSkill:
 class ImportSkill:
     """A SKILL.md of somebody's. It is tainted until it is promoted; `source` says where it comes from."""
 
-    text: str
-    source: str
-    name: str | None = None
+    text: Annotated[str, About("The file as it is.", most=limits.SKILL_FILE_BYTES_MAX)]
+    source: Annotated[str, About("Where it comes from.", most=limits.ID_CHARS_MAX)]
+    name: SkillName | None = None
     idempotency_key: str | None = None
 
 
@@ -47,9 +57,9 @@ class AcceptSkill:
     """
 
     name: str
-    force: bool = False
-    reason: str = ""
-    expected_revision: int | None = None
+    force: Annotated[bool, About("I have read it; without this one from outside is refused.")] = False
+    reason: Reason = ""
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -65,9 +75,10 @@ class SettleFile:
     """End a doubt about a skill's file: take it as it is, or write the stored text again."""
 
     name: str
-    keep: Keep
+    keep: Annotated[Keep, About("`file` takes the file as it is, `stored` writes the stored text again.")]
 
 
+@JsonForm(rename={"states": "state", "origins": "origin"})
 @dataclass(frozen=True, kw_only=True)
 class SkillsRequest:
     """A page of skills by name: the active ones unless states are named."""
@@ -131,18 +142,21 @@ class UseSkill:
     `session_id` says whose skills may be opened."""
 
     name: str
-    run_id: RunId | None = None
-    session_id: SessionId | None = None
+    run_id: Annotated[RunId | None, About("The run that uses it; it is counted once.")] = None
+    session_id: Annotated[
+        SessionId | None, About("The session that it is opened in, where no run is named.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurateRequest:
     """Look what curation would do, or do it."""
 
-    apply: bool = False
+    apply: Annotated[bool, About("Do it.")] = False
     idempotency_key: str | None = None
 
 
+@JsonForm(document="Curated")
 @dataclass(frozen=True, kw_only=True)
 class CurateAnswer:
     """What would be done, or was: then `curation` can be undone."""
@@ -155,9 +169,9 @@ class CurateAnswer:
 class SkillLogRequest:
     """The log of skills, the newest first."""
 
-    name: str | None = None
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    name: Annotated[str | None, About("Only of this skill or suggestion.")] = None
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,66 +185,121 @@ class SkillLog:
 class LibraryOperations(Protocol):
     """What can be done with skills."""
 
+    @Operation(
+        Route("POST /v1/skill-suggestions/{name}/save", fields={"name": "suggestion"}),
+        OPERATORS,
+        unlimited=True,
+        tagged=True,
+    )
     def save_skill(self, request: SaveSkill) -> Skill:
-        """Keep a suggestion as a skill, with its file."""
+        """Keep a suggestion, by its name or id, as a skill. The same again answers the same skill."""
         ...
 
+    @Operation(
+        "POST /v1/skills",
+        OPERATORS,
+        unlimited=True,
+        tagged=True,
+        created=Created.ALWAYS,
+        location="/v1/skills/{name}",
+    )
     def import_skill(self, request: ImportSkill) -> Skill:
-        """Bring a skill in, tainted until it is promoted."""
+        """Bring a skill in. It is tainted until it is promoted."""
         ...
 
+    @Operation("GET /v1/skills", OVERSEERS, unlimited=True)
     def list_skills(self, request: SkillsRequest) -> SkillPage:
-        """Skills by name."""
+        """Skills by name; with `query` those that fit a turn, the best first."""
         ...
 
+    @Operation("GET /v1/skills/{name}", OVERSEERS, unlimited=True, tagged=True)
     def get_skill(self, name: str) -> Skill:
-        """One skill by its name or id; NotFound (`skill.not-found`)."""
+        """One skill, by its name or id."""
         ...
 
+    @Operation(
+        "POST /v1/skills/{name}/accept",
+        OPERATORS,
+        unlimited=True,
+        tagged=True,
+        also=(
+            Route(
+                "POST /v1/skills/{name}/promote",
+                name="promote_skill",
+                text="What accepting a skill was called before.",
+                deprecated=True,
+            ),
+        ),
+    )
     def accept_skill(self, request: AcceptSkill) -> Skill:
-        """Clear its taint after reading it; the act is logged."""
+        """Clear a skill's taint after reading it; the act is logged."""
         ...
 
+    @Operation("DELETE /v1/skills/{name}", OPERATORS, unlimited=True, tagged=True)
     def delete_skill(self, name: str) -> Skill:
-        """Take a skill away, with its file where that is as it was written. `restore_skill` undoes it."""
+        """Take a skill away, with its file where that is as it was written. Restoring it undoes this."""
         ...
 
+    @Operation("POST /v1/skills/{name}/restore", OPERATORS, unlimited=True, tagged=True)
     def restore_skill(self, name: str) -> Skill:
-        """Bring back a skill that was deleted or merged, by its id or by the name it had."""
+        """Bring back a skill that was deleted or merged, by its id or by the name that it had."""
         ...
 
+    @Operation("POST /v1/skills/{name}/settle", OPERATORS, unlimited=True, tagged=True)
     def settle_skill_file(self, request: SettleFile) -> Skill:
-        """Say which stands where a file may be damaged, or was written while the skill changed."""
+        """Say which stands where `file_remark` asks: the file as it is, or the stored text."""
         ...
 
+    @Operation("GET /v1/skills", EVERYBODY)
     def match_skills(self, request: MatchRequest) -> FittingSkills:
         """The skills that fit a turn: those that are always there, then the best of the others."""
         ...
 
+    @Operation("GET /v1/sessions/{session_id}/skills", EVERYBODY)
     def session_skills(self, session_id: SessionId) -> tuple[Skill, ...]:
         """The skills that a session may use, by name."""
         ...
 
+    @Operation("POST /v1/skills/{name}/use", AGENTS, tagged=True)
     def use_skill(self, request: UseSkill) -> Skill:
-        """Open a skill, and count that a run used it. Refused (`skill.tainted`) until it is promoted."""
+        """Open a skill, and count that a run used it: once, however often it opens it."""
         ...
 
+    @Operation("POST /v1/skills/curate", OPERATORS, unlimited=True, long=True)
     def curate_skills(self, request: CurateRequest) -> CurateAnswer:
-        """Merge, drop, delete and prune drafts by the rules of the policy, or only tell."""
+        """Tell what curation would do with drafts, or do it."""
         ...
 
+    @Operation(
+        "POST /v1/skill-curations/{curation_id}/undo",
+        OPERATORS,
+        unlimited=True,
+        also=(
+            Route(
+                "POST /v1/skill-curations/undo",
+                name="undo_latest_curation",
+                text="Put back what the newest curation did that was not undone.",
+                without=frozenset({"curation_id"}),
+            ),
+        ),
+    )
     def undo_curation(self, curation_id: CurationId | None, idempotency_key: str | None = None) -> Curation:
-        """Put back what a curation did, the newest one unless named; Conflict where it cannot be."""
+        """Put back what a curation did, byte for byte."""
         ...
 
-    def list_curations(self, limit: int = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
+    @Operation("GET /v1/skill-curations", OVERSEERS, unlimited=True)
+    def list_curations(self, limit: PageLimit = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
         """What curation did, the newest first."""
         ...
 
-    def reset_skips(self, name: str | None = None) -> tuple[StoredSuggestion, ...]:
+    @Operation("POST /v1/skill-suggestions/reset", OPERATORS, unlimited=True)
+    def reset_skips(
+        self, name: Annotated[str | None, About("Only this one, by its name or id.")] = None
+    ) -> tuple[StoredSuggestion, ...]:
         """Let skipped suggestions wait again: all of them, or the one of a name."""
         ...
 
+    @Operation("GET /v1/skill-log", OVERSEERS, unlimited=True)
     def skill_log(self, request: SkillLogRequest) -> SkillLog:
         """What happened to skills, the newest first."""
         ...

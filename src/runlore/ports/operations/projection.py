@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
-from runlore.domain.json_form import JsonForm
+from runlore.domain.journal import DERIVED_KEYS
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.projection import LearnedEntry, Projection, RebuiltSection, Receipt
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
@@ -15,6 +16,8 @@ from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.visibility import Hidden
+from runlore.ports.operations.declaring import EVERYBODY, Operation, RequestForm
+from runlore.ports.operations.field_types import AsOf, PromptTokens, SearchLimit
 from runlore.ports.operations.sessions import RunView
 
 
@@ -23,8 +26,10 @@ class ContextRequest:
     """What a session is eligible for: for an input, or without one all of it, now or at a past moment."""
 
     session_id: SessionId
-    query: str | None = None
-    as_of: datetime | None = None
+    query: Annotated[
+        str | None, About("The input; without one, all that is eligible.", most=limits.QUERY_CHARS_MAX)
+    ] = None
+    as_of: AsOf = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +80,11 @@ class SessionSearchRequest:
     """A search over what a session sees; without a query, what is recent."""
 
     session_id: SessionId
-    query: str | None = None
-    limit: int = limits.SEARCH_LIMIT_DEFAULT
-    as_of: datetime | None = None
+    query: Annotated[
+        str | None, About("The input; without one, all that is eligible.", most=limits.QUERY_CHARS_MAX)
+    ] = None
+    limit: SearchLimit = limits.SEARCH_LIMIT_DEFAULT
+    as_of: AsOf = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,16 +116,18 @@ class SessionSearch:
     unsearched: tuple[str, ...] = ()
 
 
+@RequestForm(ignored=DERIVED_KEYS)
 @dataclass(frozen=True, kw_only=True)
 class PreviewRequest:
     """An input that is not sent: what would it be given?"""
 
     session_id: SessionId
-    text: str
-    model: str | None = None
-    prompt_tokens: int | None = None
+    text: Annotated[str, About("The input.", most=limits.REQUEST_CHARS_MAX)]
+    model: Annotated[str | None, About("The model, for the size of its context window.")] = None
+    prompt_tokens: PromptTokens = None
 
 
+@JsonForm(document="Receipt")
 @dataclass(frozen=True, kw_only=True)
 class ReceiptView:
     """What a run was given: the receipt (None where it asked for nothing), and its sections told again."""
@@ -131,18 +140,22 @@ class ReceiptView:
 class ProjectionOperations(Protocol):
     """Reading what prompts are given. None of these changes anything."""
 
+    @Operation("GET /v1/sessions/{session_id}/memory-context", EVERYBODY)
     def memory_context(self, request: ContextRequest) -> MemoryContext:
-        """What a session is eligible for, before packing."""
+        """What a session is eligible for before packing, and why the rest is hidden."""
         ...
 
+    @Operation("GET /v1/sessions/{session_id}/memory-search", EVERYBODY)
     def session_search(self, request: SessionSearchRequest) -> SessionSearch:
-        """Learnings, recovered runs and skills that a session sees, ranked on one scale."""
+        """Learnings and recovered runs that a session sees, on one scale; without a query, what is recent."""
         ...
 
+    @Operation("POST /v1/sessions/{session_id}/inputs/preview", EVERYBODY)
     def preview_input(self, request: PreviewRequest) -> Projection:
-        """The exact sections that an input would get, with the budget's arithmetic."""
+        """The exact sections that an input would get, with the budget's arithmetic. Nothing changes by it."""
         ...
 
+    @Operation("GET /v1/runs/{run_id}/receipt", EVERYBODY, area="runs")
     def receipt(self, run_id: RunId) -> ReceiptView:
-        """What a run was given, and what was left out and why."""
+        """What a run was given, what was left out and why."""
         ...

@@ -2,17 +2,27 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.audit import RecordEvent
-from runlore.domain.json_form import JsonForm
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.ranking import Score
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State, Transition
 from runlore.domain.scope import WORKSPACE, Scope
-from runlore.domain.session import SessionId
+from runlore.ports.operations.declaring import AGENTS, EVERYBODY, Created, Operation, RequestForm, Route
+from runlore.ports.operations.field_types import (
+    AsOf,
+    Confidence,
+    Cursor,
+    OnlyScopes,
+    PageLimit,
+    SearchLimit,
+    SeenBy,
+)
 
 
+@JsonForm(rename={"layers": "layer", "kinds": "kind", "states": "state", "scopes": "scope"})
 @dataclass(frozen=True, kw_only=True)
 class Filters:
     """What lists and searches narrow by; an empty set asks for the operation's default.
@@ -20,23 +30,27 @@ class Filters:
     With a session the answer holds what that session sees, and nothing else. An agent always names its own.
     """
 
-    layers: frozenset[Layer] = frozenset()
-    kinds: frozenset[Kind] = frozenset()
-    states: frozenset[State] = frozenset()
-    scopes: frozenset[Scope] = frozenset()
-    as_of: datetime | None = None
-    session_id: SessionId | None = None
+    layers: Annotated[frozenset[Layer], About("Only this layer. Repeatable.")] = frozenset()
+    kinds: Annotated[frozenset[Kind], About("Only this kind. Repeatable.")] = frozenset()
+    states: Annotated[frozenset[State], About("Only this state; active where none is named. Repeatable.")] = (
+        frozenset()
+    )
+    scopes: OnlyScopes = frozenset()
+    as_of: AsOf = None
+    session_id: SeenBy = None
 
 
+@JsonForm(flat=("filters",))
 @dataclass(frozen=True, kw_only=True)
 class ListRequest:
     """A page of records, newest first; active ones unless states are named."""
 
     filters: Filters = Filters()
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
+@JsonForm(document="RecordPage")
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """Records and the cursor of the next page."""
@@ -45,18 +59,23 @@ class Page:
     next_cursor: str | None = None
 
 
+@JsonForm(flat=("filters",))
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest:
     """A query over active profile, procedural and semantic records unless the filters say otherwise."""
 
-    query: str
+    query: Annotated[str, About("What to look for.", most=limits.QUERY_CHARS_MAX)]
     filters: Filters = Filters()
-    include_stale: bool = False
-    limit: int = limits.SEARCH_LIMIT_DEFAULT
+    include_stale: Annotated[bool, About("Superseded and tombstoned records too.")] = False
+    limit: SearchLimit = limits.SEARCH_LIMIT_DEFAULT
 
 
 @JsonForm(
-    flat=("record",), rename={"score": "score_parts"}, derived={"score": "total"}, last=("score_parts",)
+    document="Hit",
+    flat=("record",),
+    rename={"score": "score_parts"},
+    derived={"score": "total"},
+    last=("score_parts",),
 )
 @dataclass(frozen=True, kw_only=True)
 class SearchHit:
@@ -87,24 +106,25 @@ class SearchHits:
 class ProfileProposal:
     """A stable fact about the user, a preference or a standing constraint."""
 
-    key: str
-    value: str
-    reason: str
+    key: Annotated[str, About("What it is about, such as `editor`.")]
+    value: Annotated[str, About("What holds.")]
+    reason: Annotated[str, About("Where this is known from.")]
     scope: Scope = WORKSPACE
     sensitivity: Sensitivity = Sensitivity.NORMAL
-    confidence: int = limits.CONFIDENCE_DEFAULT
+    confidence: Confidence = limits.CONFIDENCE_DEFAULT
     expires_at: datetime | None = None
     idempotency_key: str | None = None
 
 
+@RequestForm(aliases={"content": "summary"})
 @dataclass(frozen=True, kw_only=True)
 class Episode:
     """Something that happened: an experiment's outcome, a failure, a promotion."""
 
-    kind: Kind
-    summary: str
+    kind: Annotated[Kind, About("`experiment`, `failure`, `promotion`, `rollback`, ...")]
+    summary: Annotated[str, About("What happened; `content` is taken for it too.")]
     scope: Scope = WORKSPACE
-    metadata: JsonObject = field(default_factory=dict)
+    metadata: Annotated[JsonObject, About("What else there is to know.")] = field(default_factory=dict)
     sensitivity: Sensitivity = Sensitivity.NORMAL
     expires_at: datetime | None = None
     idempotency_key: str | None = None
@@ -114,10 +134,12 @@ class Episode:
 class GoalRequest:
     """The records that planning a task should know, for a session or for everything the caller reaches."""
 
-    goal: str
-    session_id: SessionId | None = None
-    limit: int = limits.CONTEXT_PER_LAYER_MAX
-    as_of: datetime | None = None
+    goal: Annotated[str, About("What is to be done.", most=limits.QUERY_CHARS_MAX)]
+    session_id: SeenBy = None
+    limit: Annotated[
+        int, About("How many of each layer at most.", least=1, most=limits.CONTEXT_PER_LAYER_MAX)
+    ] = limits.CONTEXT_PER_LAYER_MAX
+    as_of: AsOf = None
 
 
 @JsonForm(may_lack=("by_meaning",), null_if_empty=("remark",))
@@ -139,36 +161,61 @@ class GoalContext:
 class RecordOperations(Protocol):
     """Reading records, and proposing them."""
 
+    @Operation("GET /v1/memory/records", EVERYBODY)
     def list_records(self, request: ListRequest) -> Page:
         """Records by filter, newest first."""
         ...
 
-    def get_record(
-        self, record_id: RecordId, *, as_of: datetime | None = None, session_id: SessionId | None = None
-    ) -> Record:
+    @Operation(
+        "GET /v1/memory/records/{record_id}",
+        EVERYBODY,
+        tagged=True,
+        also=(Route("GET /memory/records/{record_id}", name="get_record_at_its_old_path"),),
+    )
+    def get_record(self, record_id: RecordId, *, as_of: AsOf = None, session_id: SeenBy = None) -> Record:
         """One record, now or as it was."""
         ...
 
-    def history(self, record_id: RecordId, *, session_id: SessionId | None = None) -> tuple[RecordEvent, ...]:
+    @Operation("GET /v1/memory/records/{record_id}/history", EVERYBODY)
+    def history(self, record_id: RecordId, *, session_id: SeenBy = None) -> tuple[RecordEvent, ...]:
         """Everything that happened to a record, oldest first."""
         ...
 
+    @Operation(
+        "GET /v1/memory/search", EVERYBODY, also=(Route("GET /memory/search", name="search_at_its_old_path"),)
+    )
     def search(self, request: SearchRequest) -> SearchHits:
-        """The best matches of a query."""
+        """The best matches of a query, each with its score and the score's parts."""
         ...
 
+    @Operation("GET /v1/memory/context", EVERYBODY)
     def goal_context(self, request: GoalRequest) -> GoalContext:
-        """The top profile, procedural and semantic records for a goal, only such as a prompt may see."""
+        """The profile, procedural and semantic records that planning a task should know."""
         ...
 
+    @Operation("GET /v1/memory/states", EVERYBODY)
     def states(self) -> tuple[Transition, ...]:
         """The table of legal moves."""
         ...
 
+    @Operation(
+        "POST /v1/memory/profile-proposals",
+        AGENTS,
+        tagged=True,
+        created=Created.IF_NEW,
+        location="/v1/memory/records/{record_id}",
+    )
     def propose_profile(self, proposal: ProfileProposal) -> Record:
-        """A candidate for the profile."""
+        """Propose something for the profile; it waits for review."""
         ...
 
+    @Operation(
+        "POST /v1/memory/episodes",
+        AGENTS,
+        tagged=True,
+        created=Created.ALWAYS,
+        location="/v1/memory/records/{record_id}",
+    )
     def add_episode(self, episode: Episode) -> Record:
-        """An appended episode."""
+        """Append something that happened."""
         ...

@@ -2,29 +2,45 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.curation import Merge
-from runlore.domain.json_form import JsonForm
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.publication import BlockedRecord, Consequences
 from runlore.domain.record import Kind, Record, RecordId
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
+from runlore.ports.operations.declaring import EVERYBODY, OPERATORS, Operation, RequestForm, Route
+from runlore.ports.operations.field_types import (
+    Accepted,
+    BothHold,
+    Cursor,
+    OnlyScopes,
+    PageLimit,
+    Reason,
+    Revision,
+    SeenBy,
+)
 
 
+@JsonForm(rename={"kinds": "kind", "scopes": "scope"})
 @dataclass(frozen=True, kw_only=True)
 class ReviewRequest:
     """A page of what waits for review; run summaries only when asked for. What users said that may last and
     promises less is folded under the rest: `folded` asks for that alone."""
 
-    kinds: frozenset[Kind] = frozenset()
-    scopes: frozenset[Scope] = frozenset()
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
-    session_id: SessionId | None = None
-    folded: bool = False
+    kinds: Annotated[frozenset[Kind], About("Only this kind; run summaries only when named. Repeatable.")] = (
+        frozenset()
+    )
+    scopes: OnlyScopes = frozenset()
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
+    session_id: SeenBy = None
+    folded: Annotated[
+        bool, About("Only what waits folded under the rest: said once, and less promising.")
+    ] = False
 
 
 @JsonForm(flat=("record", "outcome"))
@@ -53,6 +69,7 @@ class ReviewPage:
     folded: int = 0
 
 
+@RequestForm(aliases={"content": "summary"})
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """An operator's act on one record. Fields that do not concern the act are refused by the surface.
@@ -62,17 +79,17 @@ class Decision:
     """
 
     record_id: RecordId
-    reason: str = ""
-    expected_revision: int | None = None
-    summary: str | None = None
-    supersedes: RecordId | None = None
-    both_hold: tuple[RecordId, ...] = ()
-    accept_untrusted: bool = False
-    restore_sources: bool = False
+    reason: Reason = ""
+    expected_revision: Revision = None
+    summary: Annotated[str | None, About("Another text for it; `content` is taken for it too.")] = None
+    supersedes: Annotated[RecordId | None, About("The record that it replaces.")] = None
+    both_hold: BothHold = ()
+    accept_untrusted: Accepted = False
+    restore_sources: Annotated[bool, About("Bring back what it had replaced.")] = False
     idempotency_key: str | None = None
 
 
-@JsonForm(flat=("record",), rename={"blocked": "not_restorable"})
+@JsonForm(document="Rollback", flat=("record",), rename={"blocked": "not_restorable"})
 @dataclass(frozen=True, kw_only=True)
 class RollbackAnswer:
     """The tombstone, and what it had replaced: what could come back, what did, what cannot and why."""
@@ -87,12 +104,13 @@ class RollbackAnswer:
 class MergeRequest:
     """Which merges are possible, and whether to propose them."""
 
-    scopes: frozenset[Scope] = frozenset()
-    create_proposals: bool = False
+    scopes: Annotated[frozenset[Scope], About("Only in these scopes.")] = frozenset()
+    create_proposals: Annotated[bool, About("Propose them, for review.")] = False
     idempotency_key: str | None = None
 
 
 @JsonForm(
+    document="Merge",
     flat=("merge",),
     rename={"sources": "source_records"},
     derived={"proposal_id": "proposal_id"},
@@ -113,6 +131,7 @@ class MergeItem:
         return None if self.proposal is None else self.proposal.record_id
 
 
+@JsonForm(document="Forgotten")
 @dataclass(frozen=True, kw_only=True)
 class ForgetAnswer:
     """What was, or with `dry_run` would be, erased; and files that may still hold a copy.
@@ -136,34 +155,83 @@ class ForgetAnswer:
 class ReviewOperations(Protocol):
     """What waits for review, and the decisions on it."""
 
+    @Operation("GET /v1/review", EVERYBODY)
     def review_list(self, request: ReviewRequest) -> ReviewPage:
         """What waits, and what confirming it would do."""
         ...
 
+    @Operation(
+        "POST /v1/review/{record_id}/confirm",
+        OPERATORS,
+        tagged=True,
+        only=frozenset(
+            {"reason", "expected_revision", "summary", "supersedes", "both_hold", "accept_untrusted"}
+        ),
+    )
     def confirm(self, decision: Decision) -> Record:
         """Make a candidate active; the original answers for a duplicate."""
         ...
 
+    @Operation(
+        "POST /v1/review/{record_id}/reject",
+        OPERATORS,
+        tagged=True,
+        only=frozenset({"reason", "expected_revision"}),
+        also=(
+            Route(
+                "POST /v1/learning-candidates/{record_id}/reject",
+                name="reject_candidate",
+                area="learning",
+                text="Turn a candidate down; it stays in the history.",
+            ),
+        ),
+    )
     def reject(self, decision: Decision) -> Record:
         """Tombstone a candidate."""
         ...
 
+    @Operation(
+        "POST /v1/memory/records/{record_id}/rollback",
+        OPERATORS,
+        tagged=True,
+        only=frozenset({"reason", "expected_revision", "restore_sources"}),
+    )
     def rollback(self, decision: Decision) -> RollbackAnswer:
         """Tombstone an active record, and bring back what it replaced where asked."""
         ...
 
+    @Operation(
+        "POST /v1/memory/records/{record_id}/restore",
+        OPERATORS,
+        tagged=True,
+        only=frozenset({"reason", "expected_revision"}),
+    )
     def restore(self, decision: Decision) -> Record:
         """Make a superseded record active again."""
         ...
 
+    @Operation("POST /v1/memory/compactions", OPERATORS, long=True)
     def compact(self, request: MergeRequest) -> tuple[MergeItem, ...]:
         """Semantic records that say the same thing in several places."""
         ...
 
+    @Operation("POST /v1/memory/dedups", OPERATORS, long=True)
     def dedup(self, request: MergeRequest) -> tuple[MergeItem, ...]:
         """Procedures of one workflow."""
         ...
 
-    def forget(self, decision: Decision, *, dry_run: bool = False) -> ForgetAnswer:
-        """Erase the content of a record, a run or a session, and everything derived from it."""
+    @Operation(
+        "POST /v1/memory/records/{record_id}/forget",
+        OPERATORS,
+        long=True,
+        only=frozenset({"reason", "expected_revision", "dry_run"}),
+    )
+    def forget(
+        self,
+        decision: Decision,
+        *,
+        dry_run: Annotated[bool, About("Only tell what would be erased.")] = False,
+    ) -> ForgetAnswer:
+        """Erase what a record says, and everything derived from it. The id may be a run's or a session's
+        too."""
         ...

@@ -3,18 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Annotated, Protocol
 
+from runlore.domain import limits
 from runlore.domain.access import AccessToken, Role
 from runlore.domain.codec import Plain, as_object, as_text, as_whole
-from runlore.domain.job import Job, JobId, JobState
-from runlore.domain.json_form import JsonForm
+from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
 from runlore.domain.scope import Scope
+from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Created, Operation
+from runlore.ports.operations.field_types import Revision
 from runlore.ports.operations.progress import Progress, unwatched
 
 
+@JsonForm(document="Export")
 @dataclass(frozen=True, kw_only=True)
 class ExportAnswer:
     """Where an export lies and what it holds."""
@@ -24,6 +29,7 @@ class ExportAnswer:
     export_version: int
 
 
+@JsonForm(document="Import")
 @dataclass(frozen=True, kw_only=True)
 class ImportAnswer:
     """How an import landed: `exact` into an empty store, `candidates` into another."""
@@ -39,8 +45,8 @@ class PolicyChange:
     """A policy to put, whole; what it leaves out takes its default."""
 
     name: PolicyName
-    policy: JsonObject
-    expected_revision: int | None = None
+    policy: Annotated[JsonObject, About("The inner table; what it leaves out takes its default.")]
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -49,8 +55,10 @@ class PolicyRollback:
     """Go back to an earlier revision (the one before, where none is named), as a new revision."""
 
     name: PolicyName
-    to_revision: int | None = None
-    expected_revision: int | None = None
+    to_revision: Annotated[
+        int | None, About("The one before the present one, if left out.", least=0, most=limits.NUMBER_MAX)
+    ] = None
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -58,9 +66,9 @@ class PolicyRollback:
 class NewToken:
     """A token to make. No scopes is no limit."""
 
-    name: str
-    role: Role
-    scopes: frozenset[Scope] | None = None
+    name: Annotated[str, About("Who uses it: the actor in every history.")]
+    role: Annotated[Role, About("What it may do.")]
+    scopes: Annotated[frozenset[Scope] | None, About("What it is limited to; no limit if left out.")] = None
 
 
 @JsonForm(flat=("token",))
@@ -72,6 +80,7 @@ class MadeToken:
     secret: str
 
 
+@JsonForm(document="Capture")
 @dataclass(frozen=True, kw_only=True)
 class CaptureStatus:
     """Whether anything is captured at all."""
@@ -99,6 +108,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
 
+@JsonForm(document="Backup")
 @dataclass(frozen=True, kw_only=True)
 class BackupAnswer:
     """Where a backup lies and what it holds."""
@@ -106,6 +116,20 @@ class BackupAnswer:
     path: str
     bytes: int
     counts: Mapping[str, int]
+
+
+_TEXT, _WHOLE, _ANY, _NULL = ({"type": kind} for kind in ("string", "integer", "object", "null"))
+_NUMBERS = {"type": "object", "additionalProperties": _WHOLE}
+
+
+def _schema(**fields: Mapping[str, object]) -> Mapping[str, object]:
+    """The schema of a section with these fields, and perhaps more."""
+    return {"type": "object", "properties": fields, "required": [*fields]}
+
+
+def _by(words: type[StrEnum], part: Mapping[str, object]) -> Mapping[str, object]:
+    """The schema of an object with the same for each word."""
+    return _schema(**{word.value: part for word in words})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +158,43 @@ class Status:
         return {**plain, **{name: part for name, part in self.sections.items() if name not in plain}}
 
     @staticmethod
+    def json_schema() -> Mapping[str, object]:
+        """Every section that there is; a newer Runlore may have more of them."""
+        return {
+            **_schema(
+                version=_TEXT,
+                state_root=_TEXT,
+                store={"type": "object", "additionalProperties": {"anyOf": [_TEXT, _WHOLE]}},
+                records=_by(Layer, _NUMBERS),
+                waiting=_WHOLE,
+                sessions=_schema(count=_WHOLE, runs=_NUMBERS),
+                run_memory=_schema(
+                    policy=_ANY,
+                    indexed_session_count=_WHOLE,
+                    indexed_record_count=_WHOLE,
+                    indexed_scope_count=_WHOLE,
+                    capture_pending=_WHOLE,
+                    maintenance={"anyOf": [_ANY, _NULL]},
+                    metrics=_NUMBERS,
+                ),
+                session_memory=_schema(metrics=_NUMBERS),
+                suggestions=_NUMBERS,
+                skills=_schema(active=_WHOLE, usable=_WHOLE, by_origin=_NUMBERS, by_state=_NUMBERS),
+                jobs=_by(JobKind, _NUMBERS),
+                policies=_by(
+                    PolicyName, _schema(revision=_WHOLE, updated_at={"anyOf": [_TEXT, _NULL]}, actor=_TEXT)
+                ),
+                capture=_schema(paused={"type": "boolean"}),
+                retention=_schema(policy=_ANY, journal_bytes=_WHOLE, artifact_bytes=_WHOLE),
+                models=_schema(
+                    day=_TEXT, budget=_NUMBERS, today={"type": "object", "additionalProperties": _NUMBERS}
+                ),
+                embedding=_ANY,
+            ),
+            "description": "What this Runlore is, holds and does.",
+        }
+
+    @staticmethod
     def from_json(plain: object, name: str = "") -> "Status":
         """Read it back; what is not counted is zero."""
         fields = dict(as_object(plain, name))
@@ -157,74 +218,111 @@ class Status:
 class ServiceOperations(Protocol):
     """Running Runlore."""
 
+    @Operation("GET /v1/policies/{name}", OVERSEERS, tagged=True)
     def get_policy(self, name: PolicyName) -> PolicyRevision:
         """The policy in force."""
         ...
 
+    @Operation("PUT /v1/policies/{name}", OPERATORS, unlimited=True, tagged=True)
     def put_policy(self, change: PolicyChange) -> PolicyRevision:
         """Put a policy, whole."""
         ...
 
+    @Operation("GET /v1/policies/{name}/history", OVERSEERS)
     def policy_history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
         """All revisions, the newest first."""
         ...
 
+    @Operation("POST /v1/policies/{name}/rollback", OPERATORS, unlimited=True, tagged=True)
     def rollback_policy(self, request: PolicyRollback) -> PolicyRevision:
         """Put an earlier revision again."""
         ...
 
+    @Operation("POST /v1/tokens", OPERATORS, unlimited=True, created=Created.ALWAYS, once=True)
     def create_token(self, request: NewToken) -> MadeToken:
         """Make a token; its secret is told once."""
         ...
 
+    @Operation("GET /v1/tokens", OPERATORS, unlimited=True)
     def list_tokens(self) -> tuple[AccessToken, ...]:
         """All tokens, revoked ones included, the newest first."""
         ...
 
+    @Operation("POST /v1/tokens/{name}/revoke", OPERATORS, unlimited=True, once=True)
     def revoke_token(self, name: str) -> AccessToken:
         """Make a token useless, at once and for good; by its name or id."""
         ...
 
+    @Operation("POST /v1/capture/pause", OPERATORS, unlimited=True)
     def pause_capture(self) -> CaptureStatus:
         """Store nothing of any run from now on."""
         ...
 
+    @Operation("POST /v1/capture/resume", OPERATORS, unlimited=True)
     def resume_capture(self) -> CaptureStatus:
         """Capture again."""
         ...
 
+    @Operation("GET /v1/capture", OVERSEERS)
     def capture_status(self) -> CaptureStatus:
         """Whether anything is captured."""
         ...
 
-    def list_jobs(self, states: frozenset[JobState] = frozenset()) -> tuple[Job, ...]:
+    @Operation("GET /v1/jobs", OVERSEERS, unlimited=True)
+    def list_jobs(
+        self,
+        states: Annotated[
+            frozenset[JobState], About("Only this state. Repeatable.", key="state")
+        ] = frozenset(),
+    ) -> tuple[Job, ...]:
         """Background work that waits, runs or has failed for good."""
         ...
 
+    @Operation("POST /v1/jobs/{job_id}/retry", OPERATORS, unlimited=True, once=True)
     def retry_job(self, job_id: JobId) -> Job:
         """Try a dead job again."""
         ...
 
+    @Operation(
+        "POST /v1/memory/export", OPERATORS, unlimited=True, created=Created.ALWAYS, long=True, once=True
+    )
     def export(self, *, progress: Progress = unwatched) -> ExportAnswer:
         """Write everything to a new file under the state root."""
         ...
 
+    @Operation("POST /v1/memory/import", OPERATORS, unlimited=True, uploads=True)
     def import_records(self, path: str, *, progress: Progress = unwatched) -> ImportAnswer:
-        """Read an export back: equal into an empty store, as candidates into another."""
+        """Read an export back: the body is its file. Equal into an empty store, as candidates into
+        another."""
         ...
 
-    def backup(self, path: str | None = None, *, progress: Progress = unwatched) -> BackupAnswer:
+    @Operation("POST /v1/backup", OPERATORS, unlimited=True, created=Created.ALWAYS, long=True, once=True)
+    def backup(
+        self,
+        path: Annotated[
+            str | None,
+            About(
+                "Where to, on the daemon's machine. Taken over the unix socket alone.",
+                most=limits.PATH_CHARS_MAX,
+            ),
+        ] = None,
+        *,
+        progress: Progress = unwatched,
+    ) -> BackupAnswer:
         """Write a consistent copy of everything, while it is in use."""
         ...
 
+    @Operation("", OPERATORS, unlimited=True)
     def restore_backup(self, path: str, *, progress: Progress = unwatched) -> BackupAnswer:
         """Read a backup into an empty store."""
         ...
 
-    def doctor(self, *, repair: bool = False) -> Diagnosis:
+    @Operation("POST /v1/doctor", OPERATORS, unlimited=True, long=True)
+    def doctor(self, *, repair: Annotated[bool, About("Repair what is derived.")] = False) -> Diagnosis:
         """Check everything, and repair what is derived where asked."""
         ...
 
+    @Operation("GET /v1/status", OVERSEERS, unlimited=True)
     def status(self) -> Status:
-        """What this Runlore is and holds."""
+        """What this Runlore is, holds and does."""
         ...

@@ -3,17 +3,58 @@
 In a private session, or where capture is off, nothing is kept: such answers say `stored=False`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 from runlore.domain import limits
-from runlore.domain.journal import JournalEvent
-from runlore.domain.json_form import JsonForm
+from runlore.domain.capability import CapabilityScope
+from runlore.domain.journal import DERIVED_KEYS, JournalEvent
+from runlore.domain.json_form import About, JsonForm, Shape
 from runlore.domain.projection import Section
 from runlore.domain.record import JsonObject, Record
-from runlore.domain.run import Artifact, ArtifactId, Run, RunId, RunStatus
+from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
+from runlore.ports.operations.declaring import (
+    AGENTS,
+    EVERYBODY,
+    OPERATORS,
+    OVERSEERS,
+    Created,
+    Operation,
+    RequestForm,
+    Route,
+)
+from runlore.ports.operations.field_types import Cursor, PageLimit, PromptTokens, Revision
+
+
+def _reported(kind: str, needed: Mapping[str, str], **optional: str) -> Mapping[str, object]:
+    """The schema of one type of event that an agent reports."""
+    fields = {name: {"type": type_} for name, type_ in {**needed, **optional}.items()}
+    return {
+        "type": "object",
+        "properties": {"type": {"const": kind}, **fields},
+        "required": ["type", *needed],
+        "title": kind,
+    }
+
+
+_EVENT = {
+    "type": "object",
+    "oneOf": [
+        _reported("assistant_message", {"text": "string"}),
+        _reported("tool_call", {"call_id": "string", "name": "string", "arguments": "object"}),
+        _reported(
+            "tool_result",
+            {"call_id": "string", "output": "string"},
+            exit_code="integer",
+            is_error="boolean",
+            source="string",
+        ),
+        _reported("usage", {}, input_tokens="integer", output_tokens="integer", model="string"),
+    ],
+}
 
 
 class Unset(Enum):
@@ -34,14 +75,22 @@ class NewSession:
     one of them cannot be asked, or the folder not be worked in, no session is made.
     """
 
-    session_id: SessionId | None = None
-    title: str = ""
-    persona_id: PersonaId | None = None
-    project_ids: tuple[str, ...] = ()
-    agent: str | None = None
-    private: bool = False
-    working_folder: str | None = None
-    models: tuple[str, ...] = ()
+    session_id: Annotated[SessionId | None, About("Its id, if you have one; makes the call repeatable.")] = (
+        None
+    )
+    title: Annotated[str, About("What people call it.")] = ""
+    persona_id: Annotated[PersonaId | None, About("The persona that it is bound to.")] = None
+    project_ids: Annotated[tuple[str, ...], About("The projects that it is linked to.")] = ()
+    agent: Annotated[str | None, About("The program that works in it.")] = None
+    private: Annotated[bool, About("Store nothing of it beyond its existence.")] = False
+    working_folder: Annotated[str | None, About("Where its agent works.")] = None
+    models: Annotated[
+        tuple[str, ...],
+        About(
+            "Models that Runlore's own agent is to work with in it, an empty name for the configured one; no"
+            " session is made where one of them cannot be asked."
+        ),
+    ] = ()
     idempotency_key: str | None = None
 
 
@@ -51,11 +100,13 @@ class SessionChange:
 
     session_id: SessionId
     title: str | None = None
-    persona_id: PersonaId | UnsetType | None = UNSET
-    project_ids: tuple[str, ...] | None = None
-    capability_scope: JsonObject | None = None
-    ended: bool | None = None
-    expected_revision: int | None = None
+    persona_id: Annotated[PersonaId | UnsetType | None, About("Bind to another persona; null unbinds.")] = (
+        UNSET
+    )
+    project_ids: Annotated[tuple[str, ...] | None, About("Link to these projects and no others.")] = None
+    capability_scope: Annotated[JsonObject | None, Shape(CapabilityScope)] = None
+    ended: Annotated[bool | None, About("True ends the session and its runs.")] = None
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -63,8 +114,8 @@ class SessionChange:
 class PageRequest:
     """A page of a list, newest first."""
 
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +132,9 @@ class PersonaChange:
 
     persona_id: PersonaId
     name: str = ""
-    capability_scope: JsonObject = field(default_factory=dict)
-    capture: bool = True
-    expected_revision: int | None = None
+    capability_scope: Annotated[JsonObject, Shape(CapabilityScope)] = field(default_factory=dict)
+    capture: Annotated[bool, About("False stores nothing of the sessions bound to it.")] = True
+    expected_revision: Revision = None
     idempotency_key: str | None = None
 
 
@@ -95,22 +146,28 @@ class PersonaPage:
     next_cursor: str | None = None
 
 
+@RequestForm(ignored=DERIVED_KEYS)
 @dataclass(frozen=True, kw_only=True)
 class NewRun:
     """A run of another agent, to open. With `context` the answer holds the sections that its prompt gets."""
 
     session_id: SessionId
-    request: str
-    run_id: RunId | None = None
-    agent: str | None = None
-    model: str | None = None
-    context: bool = False
-    prompt_tokens: int | None = None
-    metadata: JsonObject = field(default_factory=dict)
+    request: Annotated[str, About("The input, as the user gave it.", most=limits.REQUEST_CHARS_MAX)]
+    run_id: Annotated[RunId | None, About("Its id, if you have one; makes the call repeatable.")] = None
+    agent: Annotated[str | None, About("The program that works it.")] = None
+    model: Annotated[str | None, About("The model, for the size of its context window.")] = None
+    context: Annotated[bool, About("Answer with the sections that the prompt gets.")] = False
+    prompt_tokens: PromptTokens = None
+    metadata: Annotated[JsonObject, About("Kept with the input.")] = field(default_factory=dict)
     idempotency_key: str | None = None
 
 
-@JsonForm(flat=("run",), omit_default=("sections",), first=("run_id", "session_id", "status", "request"))
+@JsonForm(
+    document="Run",
+    flat=("run",),
+    omit_default=("sections",),
+    first=("run_id", "session_id", "status", "request"),
+)
 @dataclass(frozen=True, kw_only=True)
 class RunView:
     """A run with the text of its input, and the sections where they were asked for.
@@ -124,14 +181,15 @@ class RunView:
     sections: tuple[Section, ...] | None = None
 
 
+@JsonForm(rename={"statuses": "status"})
 @dataclass(frozen=True, kw_only=True)
 class RunsRequest:
     """A page of runs, newest first: of one session, or of all."""
 
-    session_id: SessionId | None = None
-    statuses: frozenset[RunStatus] = frozenset()
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    session_id: Annotated[SessionId | None, About("Only runs of this session.")] = None
+    statuses: Annotated[frozenset[RunStatus], About("Only this status. Repeatable.")] = frozenset()
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,13 +200,20 @@ class RunPage:
     next_cursor: str | None = None
 
 
+@RequestForm(ignored=DERIVED_KEYS)
 @dataclass(frozen=True, kw_only=True)
 class NewEvents:
     """Events to append, as the agent reports them. `first_number` makes the call repeatable."""
 
     run_id: RunId
-    events: tuple[JsonObject, ...]
-    first_number: int | None = None
+    events: Annotated[
+        tuple[Annotated[JsonObject, Shape(_EVENT)], ...],
+        About("In the order in which they happened.", least=1, most=limits.EVENTS_PER_CALL_MAX),
+    ]
+    first_number: Annotated[
+        int | None,
+        About("The number of the first; makes the call repeatable.", least=0, most=limits.NUMBER_MAX),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +230,7 @@ class NewCheckpoint:
     """A checkpoint of a long session: what its history so far comes to, in the agent's words."""
 
     session_id: SessionId
-    text: str
+    text: Annotated[str, About("The text.")]
     idempotency_key: str | None = None
 
 
@@ -174,7 +239,7 @@ class NewScratch:
     """A note for the run itself: a plan, a step, a finding."""
 
     run_id: RunId
-    text: str
+    text: Annotated[str, About("The text.")]
     idempotency_key: str | None = None
 
 
@@ -183,9 +248,11 @@ class NewArtifact:
     """A text that the run leaves behind."""
 
     run_id: RunId
-    name: str
-    text: str
-    artifact_id: ArtifactId | None = None
+    name: Annotated[str, About("What it is, such as `report.md`.")]
+    text: Annotated[str, About("The text.")]
+    artifact_id: Annotated[
+        ArtifactId | None, About("Its id, if you have one; makes the call repeatable.")
+    ] = None
     idempotency_key: str | None = None
 
 
@@ -202,10 +269,10 @@ class RunEnd:
     """How an external run ended. With `summarise_scratch` its notes become one episode before they go."""
 
     run_id: RunId
-    status: RunStatus
-    error: str = ""
-    artifact_ids: tuple[ArtifactId, ...] = ()
-    summarise_scratch: bool = False
+    status: Annotated[RunStatus, About(f"How it ended: {', '.join(sorted(TERMINAL))}.")]
+    error: Annotated[str, About("What went wrong.", most=limits.ERROR_CHARS_MAX)] = ""
+    artifact_ids: Annotated[tuple[ArtifactId, ...], About("The artifacts that are its result.")] = ()
+    summarise_scratch: Annotated[bool, About("Keep its notes as one episode.")] = False
     idempotency_key: str | None = None
 
 
@@ -215,9 +282,9 @@ class JournalRequest:
 
     run_id: RunId | None = None
     session_id: SessionId | None = None
-    since_checkpoint: bool = False
-    limit: int = limits.JOURNAL_PAGE_DEFAULT
-    cursor: str | None = None
+    since_checkpoint: Annotated[bool, About("Begin at the latest checkpoint.")] = False
+    limit: PageLimit = limits.JOURNAL_PAGE_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,78 +298,140 @@ class JournalPage:
 class SessionOperations(Protocol):
     """Sessions, personas, and the runs that agents report."""
 
+    @Operation(
+        "POST /v1/sessions",
+        AGENTS,
+        tagged=True,
+        created=Created.ALWAYS,
+        needs_body=True,
+        location="/v1/sessions/{session_id}",
+    )
     def create_session(self, request: NewSession) -> Session:
         """Make a session; the one that is there for the same id and the same request."""
         ...
 
+    @Operation("PATCH /v1/sessions/{session_id}", AGENTS, tagged=True, needs_body=True)
     def change_session(self, change: SessionChange) -> Session:
-        """Bind, link, name, restrict or end a session."""
+        """Bind, link, name, restrict or end a session. What is left out stays; `persona_id: null` unbinds."""
         ...
 
+    @Operation("GET /v1/sessions/{session_id}", EVERYBODY, tagged=True, moves_on=True)
     def get_session(self, session_id: SessionId) -> Session:
         """One session."""
         ...
 
+    @Operation("GET /v1/sessions", EVERYBODY)
     def list_sessions(self, request: PageRequest) -> SessionPage:
         """Sessions, the newest first."""
         ...
 
+    @Operation("PUT /v1/personas/{persona_id}", OPERATORS, unlimited=True, tagged=True, needs_body=True)
     def put_persona(self, change: PersonaChange) -> Persona:
-        """Make or change a persona."""
+        """Make or change a persona; what is left out takes its default."""
         ...
 
+    @Operation("GET /v1/personas/{persona_id}", OVERSEERS, tagged=True)
     def get_persona(self, persona_id: PersonaId) -> Persona:
         """One persona."""
         ...
 
+    @Operation("GET /v1/personas", OVERSEERS)
     def list_personas(self, request: PageRequest) -> PersonaPage:
         """Personas, the latest changed first."""
         ...
 
+    @Operation(
+        "POST /v1/sessions/{session_id}/runs",
+        AGENTS,
+        tagged=True,
+        created=Created.IF_STORED,
+        location="/v1/runs/{run_id}",
+        area="runs",
+    )
     def open_run(self, request: NewRun) -> RunView:
         """Open a run that another agent works, and give it its context where asked."""
         ...
 
+    @Operation("GET /v1/runs/{run_id}", EVERYBODY, tagged=True, moves_on=True, area="runs")
     def get_run(self, run_id: RunId) -> RunView:
         """One run."""
         ...
 
+    @Operation(
+        "GET /v1/runs",
+        EVERYBODY,
+        area="runs",
+        also=(
+            Route(
+                "GET /v1/sessions/{session_id}/runs",
+                name="list_session_runs",
+                text="A session's runs, the newest first.",
+            ),
+        ),
+    )
     def list_runs(self, request: RunsRequest) -> RunPage:
-        """Runs, the newest first, each with the beginning of its request."""
+        """Runs, the newest first."""
         ...
 
+    @Operation("POST /v1/runs/{run_id}/events", AGENTS, created=Created.IF_STORED, area="runs")
     def append_events(self, request: NewEvents) -> Appended:
-        """Append to a run's journal, durable when answered."""
+        """Append to a run's journal, durable when answered. `first_number` makes the call repeatable."""
         ...
 
+    @Operation("POST /v1/sessions/{session_id}/checkpoints", AGENTS, created=Created.IF_STORED)
     def add_checkpoint(self, request: NewCheckpoint) -> Appended:
         """Write a checkpoint; history before it stays readable."""
         ...
 
+    @Operation("POST /v1/runs/{run_id}/scratch", AGENTS, created=Created.IF_STORED, area="runs")
     def add_scratch(self, request: NewScratch) -> Record | None:
-        """A working record of the run; None where nothing is stored."""
+        """A note for the run itself. It is seen inside the run alone, and goes with it."""
         ...
 
+    @Operation("GET /v1/runs/{run_id}/scratch", EVERYBODY, area="runs")
     def list_scratch(self, run_id: RunId) -> tuple[Record, ...]:
-        """A run's working records, oldest first."""
+        """A run's notes, oldest first."""
         ...
 
+    @Operation(
+        "POST /v1/runs/{run_id}/artifacts",
+        AGENTS,
+        created=Created.IF_STORED,
+        location="/v1/artifacts/{artifact_id}",
+        area="runs",
+    )
     def add_artifact(self, request: NewArtifact) -> Artifact | None:
-        """Keep a text of the run; None where nothing is stored."""
+        """Keep a text of the run."""
         ...
 
+    @Operation("GET /v1/artifacts/{artifact_id}", EVERYBODY, area="runs")
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
         """One artifact."""
         ...
 
+    @Operation("GET /v1/runs/{run_id}/artifacts", EVERYBODY, area="runs")
     def list_artifacts(self, run_id: RunId) -> ArtifactPage:
-        """A run's artifacts, oldest first, each with the beginning of its text."""
+        """A run's artifacts, oldest first."""
         ...
 
+    @Operation("POST /v1/runs/{run_id}/finish", AGENTS, tagged=True, area="runs")
     def finish_run(self, request: RunEnd) -> RunView:
         """End an external run. Its memory is there when this is answered."""
         ...
 
+    @Operation(
+        Route("GET /v1/sessions/{session_id}/journal", name="session_journal", without=frozenset({"run_id"})),
+        EVERYBODY,
+        also=(
+            Route(
+                "GET /v1/runs/{run_id}/journal",
+                name="run_journal",
+                area="runs",
+                text="What happened in a run, event by event.",
+                without=frozenset({"session_id", "since_checkpoint"}),
+            ),
+        ),
+    )
     def journal(self, request: JournalRequest) -> JournalPage:
-        """What happened, event by event."""
+        """What happened in a session, event by event."""
         ...

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.json_form import JsonForm
+from runlore.domain.json_form import About, JsonForm
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.domain.transcript import Position, ToldRun
+from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Operation
+from runlore.ports.operations.field_types import Cursor, PageLimit
 from runlore.ports.operations.progress import Progress, unwatched
 
 
@@ -19,9 +21,11 @@ class RunsToImport:
     `source` is a digest of where they come from. `position` None leaves the stored one as it is.
     """
 
-    source: str
-    runs: tuple[ToldRun, ...]
-    position: Position | None = None
+    source: Annotated[str, About("A digest of where they come from.", most=limits.ID_CHARS_MAX)]
+    runs: Annotated[tuple[ToldRun, ...], About("In the order of the transcript.")]
+    position: Annotated[Position | None, About("How far the source has been read with the last of them.")] = (
+        None
+    )
     idempotency_key: str | None = None
 
 
@@ -43,11 +47,11 @@ class ImportedRuns:
 class SuggestRequest:
     """Look for skills in all that was mined. `enhance` has a model improve what waits."""
 
-    enhance: bool = False
+    enhance: Annotated[bool, About("Have a model improve what waits.")] = False
     idempotency_key: str | None = None
 
 
-@JsonForm(may_lack=("paused", "statements", "first_statement"))
+@JsonForm(document="Detected", may_lack=("paused", "statements", "first_statement"))
 @dataclass(frozen=True, kw_only=True)
 class SuggestAnswer:
     """What was found: new suggestions, those seen again, and what became candidates for want of a command.
@@ -66,14 +70,17 @@ class SuggestAnswer:
     first_statement: str = ""
 
 
+@JsonForm(rename={"states": "state", "heuristics": "heuristic"})
 @dataclass(frozen=True, kw_only=True)
 class SuggestionsRequest:
     """A page of suggestions, the best first: those that wait unless states are named."""
 
-    states: frozenset[SuggestionState] = frozenset()
-    heuristics: frozenset[Heuristic] = frozenset()
-    limit: int = limits.LIST_LIMIT_DEFAULT
-    cursor: str | None = None
+    states: Annotated[
+        frozenset[SuggestionState], About("Only this state; what waits where none is named. Repeatable.")
+    ] = frozenset()
+    heuristics: Annotated[frozenset[Heuristic], About("Only of this detector. Repeatable.")] = frozenset()
+    limit: PageLimit = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,30 +94,39 @@ class SuggestionPage:
 class SkillOperations(Protocol):
     """What can be asked about skills."""
 
+    @Operation("POST /v1/transcripts/runs", OPERATORS, unlimited=True, long=True)
     def import_runs(self, request: RunsToImport) -> ImportedRuns:
         """Bring runs of another agent in: sessions, journals, run memories. Repeating it changes nothing."""
         ...
 
-    def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:
-        """How far these sources have been read."""
+    @Operation("POST /v1/transcripts/positions", OPERATORS, unlimited=True)
+    def transcript_positions(
+        self, sources: Annotated[Sequence[str], About("The digests.")]
+    ) -> dict[str, Position]:
+        """How far these sources have been read; those that were never read are left out."""
         ...
 
+    @Operation("POST /v1/skill-suggestions/detect", OPERATORS, unlimited=True, long=True)
     def suggest(self, request: SuggestRequest, progress: Progress = unwatched) -> SuggestAnswer:
         """Run the detectors over all that was mined, and keep what they find in the review queue."""
         ...
 
+    @Operation("GET /v1/skill-suggestions", OVERSEERS, unlimited=True)
     def list_suggestions(self, request: SuggestionsRequest) -> SuggestionPage:
-        """Suggestions, the best first."""
+        """Suggested skills, the best first: those that wait unless states are named."""
         ...
 
+    @Operation("GET /v1/skill-suggestions/{name}", OVERSEERS, unlimited=True, tagged=True)
     def get_suggestion(self, name: str) -> StoredSuggestion:
-        """One suggestion by its name or id; NotFound (`suggestion.not-found`)."""
+        """One suggestion, by its name or id."""
         ...
 
+    @Operation("POST /v1/skill-suggestions/{suggestion_id}/skip", OPERATORS, unlimited=True, tagged=True)
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Take one out of the queue for `skip_reset_days`; its pattern comes back under no other name."""
         ...
 
+    @Operation("POST /v1/skill-suggestions/{suggestion_id}/reset", OPERATORS, unlimited=True, tagged=True)
     def reset_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Let a skipped one wait again."""
         ...
