@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from starlette.responses import Response
 
-from runlore.api.routes import probes
+from runlore.api.calls import Call
+from runlore.api.handlers import BESIDE
 from runlore.api.serve import serve
 from runlore.client.addresses import transport_to
 from runlore.client.transport import Transport, unix_connect
@@ -49,12 +50,14 @@ def over_tcp(told: DaemonFile, token: str) -> Transport:
     return transport_to(told.url, token=token)
 
 
-def _empty(size: int) -> Response:
-    return Response(b" " * size, media_type="application/json")
+def empty(call: Call, size: str) -> Response:
+    """As many bytes as are asked for, that say nothing."""
+    del call
+    return Response(b" " * int(size), media_type="application/json")
 
 
 if __name__ == "__main__":
-    probes.router.add_api_route(f"{EMPTY}/{{size}}", _empty, methods=["GET"], include_in_schema=False)
+    BESIDE.append((empty, f"GET {EMPTY}/{{size}}", None, "probes"))
     serve(
         planned(read_settings(home=sys.argv[1], environment={}), port=0),
         on_ready=lambda told: print(told.pid, flush=True),

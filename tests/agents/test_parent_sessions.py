@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.skill_bodies import ToldRunBody
+from runlore.api.reading import read_value
 from runlore.domain import limits
 from runlore.domain.codec import serialize
 from runlore.domain.errors import Invalid
@@ -167,9 +167,9 @@ def test_a_parent_is_sent_and_read_again_and_is_no_longer_than_a_session(tmp_pat
     [run] = read(put_files(tmp_path, Told(id="ses_2", parent="ses_1").user(text("Look"))))
     plain = serialize(run)
     assert plain["parent_session"] == "ses_1"
-    assert ToldRunBody.model_validate(plain).run().parent_session == "ses_1"
+    assert read_value(ToldRun, plain).parent_session == "ses_1"
     without = {name: value for name, value in plain.items() if name != "parent_session"}
-    assert ToldRunBody.model_validate(without).run().parent_id is None
+    assert read_value(ToldRun, without).parent_id is None
     check_told(replace(run, parent_session="x" * limits.PATH_CHARS_MAX))
     with pytest.raises(Invalid, match="parent_session"):
         check_told(replace(run, parent_session="x" * (limits.PATH_CHARS_MAX + 1)))

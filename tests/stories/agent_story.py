@@ -117,7 +117,7 @@ class Story:
         (root / "config.toml").write_text(told, encoding="utf-8")
 
     @contextmanager
-    def operations(self) -> Iterator[RemoteOperations]:
+    def operations(self) -> Iterator[ops.Operations]:
         """All operations, over the daemon's socket."""
         with closing(self.daemon.transport()) as transport:
             yield RemoteOperations(transport)
@@ -235,7 +235,7 @@ class Story:
                 ops.AdvanceRequest(skill_name=SKILL, to=to, idempotency_key=f"to {to}", **fields)
             )
 
-    def record(self, daemon: RemoteOperations, kind: RolloutKind, run_id: RunId) -> None:
+    def record(self, daemon: ops.Operations, kind: RolloutKind, run_id: RunId) -> None:
         """Record how a run of it went."""
         daemon.record_result(
             ops.RolloutResult(
@@ -247,11 +247,11 @@ class Story:
             )
         )
 
-    def learned(self, daemon: RemoteOperations) -> tuple[Any, ...]:
+    def learned(self, daemon: ops.Operations) -> tuple[Any, ...]:
         """What is published."""
         return daemon.list_learnings(ops.LearningRequest()).items
 
-    def children(self, daemon: RemoteOperations) -> list[Run]:
+    def children(self, daemon: ops.Operations) -> list[Run]:
         """The runs that nobody of this story has named, oldest first: those of child agents."""
         named = {"first", "second", "third", "fourth"}
         runs = [view.run for view in daemon.list_runs(ops.RunsRequest(limit=100)).items]

@@ -187,7 +187,7 @@ def canonical(schema: Any, seen: tuple[str, ...] = ()) -> Any:
             {**part, **{n: v for n, v in bounds.items() if part.get("type") in _BOUNDS[n]}}
             for part in kept["anyOf"]
         ]
-        kept["anyOf"] = sorted(parts, key=json.dumps)
+        kept["anyOf"] = sorted((dict(sorted(part.items())) for part in parts), key=json.dumps)
     return kept
 
 

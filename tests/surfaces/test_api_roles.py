@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from runlore.api.app import create_app
-from runlore.api.calls import ApiRoute, operation_of
+from runlore.api.app import all_endpoints
 from runlore.config.settings import Settings
 from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Role
@@ -193,14 +192,14 @@ def test_a_role_is_let_in_exactly_where_the_table_says(shared: Shared, operation
 
 
 def test_the_role_is_looked_at_before_anything_of_a_call_is_read(shared: Shared) -> None:
-    routes = {route.name: route for route in create_app().routes if isinstance(route, ApiRoute)}
-    free = {name for name in routes if operation_of(name) is None}
+    routes = {endpoint.route.name: endpoint for endpoint in all_endpoints()}
+    free = {name for name, endpoint in routes.items() if endpoint.role_of is None}
     assert free == {"healthz", "readyz", "openapi"}
     for name in set(routes) - free:
         path = re.sub(r"{[^}]+}", "none", routes[name].path) + "?nonsense=1"
-        allowed = ROLES[operation_of(name) or ""]
+        allowed = ROLES[routes[name].role_of or ""]
         for role in Role:
-            answer = shared.as_role(role, next(iter(routes[name].methods or ())), path, b"{")
+            answer = shared.as_role(role, routes[name].method, path, b"{")
             assert answer.problem[0] == (422 if role in allowed else 403), (name, role, answer)
 
 

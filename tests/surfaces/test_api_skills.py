@@ -1,19 +1,21 @@
 """Skills over HTTP: runs of another agent brought in, what they suggest, and wrong calls refused."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.api.skill_bodies import RunsBody
-from runlore.client.remote.skills import RemoteSkills
+from runlore.api.app import all_endpoints
+from runlore.client.remote import RemoteOperations
+from runlore.client.transport import Transport, unix_connect
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.journal import Entry, EventType
-from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
 from runlore.domain.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.ports import operations as ops
@@ -56,17 +58,18 @@ told_runs = st.builds(
 )
 
 
-class Sent(RemoteSkills):
-    """What the client sends, held back."""
+def sent(call: Callable[[ops.Operations], object]) -> tuple[str, str, Any, str]:
+    """The method, the path, the body and the key that the client sends for a call."""
+    taken: list[Any] = []
 
-    def __init__(self, answer: JsonValue) -> None:
-        self.answer = answer
-        self.bodies: list[Any] = []
+    class Held(Transport):
+        def call(self, method: str, path: str, **more: Any) -> NoReturn:
+            taken.append((method, path, orjson.loads(more["body"]), more["headers"]["Idempotency-Key"]))
+            raise InterruptedError
 
-    def act(self, path: str, body: Any = None, **more: Any) -> JsonValue:
-        """Keep the body."""
-        self.bodies.append((path, body, more["key"]))
-        return self.answer
+    with pytest.raises(InterruptedError):
+        call(RemoteOperations(Held(unix_connect("nowhere"), where="nowhere", host="localhost", token="t")))
+    return taken[0]  # type: ignore[no-any-return]
 
 
 @pytest.mark.req("SUR-1")
@@ -75,26 +78,23 @@ class Sent(RemoteSkills):
 def test_any_runs_arrive_as_they_were_sent(
     runs: list[ToldRun], source: str, position: Position | None
 ) -> None:
-    nothing = ops.ImportedRuns(stored=0, known=0, left=0, sessions=0, events=0, reasons={})
-    sent = Sent(answers.write(nothing))
     request = ops.RunsToImport(source=source, runs=tuple(runs), position=position, idempotency_key="k")
-    sent.import_runs(request)
 
-    [(path, body, key)] = sent.bodies
+    method, path, body, key = sent(lambda remote: remote.import_runs(request))
 
-    assert path == RUNS
-    assert RunsBody.model_validate(body).request(key) == request
+    assert (method, path, key) == ("POST", RUNS, "k")
+    [route] = [each for each in all_endpoints() if each.path == RUNS]
+    assert route.reader.arguments(body, {}, key=key, revision=None) == {"request": request}
 
 
 @pytest.mark.req("SUR-1", "SKL-5")
 @pytest.mark.parametrize("enhance", [True, False])
 def test_whether_a_model_is_to_improve_what_waits_is_sent(enhance: bool) -> None:
-    nothing = ops.SuggestAnswer(runs=0, sessions=0, new=(), seen_again=0, candidates=0, suppressed=0)
-    sent = Sent(answers.write(nothing))
+    request = ops.SuggestRequest(enhance=enhance, idempotency_key="k")
 
-    assert sent.suggest(ops.SuggestRequest(enhance=enhance, idempotency_key="k")) == nothing
+    told = sent(lambda remote: remote.suggest(request))
 
-    assert sent.bodies == [(DETECT, {"enhance": enhance}, "k")]
+    assert told == ("POST", DETECT, {"enhance": True} if enhance else {}, "k")
 
 
 def test_runs_are_brought_in_once_and_suggest_a_skill(api: Api) -> None:

@@ -25,7 +25,7 @@ PAGE = b'{"items": [], "next_cursor": null}'
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(PAGE), PAGE)
 # What a command through the socket does without: docs/decisions/0003-start-up.md.
 HEAVY = (
-    *("fastapi", "starlette", "uvicorn", "pydantic", "numpy", "apsw", "psycopg", "ssl"),
+    *("starlette", "uvicorn", "pydantic", "numpy", "apsw", "psycopg", "ssl"),
     "runlore.daemon.wiring",
 )
 

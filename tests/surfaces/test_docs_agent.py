@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.profiles.profiles import load_profile
-from runlore.api.app import AREAS
-from runlore.api.calls import ApiRoute
+from runlore.api.app import all_endpoints
 from runlore.config.file import config_schema
 from scripts.reference_pages import error_codes
 from tests.model_server import model_server
@@ -40,17 +39,14 @@ def test_the_table_of_settings_has_every_one_with_the_limits_of_each_profile() -
 @pytest.mark.req("SUR-3", "AGT-5")
 def test_every_path_that_the_page_names_is_a_route_and_none_is_left_out() -> None:
     routes = {
-        (method, re.sub(r"{\w+}", "{}", route.path), area.__name__)
-        for area in AREAS
-        for route in area.router.routes
-        if isinstance(route, ApiRoute)
-        for method in route.methods or ()
+        (endpoint.method, re.sub(r"{\w+}", "{}", endpoint.path), endpoint.route.area)
+        for endpoint in all_endpoints()
     }
     named = {
         (method, re.sub(r"{\w+}", "{}", path)) for method, path in re.findall(r"`([A-Z]+) (/v1/[^`?]+)", PAGE)
     }
 
-    assert named == {(method, path) for method, path, area in routes if area.endswith(".agent")}
+    assert named == {(method, path) for method, path, area in routes if area == "agent"}
 
 
 @pytest.mark.req("SUR-7")

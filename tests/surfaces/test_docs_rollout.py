@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.app import AREAS
-from runlore.api.calls import ApiRoute
+from runlore.api.app import all_endpoints
 from runlore.domain.rollout import ROLLOUT, RolloutMove, RolloutStatus
 from scripts.reference_pages import error_codes
 from tests.model_server import Received, Reply, calls, model_server, says
@@ -49,13 +48,7 @@ def test_every_guard_stands_in_the_table_with_its_class() -> None:
 
 @pytest.mark.req("SUR-3", "ROL-13")
 def test_every_path_that_the_page_names_is_a_route_and_none_is_left_out() -> None:
-    routes = {
-        (method, re.sub(r"{\w+}", "{}", route.path))
-        for area in AREAS
-        for route in area.router.routes
-        if isinstance(route, ApiRoute)
-        for method in route.methods or ()
-    }
+    routes = {(endpoint.method, re.sub(r"{\w+}", "{}", endpoint.path)) for endpoint in all_endpoints()}
     named = {
         (method, re.sub(r"{\w+}", "{}", path)) for method, path in re.findall(r"`([A-Z]+) (/v1/[^`?]+)", PAGE)
     }

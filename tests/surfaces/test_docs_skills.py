@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.app import AREAS
-from runlore.api.calls import ApiRoute
+from runlore.api.app import all_endpoints
 from runlore.domain.record import JsonValue
 from runlore.domain.skill import SKILL
 from runlore.domain.skills_policy import SkillsPolicy, skills_policy_to_plain
@@ -60,13 +59,7 @@ def test_the_configuration_table_has_every_field_with_its_default() -> None:
 
 @pytest.mark.req("SUR-3")
 def test_every_path_that_the_page_names_is_a_route() -> None:
-    routes = {
-        (method, re.sub(r"{\w+}", "{}", route.path))
-        for area in AREAS
-        for route in area.router.routes
-        if isinstance(route, ApiRoute)
-        for method in route.methods or ()
-    }
+    routes = {(endpoint.method, re.sub(r"{\w+}", "{}", endpoint.path)) for endpoint in all_endpoints()}
     named = {
         (method, re.sub(r"{\w+}", "{}", path)) for method, path in re.findall(r"`([A-Z]+) (/v1/[^`?]+)", PAGE)
     }

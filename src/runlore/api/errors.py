@@ -126,3 +126,14 @@ def unsupported_media(media: str) -> Invalid:
         code="request.media-type",
         hint="send it with Content-Type: application/json",
     )
+
+
+def same_revision(in_body: int | None, in_header: int | None) -> int | None:
+    """The revision that a caller has seen: by the body, or by If-Match."""
+    if in_body is not None and in_header is not None and in_body != in_header:
+        raise Invalid(
+            f"If-Match names revision {in_header}, expected_revision {in_body}",
+            code="request.header",
+            hint="give one of the two",
+        )
+    return in_header if in_body is None else in_body

@@ -4,8 +4,10 @@ The types say how they are written (`domain.codec`); here is what belongs to a c
 comes from a server, and so from outside: whatever does not have the shape is one error, `answer.format`.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import TypeVar
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from runlore.domain.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.errors import (
@@ -18,7 +20,8 @@ from runlore.domain.errors import (
     RunloreError,
     Unavailable,
 )
-from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.json_form import JsonForm
+from runlore.domain.record import JsonObject, JsonValue, Record
 from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
 
@@ -46,40 +49,92 @@ def read(kind: type[ValueT], plain: object) -> ValueT:
         raise not_an_answer(f"{type(cause).__name__}: {cause}") from error
 
 
+def read_answer(kind: object, plain: object) -> object:
+    """Read what an operation answers: a value, a whole list, or that nothing was stored."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return read_list(arguments[0], plain)
+    if origin is dict:
+        return read_positions(plain)
+    if arguments:
+        return None if plain == _NOT_STORED else read(arguments[0], plain)
+    return read(typing.cast("type", kind), plain)
+
+
 def read_list(kind: type[ValueT], plain: object) -> tuple[ValueT, ...]:
     """Read a whole list."""
     return tuple(read(kind, item) for item in _items_of(plain))
 
 
-def read_stored(kind: type[ValueT], plain: object) -> ValueT | None:
-    """Read an answer, or that nothing was stored."""
-    return None if plain == _NOT_STORED else read(kind, plain)
+@JsonForm(flat=("hits",))
+@dataclass(frozen=True, kw_only=True)
+class SearchResults:
+    """The best matches first."""
+
+    query: str
+    hits: ops.SearchHits
+
+
+@JsonForm(unpaged=True)
+@dataclass(frozen=True, kw_only=True)
+class Merges:
+    """Possible merges, and the records that were proposed for them."""
+
+    items: tuple[ops.MergeItem, ...]
+    count: int
+    records: tuple[Record, ...]
+
+
+@JsonForm(flat=("position",))
+@dataclass(frozen=True, kw_only=True)
+class TranscriptPosition:
+    """How far a source has been read."""
+
+    source: str
+    position: Position
 
 
 def write_hits(query: str, hits: ops.SearchHits) -> Plain:
     """Search results, and what they were searched for."""
-    return {"query": query, **serialize(hits)}
+    return serialize(SearchResults(query=query, hits=hits))
 
 
 def write_merges(items: Iterable[ops.MergeItem]) -> Plain:
     """Possible merges, and the records that were proposed for them."""
     found = tuple(items)
-    proposed = [serialize(item.proposal) for item in found if item.proposal and item.status == "proposed"]
-    return {**write(found), "count": len(proposed), "records": proposed}
+    proposed = tuple(item.proposal for item in found if item.proposal and item.status == "proposed")
+    return serialize(Merges(items=found, count=len(proposed), records=proposed))
 
 
 def write_positions(positions: Mapping[str, Position]) -> Plain:
     """How far sources have been read."""
-    items = [{"source": source, **serialize(position)} for source, position in positions.items()]
-    return {"items": items, "next_cursor": None}
+    return write([TranscriptPosition(source=source, position=each) for source, each in positions.items()])
 
 
-def read_positions(plain: JsonValue) -> dict[str, Position]:
+def read_positions(plain: object) -> dict[str, Position]:
     """Read how far sources have been read."""
-    try:
-        return {as_text(as_object(item)["source"]): read(Position, item) for item in _items_of(plain)}
-    except (KeyError, TypeError) as error:
-        raise not_an_answer(f"{type(error).__name__}: {error}") from error
+    return {each.source: each.position for each in read_list(TranscriptPosition, plain)}
+
+
+# What is answered otherwise than by its type alone: its type over HTTP, and what writes it.
+_OTHERWISE: Mapping[str, tuple[object, Callable[[Any, Any], Plain]]] = {
+    "search": (SearchResults, lambda asked, hits: write_hits(asked["request"].query, hits)),
+    "compact": (Merges, lambda _, items: write_merges(items)),
+    "dedup": (Merges, lambda _, items: write_merges(items)),
+    "transcript_positions": (tuple[TranscriptPosition, ...], lambda _, found: write_positions(found)),
+}
+
+
+def write_answer(name: str, arguments: Mapping[str, object], answer: object) -> Plain:
+    """The answer of an operation, as HTTP tells it."""
+    otherwise = _OTHERWISE.get(name)
+    return write(answer) if otherwise is None else otherwise[1](arguments, answer)
+
+
+def answer_type(name: str, kind: object) -> object:
+    """The type of an operation's answer, as HTTP tells it."""
+    otherwise = _OTHERWISE.get(name)
+    return kind if otherwise is None else otherwise[0]
 
 
 def not_an_answer(what: str) -> Unavailable:

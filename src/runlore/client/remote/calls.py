@@ -2,24 +2,27 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum
+from typing import cast
 from urllib.parse import quote, urlencode
 
 import orjson
 
 from runlore.client.answer import Answer, Upload
 from runlore.client.transport import CALL_S, Transport
-from runlore.daemon.answers import not_an_answer, read_problem
+from runlore.daemon.answers import not_an_answer, read_answer, read_problem
+from runlore.domain.codec import serialize
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import format_time
+from runlore.ports.operations.declaring import KEY, Operation, Route
 
 # What takes as long as there is much of it: exports, imports, backups, checks, merges, erasures.
 LONG_S = 6 * 3_600.0
 JSON = "application/json"
 
-Asked = str | int | bool | datetime | None
 Sent = Mapping[str, JsonValue]
 
 
@@ -34,96 +37,95 @@ class Remote:
         """What it is reached over."""
         return self._transport
 
-    def read(self, path: str, asked: Iterable[tuple[str, Asked]] = ()) -> JsonValue:
-        """What a GET answers."""
-        return document_of(self._transport.call("GET", path + query(asked), repeatable=True))
-
-    def act(
-        self,
-        path: str,
-        body: Sent | None = None,
-        *,
-        key: str | None,
-        method: str = "POST",
-        timeout_s: float = CALL_S,
-    ) -> JsonValue:
-        """What a call answers that happens once for its key; without one it gets a key of its own."""
-        headers = {"Idempotency-Key": _encoded(key if key is not None else secrets.token_hex(16))}
-        return self._send(method, path, body, headers=headers, repeatable=True, timeout_s=timeout_s)
-
     def ask(
-        self, path: str, body: Sent | None = None, *, repeatable: bool, timeout_s: float = CALL_S
-    ) -> JsonValue:
-        """What a POST without a key answers."""
-        return self._send("POST", path, body, headers={}, repeatable=repeatable, timeout_s=timeout_s)
-
-    def remove(self, path: str) -> JsonValue:
-        """What a DELETE answers. A second one finds it gone, and answers the same."""
-        return document_of(self._transport.call("DELETE", path, repeatable=True))
+        self, operation: Operation, arguments: Mapping[str, object], *, is_repeatable: bool = True
+    ) -> object:
+        """What an operation answers there."""
+        route, given = _request_of(operation, arguments)
+        headers: dict[str, str] = {}
+        body = b""
+        path = route.path.format(**{name: encode(_text(given.pop(at))) for name, at in route.in_path.items()})
+        if KEY in given:
+            # Without a key of its own a call gets one, so that it can be made again where it broke off.
+            key = given.pop(KEY)
+            text = secrets.token_hex(16) if key is None else str(key)
+            headers["Idempotency-Key"] = quote(_sendable(text), safe="")
+        sent = {each.key: given[each.place[-1]] for each in operation.takes if each.place[-1] in given}
+        if route.method in ("GET", "DELETE"):
+            path += query(sent)
+        else:
+            headers["Content-Type"] = JSON
+            body = _json({name: _plain(value) for name, value in sent.items()})
+        answer = self._transport.call(
+            route.method,
+            path,
+            headers=headers,
+            body=body,
+            repeatable=is_repeatable and not operation.once,
+            timeout_s=LONG_S if operation.long else CALL_S,
+        )
+        return read_answer(operation.answer, document_of(answer))
 
     def upload(self, path: str, file: Upload) -> JsonValue:
         """What a POST of a whole file answers."""
         headers = {"Content-Type": "application/octet-stream"}
         return document_of(self._transport.call("POST", path, headers=headers, body=file, timeout_s=LONG_S))
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Sent | None,
-        *,
-        headers: Mapping[str, str],
-        repeatable: bool,
-        timeout_s: float,
-    ) -> JsonValue:
-        answer = self._transport.call(
-            method,
-            path,
-            headers={**headers, "Content-Type": JSON},
-            body=_json(body or {}),
-            repeatable=repeatable,
-            timeout_s=timeout_s,
-        )
-        return document_of(answer)
+
+def _request_of(operation: Operation, arguments: Mapping[str, object]) -> tuple[Route, dict[str, object]]:
+    """The route to ask by, and what is asked for, by the names of fields, without what has its default."""
+    found: dict[str, object] = {}
+    for each in operation.takes:
+        value = arguments.get(each.place[0], each.default)
+        for name in each.place[1:]:
+            value = getattr(value, name)
+        found[each.place[-1]] = value
+    route = next(
+        route for route in operation.routes if all(found[at] is not None for at in route.in_path.values())
+    )
+    kept = {*route.in_path.values(), KEY}
+    given = {
+        each.place[-1]: found[each.place[-1]]
+        for each in operation.takes
+        if each.place[-1] in kept or each.is_required or found[each.place[-1]] != each.default
+    }
+    return route, {name: value for name, value in given.items() if name not in route.without}
 
 
 def path_of(*segments: str) -> str:
-    """`/v1/` and the segments, each encoded, so that an id may hold anything.
-
-    An empty one would be another path; NUL is no id either, and names nothing in the same words.
-    """
-    return "/v1/" + "/".join(_encoded(segment or "\0") for segment in segments)
+    """`/v1/` and the segments, each encoded, so that an id may hold anything."""
+    return "/v1/" + "/".join(encode(segment) for segment in segments)
 
 
-def query(asked: Iterable[tuple[str, Asked]]) -> str:
-    """A query string; what is None is left out."""
-    pairs = [(name, _sendable(_text(value))) for name, value in asked if value is not None]
+def query(asked: Mapping[str, object]) -> str:
+    """A query string; what is None is left out, and what holds several stands once for each, in an order."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in asked.items():
+        several = sorted(map(_text, value)) if isinstance(value, frozenset) else [_text(value)]
+        pairs += [(name, _sendable(text)) for text in several if value is not None]
     return "?" + urlencode(pairs, quote_via=quote) if pairs else ""
 
 
-def repeated(name: str, values: Iterable[StrEnum | Scope]) -> list[tuple[str, Asked]]:
-    """A parameter that stands once for each value, in a fixed order."""
-    return [(name, text) for text in sorted(str(value) for value in values)]
+def encode(segment: str) -> str:
+    """A segment of a path. An empty one would be another path; NUL names nothing in the same words."""
+    return quote(_sendable(segment or "\0"), safe="")
 
 
-def given(body: Sent) -> dict[str, JsonValue]:
-    """A body without what is left out; most bodies say null for it, which means the same."""
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def time_or_none(moment: datetime | None) -> str | None:
-    """A time of a body."""
-    return None if moment is None else format_time(moment)
-
-
-def _text(value: str | int | bool | datetime) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return format_time(value) if isinstance(value, datetime) else str(value)
 
 
-def _encoded(text: str) -> str:
-    return quote(_sendable(text), safe="")
+def _plain(value: object) -> JsonValue:
+    """A value of a request as JSON."""
+    if isinstance(value, Scope | Enum | datetime):
+        return _text(value)
+    if isinstance(value, frozenset):
+        return sorted(map(_text, value))
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return serialize(value) if is_dataclass(value) else cast("JsonValue", value)
 
 
 def _sendable(text: str) -> str:

@@ -1,29 +1,109 @@
-"""All operations together, bound to one connection."""
+"""All operations, bound to one connection: each is made from its declaration, but for a few by hand."""
 
-from runlore.client.remote.agent import RemoteAgent
-from runlore.client.remote.learning import RemoteLearning
-from runlore.client.remote.library import RemoteLibrary
-from runlore.client.remote.projection import RemoteProjection
-from runlore.client.remote.radar import RemoteRadar
-from runlore.client.remote.records import RemoteRecords
-from runlore.client.remote.review import RemoteReview
-from runlore.client.remote.rollouts import RemoteRollouts
-from runlore.client.remote.service import RemoteService
-from runlore.client.remote.sessions import RemoteSessions
-from runlore.client.remote.skills import RemoteSkills
+import dataclasses
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from runlore.client.answer import Upload
+from runlore.client.remote.calls import Remote, path_of
+from runlore.client.remote.following import followed, until_ended
+from runlore.client.transport import Transport
+from runlore.daemon import answers
+from runlore.daemon.import_files import opened_import
+from runlore.domain.errors import Invalid, Refused
+from runlore.ports import operations as ops
+from runlore.ports.operations.declaring import OPERATIONS, Operation
 
 
-class RemoteOperations(
-    RemoteRecords,
-    RemoteReview,
-    RemoteRadar,
-    RemoteLearning,
-    RemoteSessions,
-    RemoteAgent,
-    RemoteProjection,
-    RemoteSkills,
-    RemoteLibrary,
-    RemoteRollouts,
-    RemoteService,
-):
-    """The operations over HTTP: the same requests, answers and errors as in this process."""
+class _ByHand(Remote):
+    """What follows a stream, uploads a file, is told how far it is, or is not asked for at all."""
+
+    def start_input(self, request: ops.NewInput) -> ops.RunView:
+        """Begin a run there. With `wait` its stream is followed until it has ended."""
+        asked = dataclasses.replace(request, wait=False)
+        view = cast("ops.RunView", self.ask(OPERATIONS["start_input"], {"request": asked}))
+        return until_ended(self, view) if request.wait else view
+
+    def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
+        """Run a promoted skill once there, in the same way."""
+        asked = dataclasses.replace(request, wait=False)
+        view = cast("ops.RunView", self.ask(OPERATIONS["try_promoted"], {"request": asked}))
+        return until_ended(self, view) if request.wait else view
+
+    def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
+        """What happened and happens in a run; a stream that breaks off is taken up again."""
+        return followed(self.transport, request)
+
+    def append_events(self, request: ops.NewEvents) -> ops.Appended:
+        """Append to a run's journal. The number makes it repeatable: an equal range changes nothing."""
+        is_repeatable = request.first_number is not None
+        told = self.ask(OPERATIONS["append_events"], {"request": request}, is_repeatable=is_repeatable)
+        return cast("ops.Appended", told)
+
+    def journal(self, request: ops.JournalRequest) -> ops.JournalPage:
+        """What happened, event by event. Without a path to ask for it by, it is refused here in the words of
+        the operation."""
+        if (request.run_id is None) is (request.session_id is None):
+            raise Invalid(
+                "a journal is of one run or of one session",
+                code="journal.of",
+                hint="give either run_id or session_id",
+            )
+        return cast("ops.JournalPage", self.ask(OPERATIONS["journal"], {"request": request}))
+
+    def suggest(
+        self, request: ops.SuggestRequest, progress: ops.Progress = ops.unwatched
+    ) -> ops.SuggestAnswer:
+        """Run the detectors there."""
+        answer = cast("ops.SuggestAnswer", self.ask(OPERATIONS["suggest"], {"request": request}))
+        progress(answer.sessions, answer.sessions)
+        return answer
+
+    def export(self, *, progress: ops.Progress = ops.unwatched) -> ops.ExportAnswer:
+        """Write everything to a new file under the server's state root."""
+        answer = cast("ops.ExportAnswer", self.ask(OPERATIONS["export"], {}))
+        progress(answer.count, answer.count)
+        return answer
+
+    def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
+        """Read an export of this machine back there."""
+        with opened_import(path) as file:
+            landed = self.upload(path_of("memory", "import"), Upload(file, progress))
+        return answers.read(ops.ImportAnswer, landed)
+
+    def backup(self, path: str | None = None, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
+        """Write a copy there. A daemon on this machine works in another folder than its caller."""
+        asked = {"path": None if path is None else os.path.abspath(path)}
+        answer = cast("ops.BackupAnswer", self.ask(OPERATIONS["backup"], asked))
+        progress(answer.bytes, answer.bytes)
+        return answer
+
+    def restore_backup(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
+        """Not offered: a backup is read into an empty store, and that of a running daemon never is."""
+        del path, progress
+        raise Refused(
+            "a backup is not restored through a running daemon, whose store is in use",
+            code="backup.daemon",
+            hint="end the daemon with `runlore down`, then restore into an empty state root with --home",
+        )
+
+
+def _method_of(operation: Operation) -> Callable[..., object]:
+    """The method that asks for an operation, with the signature that it has in its protocol."""
+
+    @functools.wraps(operation.method)
+    def method(self: Remote, /, *args: Any, **kwargs: Any) -> object:
+        given = inspect.signature(operation.method).bind(self, *args, **kwargs).arguments
+        return self.ask(operation, given)
+
+    return method
+
+
+_METHODS = {each.name: _method_of(each) for each in OPERATIONS.values() if not hasattr(_ByHand, each.name)}
+# The operations over HTTP: the same requests, answers and errors as in this process.
+RemoteOperations = cast(
+    "Callable[[Transport], ops.Operations]", type("RemoteOperations", (_ByHand,), dict(_METHODS))
+)

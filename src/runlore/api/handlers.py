@@ -1,0 +1,225 @@
+"""What a declaration cannot say: streams, uploads, runs that are waited for, files, probes, and two
+operations at one path. Everything else is answered by `routes` alone."""
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Annotated
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from runlore.api import errors
+from runlore.api.answering import JSON, PRIVATE_HEADERS, document, entity_tag
+from runlore.api.calls import Call
+from runlore.api.metrics import CONTENT_TYPE
+from runlore.api.routes import Endpoint, Handler, response_to
+from runlore.api.streaming import BEAT_S, EventsAnswer, Watched
+from runlore.api.waiting import ended
+from runlore.daemon.skill_texts import given_text
+from runlore.domain import limits
+from runlore.domain.errors import Denied, Invalid
+from runlore.domain.json_form import About, JsonForm
+from runlore.domain.session import SessionId
+from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.ports import operations as ops
+from runlore.ports.operations.declaring import EVERYBODY, OPERATIONS, Operation
+
+MARKDOWN = "text/markdown"
+EXPORT_MEDIA = ("application/json", "application/x-ndjson", "application/octet-stream")
+
+
+async def start_input(call: Call, request: ops.NewInput) -> Response:
+    """Begin a run; whoever waits for it is answered when it has ended."""
+    asked = dataclasses.replace(request, wait=False)
+    view = await run_in_threadpool(call.operations.start_input, asked)
+    return response_to(OPERATIONS["start_input"], call, await ended(call, view) if request.wait else view)
+
+
+async def try_promoted(call: Call, request: ops.TrialRequest) -> Response:
+    """The same for the run of a promoted skill."""
+    asked = dataclasses.replace(request, wait=False)
+    view = await run_in_threadpool(call.operations.try_promoted, asked)
+    return response_to(OPERATIONS["try_promoted"], call, await ended(call, view) if request.wait else view)
+
+
+async def follow_run(call: Call, request: ops.FollowRun) -> Response:
+    """What happens in a run, as a stream."""
+    scope, number = call.request.scope, call.request.headers.get("last-event-id")
+    after = request.after if number is None else _last_number(number)
+    asked = dataclasses.replace(request, after=after, beat_s=BEAT_S)
+    watched = Watched(is_stopping=call.service.health.is_stopping, recheck=scope["runlore.recheck"])
+    streams = scope["runlore.app"].streams
+    return EventsAnswer(await streams.begun(lambda: call.operations.follow_run(asked), watched))
+
+
+def _last_number(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) < 20 else -1
+    if not 0 <= number <= limits.NUMBER_MAX:
+        raise errors.bad_field(
+            "last-event-id", f"is wrong: a number from 0 to {limits.NUMBER_MAX} is expected"
+        )
+    return number
+
+
+async def import_records(call: Call) -> Response:
+    """Take a file in, and read it."""
+    media = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in EXPORT_MEDIA:
+        raise errors.unsupported_media(media)
+    handle, path = tempfile.mkstemp(prefix="import-", dir=call.service.incoming)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            async for chunk in call.request.stream():
+                await run_in_threadpool(file.write, chunk)
+        answer = await run_in_threadpool(call.operations.import_records, path)
+    finally:
+        os.unlink(path)
+    return response_to(OPERATIONS["import_records"], call, answer)
+
+
+def backup(call: Call, path: str | None = None) -> Response:
+    """Write a backup, to a path only for whoever is on this machine."""
+    if path is not None and not call.request.scope["runlore.over_unix"]:
+        raise Denied(
+            "where a backup lies on the daemon's machine cannot be chosen from afar",
+            code="backup.path",
+            hint="leave path out: the answer says where the backup lies",
+        )
+    return response_to(OPERATIONS["backup"], call, call.operations.backup(path))
+
+
+def create_token(call: Call, request: ops.NewToken) -> Response:
+    """Make a token; from now on it is known."""
+    made = call.operations.create_token(request)
+    call.service.tokens.changed()
+    return response_to(OPERATIONS["create_token"], call, made)
+
+
+def revoke_token(call: Call, name: str) -> Response:
+    """Revoke a token; from now on it is unknown."""
+    try:
+        token = call.operations.revoke_token(name)
+    finally:
+        call.service.tokens.changed()
+    return response_to(OPERATIONS["revoke_token"], call, token)
+
+
+@JsonForm(rename={"states": "state", "origins": "origin"})
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SkillsQuery:
+    """A page of skills, or with a `query` those that fit a turn."""
+
+    query: Annotated[
+        str | None,
+        About(
+            "What a turn asks for: the skills that fit it, the best first, with the reasons.",
+            most=limits.QUERY_CHARS_MAX,
+        ),
+    ] = None
+    session_id: Annotated[
+        SessionId | None,
+        About("With `query`: only what this session may use. An agent always names its own."),
+    ] = None
+    states: Annotated[
+        frozenset[SkillState],
+        About("Without `query`: only this state; active where none is named. Repeatable."),
+    ] = frozenset()
+    origins: Annotated[
+        frozenset[SkillOrigin], About("Without `query`: only those that were made so. Repeatable.")
+    ] = frozenset()
+    limit: Annotated[
+        int | None,
+        About(
+            f"How many at most; {limits.LIST_LIMIT_DEFAULT} of a list, and as many as the policy gives a"
+            " prompt of those that fit.",
+            least=1,
+            most=limits.LIST_LIMIT_MAX,
+        ),
+    ] = None
+    cursor: Annotated[str | None, About("Without `query`: go on after the page that gave this cursor.")] = (
+        None
+    )
+
+
+def list_skills(call: Call, request: SkillsQuery) -> Response:
+    """Skills by name; with `query` those that fit a turn, the best first."""
+    if request.query is not None:
+        if request.states or request.origins or request.cursor is not None:
+            hint = "leave out state, origin and cursor"
+            raise _mixed("query", "goes with `session_id` and `limit` alone", hint)
+        asked = ops.MatchRequest(query=request.query, session_id=request.session_id, limit=request.limit)
+        return response_to(OPERATIONS["match_skills"], call, call.operations.match_skills(asked))
+    if request.session_id is not None:
+        raise _mixed("session_id", "goes with `query`", "GET /v1/sessions/{id}/skills lists them")
+    listing = ops.SkillsRequest(
+        states=request.states,
+        origins=request.origins,
+        limit=limits.LIST_LIMIT_DEFAULT if request.limit is None else request.limit,
+        cursor=request.cursor,
+    )
+    return response_to(OPERATIONS["list_skills"], call, call.operations.list_skills(listing))
+
+
+def _mixed(field: str, problem: str, hint: str) -> Invalid:
+    return Invalid(f"the query parameter {field!r} {problem}", code="request.field", hint=hint)
+
+
+def get_skill_file(call: Call, name: str) -> Response:
+    """The SKILL.md of a skill, as agents read it."""
+    skill = call.operations.get_skill(name)
+    headers = {**PRIVATE_HEADERS, "ETag": entity_tag(skill.revision)}
+    if entity_tag(skill.revision) in call.request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(given_text(skill).encode(), headers=headers, media_type=MARKDOWN)
+
+
+async def healthz(call: Call) -> Response:  # noqa: ARG001
+    """Whether the process answers. It needs no token."""
+    return document({"status": "ok"})
+
+
+def readyz(call: Call) -> Response:
+    """Whether the boot is done and the store accepts writes; if not, why. It needs no token."""
+    reasons = call.service.health.reasons()
+    return document({"ready": not reasons, "reasons": list(reasons)}, status=503 if reasons else 200)
+
+
+def metrics(call: Call) -> Response:
+    """Metrics for Prometheus."""
+    text = call.request.scope["runlore.app"].metrics.text()
+    return Response(text, headers=PRIVATE_HEADERS, media_type=CONTENT_TYPE)
+
+
+def openapi(call: Call) -> Response:
+    """What this API takes and answers."""
+    told = orjson.dumps(call.request.scope["runlore.app"].openapi())
+    return Response(told, headers=PRIVATE_HEADERS, media_type=JSON)
+
+
+_BY_HAND = (start_input, try_promoted, follow_run, import_records, backup, create_token, revoke_token)
+# Beside the operations: the handler, its path, and the operation whose roles it is for. With a query skills
+# are matched, which every role may; the list alone checks its own role.
+BESIDE: list[tuple[Handler, str, str | None, str]] = [
+    (list_skills, "GET /v1/skills", "match_skills", "skills"),
+    (get_skill_file, "GET /v1/skills/{name}/file", "get_skill", "skills"),
+    (healthz, "GET /healthz", None, "probes"),
+    (readyz, "GET /readyz", None, "probes"),
+    (metrics, "GET /metrics", "status", "probes"),
+    (openapi, "GET /openapi.json", None, "probes"),
+]
+
+
+def endpoints() -> Iterator[Endpoint]:
+    """Every route of the API."""
+    by_hand: dict[str, Handler] = {handler.__name__: handler for handler in _BY_HAND}
+    for handler, at, role_of, area in BESIDE:
+        operation = Operation(at, EVERYBODY, area=area, method=handler)
+        yield Endpoint(operation=operation, route=operation.routes[0], role_of=role_of, handler=handler)
+    for operation in OPERATIONS.values():
+        if operation.name not in ("list_skills", "match_skills"):
+            for route in operation.routes:
+                made = by_hand.get(operation.name)
+                yield Endpoint(operation=operation, route=route, role_of=operation.name, handler=made)
