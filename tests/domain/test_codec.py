@@ -13,9 +13,10 @@ import pytest
 
 from runlore.domain.codec import deserialize, erase, erase_json, serialize
 from runlore.domain.errors import Corrupt
-from runlore.domain.json_form import Damage, JsonForm, Within, form_of
-from runlore.domain.record import Feedback, JsonObject, Record, Source
+from runlore.domain.json_form import About, Damage, JsonForm, Within, form_of
+from runlore.domain.record import Feedback, JsonObject, Kind, Record, Source
 from runlore.domain.rollout import Canary, Definition, Evidence, PromotedSkill, RolloutEvent, Runtime
+from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.taint import Provenance
 from tests.domain.sample_answers import sample, types_with_json
@@ -98,6 +99,20 @@ def test_a_field_that_nobody_calls_lineage_is_forgotten(kind: type) -> None:
 
     assert (left.owner, left.words, left.age, left.more) == (None, (), 0, {})
     assert all(getattr(left, name) == getattr(value, name) for name in LINEAGE[kind])
+
+
+@pytest.mark.req("LRN-12", "SUR-11")
+def test_what_is_told_of_a_field_makes_no_other_type_of_it() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Described:
+        kind: Annotated[Kind, About("Of what kind.")]
+        run_id: Annotated[RunId | None, About("Of which run.")] = None
+        note: Annotated[str | None, About("Why.", most=9)] = None
+
+    value = Described(kind=Kind.FACT, run_id=RunId("r"), note="they said so")
+
+    assert deserialize(Described, serialize(value)) == value
+    assert erase(value) == Described(kind=Kind.FACT, run_id=RunId("r"))
 
 
 @pytest.mark.req("LRN-12", "SUR-11")

@@ -149,6 +149,9 @@ def _erased(
 ) -> JsonValue:
     if value is None:
         return None
+    if typing.get_origin(hint) is Annotated and not split_type(hint)[2]:
+        # What is only told of a field makes no other type of it.
+        hint = typing.get_args(hint)[0]
     hint = without_none(hint)
     kind, arguments, _ = split_type(hint)
     is_list = kind in (tuple, frozenset)

@@ -117,7 +117,7 @@ class Route:
         """Its path, with the names of what stands in it."""
         return self.at.partition(" ")[2]
 
-    @property
+    @functools.cached_property
     def in_path(self) -> Mapping[str, str]:
         """What stands in the path, with the field that it is."""
         return {name: self.fields.get(name, name) for name in re.findall(r"{(\w+)}", self.path)}
@@ -164,7 +164,7 @@ class Operation:
         """The name of the method."""
         return self.method.__name__
 
-    @property
+    @functools.cached_property
     def routes(self) -> tuple[Route, ...]:
         """Every way to ask for it, its own first; none where it has no path."""
         own = self.at if isinstance(self.at, Route) else Route(self.at)
