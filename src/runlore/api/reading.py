@@ -57,7 +57,9 @@ class RequestReader:
         taken = operation.takes
         elsewhere = {*route.in_path.values(), *route.without, KEY}
         self._parameters = operation.parameters
-        self._left_out = {(name,): None for name in route.without if name in operation.parameters}
+        self._left_out: dict[Place, None] = {
+            (name,): None for name in route.without if name in operation.parameters
+        }
         self._by_name = {each.place[-1]: each for each in taken}
         self._in_path = {name: self._by_name[at] for name, at in route.in_path.items()}
         forms = [form for hint, _ in self._parameters.values() for form in _forms_of(hint)]
