@@ -20,13 +20,12 @@ from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, PublishTier, Source, State
 from runlore.domain.run import RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runlore.domain.audit import replay
+from runlore.domain.audit import DAEMON, replay
 from runlore.domain.job import JobKind
 from runlore.domain.learning_policy import Action, Mode
 from runlore.domain.record import (
@@ -24,7 +24,6 @@ from runlore.domain.record import (
 from runlore.domain.taint import Provenance
 from runlore.domain.visibility import Hidden, hidden_because
 from runlore.flow.queueing import queue
-from runlore.flow.reactions import DAEMON
 from runlore.ports import operations as ops
 from tests.flow.automation import (
     CONTENT,

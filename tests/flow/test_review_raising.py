@@ -9,7 +9,7 @@ import pytest
 
 from runlore.daemon.jobs import do_one_job
 from runlore.domain import limits
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Unavailable
 from runlore.domain.job import JobKind
 from runlore.domain.record import (
@@ -29,7 +29,6 @@ from runlore.domain.taint import Provenance
 from runlore.domain.visibility import hidden_because
 from runlore.flow.publish.raising import note_support, raised
 from runlore.flow.queueing import queue
-from runlore.flow.reactions import DAEMON
 from tests.builders import changed, fact
 from tests.flow.automation import (
     CONTENT,

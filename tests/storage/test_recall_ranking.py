@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.ranking import RankFilter, analysed, passes, score_of
 from runlore.domain.record import Record, RecordId, State
+from runlore.flow.project.scan import RecordScan
 from runlore.ports.index import Index, Overlay, Ranking
 from runlore.recall import RankingIndex, Sizes
 from tests.builders import fact
@@ -44,6 +45,8 @@ def test_the_best_are_those_of_the_reference(
     found = index.search(query, where=where, limit=limit)
 
     assert hits_of(found) == ranking(corpus, query, where)[:limit]
+    assert RecordScan(corpus).search(query, where=where, limit=limit) == found
+    assert RecordScan(corpus).passing(where) == index.passing(where)
 
 
 @settings(max_examples=scaled(50))
@@ -57,6 +60,7 @@ def test_an_overlay_shows_other_versions_in_place_of_those_held(
     found = index.search(query, where=where, limit=50, overlay=overlay)
 
     assert hits_of(found) == ranking(overlaid(corpus, overlay), query, where)
+    assert RecordScan(corpus).search(query, where=where, limit=50, overlay=overlay) == found
     assert hits_of(index.search(query, where=where, limit=50)) == ranking(corpus, query, where)
 
 

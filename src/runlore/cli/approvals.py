@@ -1,6 +1,6 @@
 """`runlore approvals`: what runs of Runlore's own agent wait for, and what is said to it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import orjson
@@ -15,6 +15,7 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.ports import operations as ops
 

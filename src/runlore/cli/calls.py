@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, cast
 
 import orjson
@@ -18,6 +17,7 @@ from runlore.cli.terminal import let_go
 from runlore.cli.usage import HelpfulCommand
 from runlore.config.settings import Settings
 from runlore.domain.errors import Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """`runlore learning candidates`: what waits to become a learning, and the decisions on it."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.codec import serialize
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId, Source
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops

@@ -1,6 +1,6 @@
 """Options of the learning plane, and their text read into what the operations take."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -9,6 +9,7 @@ from runlore.cli import options
 from runlore.cli.given_files import text_of
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import EvidenceRef, Kind, PolicyDecision, PublishTier, Sensitivity, State
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports.operations import LearningFilters

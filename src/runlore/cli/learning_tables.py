@@ -1,18 +1,25 @@
 """What people see of candidates and learnings: where each stands, why, and whether prompts get it."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runlore.cli.cells import counted, field_rows, scope_text, show_cursor, time_text
 from runlore.cli.tables import state_cell
-from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import feedback_text, verdict_rows, verdict_word
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
-from runlore.domain.record import EvidenceRef, Record
 from runlore.domain.statements.candidates import confidence_reasons
 from runlore.domain.visibility import hidden_because
-from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from runlore.cli.terminal import Cell
+    from runlore.domain.record import EvidenceRef, Record
+    from runlore.ports import operations as ops
 
 _SUMMARY = Column(title="SUMMARY", wraps=True)
 _FIELDS = (Column(), Column(wraps=True, lines=True))

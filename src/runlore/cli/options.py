@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, TypeVar
@@ -12,6 +12,7 @@ import typer
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId

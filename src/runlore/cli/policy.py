@@ -1,6 +1,6 @@
 """`runlore policy`: what an operator has decided for everybody, with every version of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -12,6 +12,7 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import PolicyName
 from runlore.ports import operations as ops
 

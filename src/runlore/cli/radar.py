@@ -1,7 +1,7 @@
 """`runlore memory radar`: findings, their adoption, and the log of both."""
 
-from dataclasses import dataclass, field
-from typing import Annotated, cast
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, cast
 
 import orjson
 import typer
@@ -13,10 +13,15 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.radar import Finding, finding_from_plain
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from runlore.domain import radar as domain_radar
+else:
+    domain_radar = LazyModule("runlore.domain.radar")
 
 radar = group("Findings about other projects, and what was adopted of them.")
 _FILE_MIB_MAX = 64
@@ -45,7 +50,7 @@ class FindingOptions:
         typer.Option("--evidence-ref", metavar="URL", help="What supports it; its URL if none. Repeatable."),
     ] = field(default_factory=list)
 
-    def read(self) -> Finding:
+    def read(self) -> "domain_radar.Finding":
         """The options as a finding; what is missing is named."""
         fields: dict[str, JsonValue] = {
             "summary": self.summary,
@@ -56,7 +61,7 @@ class FindingOptions:
             "confidence": options.whole_number(self.confidence, "--confidence"),
             "evidence_refs": self.evidence_ref,
         }
-        return finding_from_plain(fields)
+        return domain_radar.finding_from_plain(fields)
 
 
 @command(radar, "add")
@@ -137,14 +142,16 @@ def log(call: Call) -> None:
     call.answer(answers.write(answer), lambda: typer.echo(answer.markdown, nl=False))
 
 
-def _findings_of(path: str) -> tuple[Finding, ...]:
+def _findings_of(path: str) -> "tuple[domain_radar.Finding, ...]":
     text = bytes_of(path, mib_max=_FILE_MIB_MAX, too_large="split it", refused=_refused)
     try:
         plain = cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:
         raise _refused(f"{path} is not JSON: {error}", "give one finding or a list") from None
     listed = plain if isinstance(plain, list) else [plain]
-    return tuple(finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1))
+    return tuple(
+        domain_radar.finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1)
+    )
 
 
 def _refused(problem: str, hint: str) -> Invalid:

@@ -1,6 +1,6 @@
 """`runlore memory review`, `semantic` and `procedural`: what waits, the decisions on it, and merges."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,6 +11,7 @@ from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.codec import serialize
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.ports import operations as ops
 

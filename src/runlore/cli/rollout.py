@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -19,6 +19,7 @@ from runlore.cli.skill_changes import bring_mounts_up_to_date
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.domain.run import RunId, RunStatus

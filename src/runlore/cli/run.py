@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -19,6 +18,7 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops

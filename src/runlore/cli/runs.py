@@ -1,6 +1,6 @@
 """`runlore session run`: one run, its journal, its notes and what it left behind."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from runlore.cli.skill_prompt import is_terminal
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.ports import operations as ops
 

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 import orjson
@@ -16,6 +16,7 @@ from runlore.cli.terminal import say
 from runlore.config.settings import URL_VARIABLE, Settings, read_port, state_root_of
 from runlore.daemon.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
 from runlore.domain.errors import Invalid, NotFound, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 
 StartedT = TypeVar("StartedT")

@@ -1,6 +1,6 @@
 """`runlore session`: conversations, what they are bound to, what they see and what their prompts get."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
 

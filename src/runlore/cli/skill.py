@@ -4,7 +4,7 @@ The commands themselves are written in `skill_library`, `skill_importing`, `skil
 `skill_mounting` and `rollout`; `skill suggestions`, the review queue, is here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -24,6 +24,7 @@ from runlore.cli.skill_changes import mounts_following
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 

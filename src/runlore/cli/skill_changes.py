@@ -1,14 +1,19 @@
 """What follows a change of skills on the command line: the folders where they are mounted are brought up to
 date, and whoever looks on is told what could not be."""
 
-import functools
-from collections.abc import Callable
-from typing import Concatenate, ParamSpec
+from __future__ import annotations
 
-from runlore.cli.calls import Call
+import functools
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
 from runlore.cli.terminal import say
 from runlore.domain.errors import RunloreError
-from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runlore.cli.calls import Call
+    from runlore.ports import operations as ops
 
 CommandT = ParamSpec("CommandT")
 

@@ -1,7 +1,7 @@
 """Skills as they are kept: listed, read, matched, promoted, written out, taken away."""
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from runlore.cli.skill_export import write_skill
 from runlore.cli.terminal import say
 from runlore.daemon import answers
 from runlore.domain.errors import Invalid, NotFound, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
 from runlore.ports import operations as ops
 

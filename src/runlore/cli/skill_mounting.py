@@ -1,7 +1,7 @@
 """`mount` and `unmount` of skills: skills put where agents look for them, and taken away again."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +10,7 @@ from runlore.cli import mount_tables
 from runlore.cli.calls import Call
 from runlore.cli.terminal import say
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.ports.skill_files import Mounted
 
 if TYPE_CHECKING:

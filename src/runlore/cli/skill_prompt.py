@@ -7,13 +7,13 @@ somebody stops stays decided.
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 import typer
 
 from runlore.cli.cells import counted
 from runlore.cli.terminal import Column, say, show_table
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggestion import StoredSuggestion
 
 ASKED = "   Save as skill? [Y/n/s=skip always]: "

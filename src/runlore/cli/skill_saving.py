@@ -1,6 +1,6 @@
 """`save`, `skip` and `reset-skips` of skills: what becomes of suggested skills."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 import typer
@@ -15,6 +15,7 @@ from runlore.cli.terminal import say
 from runlore.daemon import answers
 from runlore.domain import limits, skips
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import PolicyName
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skills_policy import SkillCurationPolicy, skills_policy

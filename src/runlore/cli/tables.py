@@ -1,16 +1,24 @@
 """What people see of each answer. `terminal` escapes it and makes it fit."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runlore.cli.cells import counted, scope_text, show_cursor, show_fields, time_text
-from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import verdict_rows
-from runlore.domain.audit import RecordEvent
 from runlore.domain.codec import serialize
-from runlore.domain.record import Layer, Record, State, Transition
+from runlore.domain.record import Layer, State
 from runlore.domain.statements.candidates import confidence_reasons
 from runlore.domain.timestamps import format_time
-from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from runlore.cli.terminal import Cell
+    from runlore.domain.audit import RecordEvent
+    from runlore.domain.record import Record, Transition
+    from runlore.ports import operations as ops
 
 _SUMMARY = Column(title="SUMMARY", wraps=True)
 _DEEDS = (Column(), Column(), Column(wraps=True, lines=True))

@@ -13,9 +13,9 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeAlias
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.safe_text import escaped
 
 if TYPE_CHECKING:

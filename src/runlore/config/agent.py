@@ -4,7 +4,7 @@ that somebody works in: whoever writes there would say what may be run.
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from runlore.config.providers import ModelSettings, check_model
@@ -12,6 +12,7 @@ from runlore.domain import limits
 from runlore.domain.agent_profile import AgentLimits
 from runlore.domain.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.safe_text import hidden_characters
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ over plain http only on this machine.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingProvider
 from runlore.ports.model import Provider, ProviderKind
 

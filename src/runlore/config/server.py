@@ -1,6 +1,6 @@
 """Where a daemon listens, and whom it listens to: one frozen part of the settings."""
 
-from dataclasses import dataclass
+from runlore.domain.lazy import dataclass
 
 HOST_DEFAULT = "127.0.0.1"
 PORT_DEFAULT = 7717

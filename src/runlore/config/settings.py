@@ -5,13 +5,14 @@ What the file may hold stands in `config/file.py`, which is loaded only when the
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from runlore.config.agent import AgentSettings, read_agent
 from runlore.config.providers import EmbeddingSettings, ModelSettings, read_embedding, read_models
 from runlore.config.server import PORT_MAX, ServerSettings
 from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.skills_policy import skills_policy
 

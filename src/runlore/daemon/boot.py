@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from runlore.daemon.agent.leftovers import CopyNotes
-from runlore.daemon.clean_stop import believe_clean_stop
 from runlore.daemon.jobs import (
     QUICK_KINDS,
     do_due_jobs,
@@ -20,8 +20,15 @@ from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.job import JobId, JobState
-from runlore.flow.capture.maintenance import drop_leftovers
+from runlore.domain.lazy import LazyModule
 from runlore.flow.review.again import owed_revision, owes_a_look
+
+if TYPE_CHECKING:
+    from runlore.daemon import clean_stop
+    from runlore.flow.capture import maintenance as upkeep
+else:
+    clean_stop = LazyModule("runlore.daemon.clean_stop")
+    upkeep = LazyModule("runlore.flow.capture.maintenance")
 
 # How long a start reads and writes the files of skills; what is left is done by whoever asks for them.
 _REFRESHING_S = 2.0
@@ -44,7 +51,7 @@ def boot(parts: Parts) -> None:
     with suppress(Unavailable):
         scrubbing = Scrubbing(parts.state_root)
         if scrubbing.is_owed():
-            drop_leftovers(remembering(parts))
+            upkeep.drop_leftovers(remembering(parts))
         scrubbing.finish(parts.store)
         _past_damage(sweep_expired, parts)
         _past_damage(_release_leases, parts)
@@ -70,7 +77,7 @@ def boot_daemon(parts: Parts) -> None:
     """
     try:
         is_in_store = parts.run_memories.in_store
-        is_in_order = is_in_store or believe_clean_stop(parts)
+        is_in_order = is_in_store or clean_stop.believe_clean_stop(parts)
         maintain(parts, source=BOOT, is_in_order=is_in_order)
         if is_in_order:
             now = parts.clock.now()

@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import orjson
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds, truncated
 

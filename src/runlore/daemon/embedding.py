@@ -6,11 +6,11 @@ so that a server that is down costs a search nothing; then one question tries wh
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
 from runlore.config.providers import is_loopback
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.timestamps import format_time
 from runlore.models.embedding import open_embedder

@@ -8,11 +8,11 @@ import logging
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id, project_name
 from runlore.domain.storable import is_storable
 

@@ -1,23 +1,29 @@
 """The ranking index kept up with the store: loaded, followed, saved, and rebuilt when in doubt."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from runlore.daemon.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.ranking import RankFilter
-from runlore.flow.project.feeds import Feed, RecordFeed
+from runlore.flow.project.feeds import RecordFeed
 from runlore.flow.project.kept import KeptRecords
-from runlore.flow.project.nearness import Near
+from runlore.flow.project.scan import RecordScan
 from runlore.flow.project.scope_view import KeptViews
-from runlore.flow.project.search import Found, IndexWanted, Reading, Told, catch_up, index_differs
-from runlore.ports.index import Index
-from runlore.ports.store import Position, Snapshot, Store
+from runlore.flow.project.search import IndexWanted, Reading, catch_up, index_differs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from runlore.flow.project.feeds import Feed
+    from runlore.flow.project.search import Told
+    from runlore.ports.index import Index
+    from runlore.ports.store import Position, Snapshot, Store
 
 # Applying this many records costs about as much as writing a small snapshot.
 SAVE_AFTER_RECORDS = 256
@@ -43,8 +49,18 @@ class IndexEngine(Protocol):
 class Follower:
     """One index on one store. The index and the snapshot that answers come from never differ."""
 
-    def __init__(self, store: Store, path: str, engine: IndexEngine, feed: Feed = RECORDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        engine: IndexEngine,
+        feed: Feed = RECORDS,
+        *,
+        scanned_changes_max: int = 0,
+    ) -> None:
+        """A store that has not seen more changes than `scanned_changes_max` is searched without an index."""
         self.store = store
+        self._scanned_changes_max = scanned_changes_max
         self._path = path
         self._engine = engine
         self._feed = feed
@@ -55,21 +71,6 @@ class Follower:
         self._unsaved = 0
         self._kept = KeptRecords()
         self._views = KeptViews()
-
-    def search(
-        self,
-        query: str,
-        *,
-        where: RankFilter,
-        limit: int,
-        as_of: datetime | None,
-        near: Near | None = None,
-    ) -> tuple[Found, ...]:
-        """Rank a query over what is stored at this moment, or was at another; `near` is it as a vector."""
-        return self.answer(
-            lambda reading: reading.beside(near).at(as_of).search(query, where=where, limit=limit),
-            needs_index=True,
-        )
 
     def answer(
         self, ask: Callable[[Reading], AnswerT], *, needs_index: bool = False, has_words: bool = False
@@ -90,8 +91,14 @@ class Follower:
 
     def read_with_index(self, snapshot: Snapshot) -> Reading:
         """The index as it stands at a snapshot that was taken with our lock held."""
-        index = self._caught_up(snapshot).freeze()
+        index = self._scan(snapshot) or self._caught_up(snapshot).freeze()
         return Reading(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
+
+    def _scan(self, snapshot: Snapshot) -> RecordScan | None:
+        """What is searched in place of an index that is not loaded yet, where there is little to search."""
+        if self._index is not None or snapshot.records.position().cursor > self._scanned_changes_max:
+            return None
+        return RecordScan(change.record for change in self._feed.changes(snapshot, _beginning(snapshot)))
 
     def catch_up(self) -> None:
         """Tell the index in memory, if there is one, what has changed; so no forgotten word stays in it."""
@@ -187,26 +194,29 @@ class Follower:
 
 def answer_together(ask: Callable[[list[Reading]], AnswerT], *followers: Follower) -> AnswerT:
     """Answer from one snapshot with the indexes of several followers, each as it stands there."""
-
-    def attempt() -> AnswerT:
-        with contextlib.ExitStack() as opened:
-            # The snapshot is taken with the locks held, always in this order: no index is ever ahead of it.
-            with contextlib.ExitStack() as held:
-                for follower in followers:
-                    held.enter_context(follower.lock)
-                snapshot = opened.enter_context(followers[0].store.snapshot())
-                readings = [follower.read_with_index(snapshot) for follower in followers]
-            return ask(readings)
-
     try:
-        return attempt()
+        with _read_together(followers) as readings:
+            return ask(readings)
     except Corrupt as error:
         if not index_differs(error):
             raise
-        # An index is derived: what it says is never believed over the store.
-        for follower in followers:
-            follower.rebuild()
-        return attempt()
+    # An index is derived: what it says is never believed over the store.
+    for follower in followers:
+        follower.rebuild()
+    with _read_together(followers) as readings:
+        return ask(readings)
+
+
+@contextlib.contextmanager
+def _read_together(followers: Sequence[Follower]) -> Iterator[list[Reading]]:
+    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it."""
+    with contextlib.ExitStack() as opened:
+        with contextlib.ExitStack() as held:
+            for follower in followers:
+                held.enter_context(follower.lock)
+            snapshot = opened.enter_context(followers[0].store.snapshot())
+            readings = [follower.read_with_index(snapshot) for follower in followers]
+        yield readings
 
 
 def difference(index: Index, anew: Index, feed: Feed, snapshot: Snapshot) -> str | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from runlore.daemon.maintenance import BOOT, STOPPING, apply_learning, enforce_policies, maintain, requeueing
 from runlore.daemon.parts import Parts
@@ -13,25 +14,36 @@ from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import DISK_FULL, Conflict, RunloreError, Unavailable
 from runlore.domain.excerpt import excerpt
-from runlore.domain.job import Job, JobId, JobKind, postponed_until, retry_at
+from runlore.domain.job import ASKED_LATER, JOB_LOST, Job, JobId, JobKind, postponed_until, retry_at
 from runlore.domain.job_turns import Turns
+from runlore.domain.lazy import LazyModule
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import RecordId
 from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId
-from runlore.flow.asking import Asking, budget_renews_at
-from runlore.flow.capture.remember import JOB_LOST
+from runlore.flow.asking import MODEL_BUDGET, Asking, budget_renews_at
 from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.pipeline.capturing import ASKED_LATER, Capturing
-from runlore.flow.pipeline.enhancing_skills import EnhancingSkills
-from runlore.flow.pipeline.keeping_skills import KeepingSkills
-from runlore.flow.pipeline.learning_skills import LearningSkills
 from runlore.flow.pipeline.recurring import Recurring
-from runlore.flow.pipeline.reviewing import MODEL_BUDGET, Reviewing
-from runlore.flow.pipeline.verifying import Verifying
 from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.pipeline import (
+        capturing,
+        enhancing_skills,
+        keeping_skills,
+        reviewing,
+        verifying,
+    )
+    from runlore.flow.pipeline import learning_skills as skill_learning
+else:
+    capturing = LazyModule("runlore.flow.pipeline.capturing")
+    enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
+    keeping_skills = LazyModule("runlore.flow.pipeline.keeping_skills")
+    skill_learning = LazyModule("runlore.flow.pipeline.learning_skills")
+    reviewing = LazyModule("runlore.flow.pipeline.reviewing")
+    verifying = LazyModule("runlore.flow.pipeline.verifying")
 
 POLICY_CHANGED = "policy"
 # The subject of whoever looks for candidates that have no job.
@@ -296,8 +308,8 @@ def _recurring(parts: Parts) -> Recurring:
     return Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
 
 
-def _capturing(parts: Parts, *, may_ask: bool) -> Capturing:
-    return Capturing(
+def _capturing(parts: Parts, *, may_ask: bool) -> "capturing.Capturing":
+    return capturing.Capturing(
         store=parts.store,
         memories=parts.run_memories,
         asking=_asking(parts),
@@ -306,8 +318,8 @@ def _capturing(parts: Parts, *, may_ask: bool) -> Capturing:
     )
 
 
-def _reviewing(parts: Parts, *, may_ask: bool) -> Reviewing:
-    return Reviewing(
+def _reviewing(parts: Parts, *, may_ask: bool) -> "reviewing.Reviewing":
+    return reviewing.Reviewing(
         store=parts.store,
         memories=parts.run_memories,
         asking=_asking(parts),
@@ -317,23 +329,23 @@ def _reviewing(parts: Parts, *, may_ask: bool) -> Reviewing:
     )
 
 
-def _verifying(parts: Parts) -> Verifying:
-    return Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
+def _verifying(parts: Parts) -> "verifying.Verifying":
+    return verifying.Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
 
 
-def learning_skills(parts: Parts) -> LearningSkills:
+def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
     """What finds skills in runs."""
-    return LearningSkills(
+    return skill_learning.LearningSkills(
         store=parts.store, ids=parts.ids, clock=parts.clock, has_model=parts.models.is_configured
     )
 
 
-def _enhancing(parts: Parts, *, may_ask: bool) -> EnhancingSkills:
-    return EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
+def _enhancing(parts: Parts, *, may_ask: bool) -> "enhancing_skills.EnhancingSkills":
+    return enhancing_skills.EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
 
 
-def _keeping(parts: Parts, *, may_ask: bool) -> KeepingSkills:
-    return KeepingSkills(
+def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
+    return keeping_skills.KeepingSkills(
         store=parts.store,
         asking=_asking(parts),
         ids=parts.ids,

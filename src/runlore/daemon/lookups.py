@@ -1,26 +1,38 @@
 """What the operations look up and make of it: targets, pages and drafts."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runlore.daemon.requests import cursor_after, whole_milliseconds
 from runlore.domain import limits
-from runlore.domain.admission import Draft
 from runlore.domain.audit import as_of
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.radar import ORIGIN
-from runlore.domain.record import Kind, Layer, Proposal, Record, RecordId, State
-from runlore.domain.scope import Scope
+from runlore.domain.lazy import LazyModule
+from runlore.domain.record import Kind, Proposal, RecordId, State
 from runlore.domain.timestamps import format_time
-from runlore.flow.publish.decide import expect_revision
-from runlore.ports import operations as ops
-from runlore.ports.store import RecordFilter, Records, Transaction
+from runlore.ports.store import RecordFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from runlore.domain import admission, radar
+    from runlore.domain.record import Layer, Record
+    from runlore.domain.scope import Scope
+    from runlore.flow.publish import decide
+    from runlore.ports import operations as ops
+    from runlore.ports.store import Records, Transaction
+else:
+    decide = LazyModule("runlore.flow.publish.decide")
+    radar = LazyModule("runlore.domain.radar")
+    admission = LazyModule("runlore.domain.admission")
 
 _PAGE_RECORDS = 1_000
 
 
-def profile_draft(proposal: ops.ProfileProposal) -> Draft:
+def profile_draft(proposal: ops.ProfileProposal) -> admission.Draft:
     """The candidate of a profile proposal: its summary is `KEY: VALUE`."""
     key, value, reason = proposal.key.strip(), proposal.value.strip(), proposal.reason.strip()
     if not key:
@@ -35,7 +47,7 @@ def profile_draft(proposal: ops.ProfileProposal) -> Draft:
             code="profile.key",
             hint="a key names what the value is about, in a word or two",
         )
-    return Draft(
+    return admission.Draft(
         kind=Kind.PREFERENCE,
         summary=f"{key}: {value}",
         scope=proposal.scope,
@@ -58,7 +70,7 @@ def _blank(name: str, *, code: str) -> Invalid:
 def target(tx: Transaction, decision: ops.Decision) -> Record:
     """The record to act on, read again once its scope is ours."""
     record = locked(tx, decision.record_id)
-    expect_revision(record, decision.expected_revision)
+    decide.expect_revision(record, decision.expected_revision)
     return record
 
 
@@ -101,7 +113,7 @@ def active_records(
 
 def radar_records(records: Records, where: RecordFilter) -> tuple[Record, ...]:
     """All radar-made records that a filter asks for, oldest first."""
-    found = [record for record in _all(records, where) if record.metadata.get("origin") == ORIGIN]
+    found = [record for record in _all(records, where) if record.metadata.get("origin") == radar.ORIGIN]
     return tuple(reversed(found))
 
 

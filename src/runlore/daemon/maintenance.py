@@ -3,27 +3,36 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import orjson
 
-from runlore.daemon.exports import Exports
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import closing, remembering
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Conflict, Corrupt, RunloreError
+from runlore.domain.job import JOB_LOST
+from runlore.domain.lazy import LazyModule
 from runlore.domain.policy import PolicyName
 from runlore.domain.run import ProcessId, Run
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
-from runlore.flow.capture.maintenance import MAINTENANCE_NOTE, Diagnostic, Maintenance, Report
-from runlore.flow.capture.remember import JOB_LOST
-from runlore.flow.capture.retention import Retention
 from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, lapsed_processes
 from runlore.flow.capture.turns import Beat, Hold, unheld, unhurried
 from runlore.flow.policies import current_run_memory
-from runlore.flow.reactions import DAEMON, close_where, expire_learnings
 from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
+
+if TYPE_CHECKING:
+    from runlore.daemon import exports
+    from runlore.flow import reactions
+    from runlore.flow.capture import maintenance as upkeep
+    from runlore.flow.capture import retention
+else:
+    reactions = LazyModule("runlore.flow.reactions")
+    upkeep = LazyModule("runlore.flow.capture.maintenance")
+    retention = LazyModule("runlore.flow.capture.retention")
+    exports = LazyModule("runlore.daemon.exports")
 
 # A daemon's start: what was given up is tried once more.
 BOOT = "boot"
@@ -41,14 +50,14 @@ def maintain(
     is_in_order: bool = False,
     beat: Beat = unhurried,
     hold: Hold = unheld,
-) -> Report:
+) -> "upkeep.Report":
     """Everything: lost jobs queued, owed memories written, pointers rebuilt, what is kept no longer pruned.
 
     A place of memories that cannot be read fails it, and the note that `status` shows says so. Where the
     pointers are known to be right nothing is gone through as a whole: that is left to the background.
     """
-    report = Report(source=source)
-    maintenance = Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold)
+    report = upkeep.Report(source=source)
+    maintenance = upkeep.Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold)
     requeueing(parts, beat, hold).queue_missing(revives=source == BOOT)
     try:
         maintenance.settle_owed()
@@ -58,7 +67,7 @@ def maintain(
     except RunloreError as error:
         if error.code not in _CUT_SHORT:
             report.scan_error_count += 1
-            report.tell(Diagnostic(action="failed", reason=error.code, message=error.sentence))
+            report.tell(upkeep.Diagnostic(action="failed", reason=error.code, message=error.sentence))
             _keep_note(parts, report)
         raise
     if not is_in_order:
@@ -67,10 +76,12 @@ def maintain(
     return report
 
 
-def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld) -> Report:
+def enforce_policies(
+    parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld
+) -> "upkeep.Report":
     """What the policies no longer keep goes; nothing is rebuilt."""
-    report = Report(source=source)
-    _enforce(parts, Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold))
+    report = upkeep.Report(source=source)
+    _enforce(parts, upkeep.Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold))
     _keep_note(parts, report)
     return report
 
@@ -78,8 +89,8 @@ def enforce_policies(parts: Parts, *, source: str, beat: Beat = unhurried, hold:
 def apply_learning(parts: Parts, *, beat: Beat, hold: Hold) -> None:
     """What waits for a review or a capture is looked at under a new learning policy, given up or not."""
     requeueing(parts, beat, hold).queue_waiting()
-    report = Report(source=PolicyName.LEARNING)
-    Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold).replay_captures(
+    report = upkeep.Report(source=PolicyName.LEARNING)
+    upkeep.Maintenance(remembering=remembering(parts), report=report, beat=beat, hold=hold).replay_captures(
         revives=True
     )
 
@@ -108,7 +119,7 @@ def sweep_expired(parts: Parts) -> bool:
         # Whoever was faster with one of them, another daemon's sweep perhaps: look again.
         with suppress(Conflict), parts.store.transaction() as tx:
             due = tx.records.due(now, limit=_SWEEP)
-            expire_learnings(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
+            reactions.expire_learnings(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
 
 
 def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
@@ -147,7 +158,7 @@ def _interrupt(
     ended = 0
     for run in runs:
         try:
-            ended += close_where(
+            ended += reactions.close_where(
                 remembering(parts), closing(parts), run.run_id, interruption(reason), still=still
             )
         except Corrupt as damage:
@@ -162,21 +173,21 @@ def _forget_processes(parts: Parts, lapsed: tuple[ProcessId, ...]) -> None:
             tx.processes.delete(process_id)
 
 
-def _enforce(parts: Parts, maintenance: Maintenance) -> None:
+def _enforce(parts: Parts, maintenance: "upkeep.Maintenance") -> None:
     maintenance.prune()
-    retention = Retention(
+    kept = retention.Retention(
         store=parts.store,
         now=parts.clock.certain_now(),
         beat=maintenance.beat,
         hold=maintenance.hold,
         left=maintenance.report.leave,
     )
-    policy = retention.enforce()
+    policy = kept.enforce()
     if policy.exports_kept:
-        Exports(parts.state_root).keep_newest(policy.exports_kept)
+        exports.Exports(parts.state_root).keep_newest(policy.exports_kept)
 
 
-def _keep_note(parts: Parts, report: Report) -> None:
+def _keep_note(parts: Parts, report: "upkeep.Report") -> None:
     checked_at = format_time(parts.clock.now())
     with parts.store.transaction() as tx:
-        tx.counters.set_note(MAINTENANCE_NOTE, orjson.dumps(report.plain(checked_at)).decode())
+        tx.counters.set_note(upkeep.MAINTENANCE_NOTE, orjson.dumps(report.plain(checked_at)).decode())

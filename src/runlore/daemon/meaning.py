@@ -5,26 +5,38 @@ from memory and from the file as soon as it is told of; before anything is forgo
 that a crash leaves nothing behind. A file of a backend that is not set any more is deleted at the start.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
-from runlore.daemon.embedding import ASIDE_FOR, Backend, BackendState
+from runlore.daemon.embedding import ASIDE_FOR
 from runlore.daemon.near_query import NearQuery
 from runlore.daemon.saved_files import delete_saved, position_of, stamp_of
-from runlore.daemon.sending import PRIVATE, Sending, sending_now, sending_to
+from runlore.daemon.sending import PRIVATE, sending_now, sending_to
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
-from runlore.domain.record import JsonObject, Layer, Record, RecordId, Sensitivity, State
-from runlore.flow.project.search import TOLD_KEPT_MAX, Told
-from runlore.ports.clock import Clock
-from runlore.ports.dense import DenseIndex, Embedded
-from runlore.ports.embedder import EmbeddingFailure, Vector
-from runlore.ports.store import Collections, Position, Snapshot, Store
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import Layer, RecordId, Sensitivity, State
+from runlore.flow.project.search import TOLD_KEPT_MAX
+from runlore.ports.dense import Embedded
+from runlore.ports.embedder import EmbeddingFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from runlore.daemon.embedding import Backend, BackendState
+    from runlore.daemon.sending import Sending
+    from runlore.domain.record import JsonObject, Record
+    from runlore.flow.project.search import Told
+    from runlore.ports.clock import Clock
+    from runlore.ports.dense import DenseIndex
+    from runlore.ports.embedder import Vector
+    from runlore.ports.store import Collections, Position, Snapshot, Store
 
 # What search and contexts rank by default. Episodes and scratch are found by their words.
 EMBEDDED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})

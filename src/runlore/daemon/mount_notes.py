@@ -8,11 +8,11 @@ itself, and each copy still bears the seal of this state root.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import orjson
 
 from runlore.domain.errors import RunloreError
+from runlore.domain.lazy import dataclass
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.folder import Folder, errors_of
 from runlore.storage.sqlite.files import prepare_state_root

@@ -8,13 +8,13 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 
 from runlore import __version__
 from runlore.daemon.mount_notes import Mount, MountNotes
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill
 from runlore.flow.skills.library import given_text
 from runlore.ports.operations import LibraryOperations, SkillsRequest

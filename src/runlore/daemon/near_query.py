@@ -1,13 +1,20 @@
 """One query as a vector, for one answer: what it is near to, and a word on why meaning had no part."""
 
-from collections.abc import Callable, Collection
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runlore.domain.analysis import terms_of
-from runlore.domain.fusion import Similarities
-from runlore.domain.record import RecordId
-from runlore.flow.project.nearness import Near
-from runlore.ports.dense import DenseIndex
-from runlore.ports.embedder import EmbeddingFailure, Vector
+from runlore.ports.embedder import EmbeddingFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from runlore.domain.fusion import Similarities
+    from runlore.domain.record import RecordId
+    from runlore.flow.project.nearness import Near
+    from runlore.ports.dense import DenseIndex
+    from runlore.ports.embedder import Vector
 
 PAST = "a past moment is searched by words alone"
 WORDLESS = "the query has no word to look for: signs, and words that stand everywhere, find nothing"

@@ -1,27 +1,33 @@
 """The parts of one Runlore, as wiring picked them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
 
-from runlore.config.agent import AgentSettings
+from typing import TYPE_CHECKING
+
 from runlore.daemon.clock import SystemClock, write_clock_note
-from runlore.daemon.follower import Follower
-from runlore.daemon.meaning import LearningVectors
-from runlore.daemon.own_runs.beginning import Beginning
-from runlore.daemon.own_runs.service import AgentService
-from runlore.daemon.private_runs import PrivateRuns
-from runlore.daemon.skill_library import SkillLibrary
-from runlore.domain.access import Caller
-from runlore.domain.projection import ModelFamily
-from runlore.domain.run import ProcessId
-from runlore.ports.chat import Chat
-from runlore.ports.clock import Clock
-from runlore.ports.ids import Ids
-from runlore.ports.model import Models
-from runlore.ports.operations import Operations
-from runlore.ports.run_memories import RunMemories
-from runlore.ports.store import Store
-from runlore.ports.workspaces import Workspaces
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runlore.config.agent import AgentSettings
+    from runlore.daemon.follower import Follower
+    from runlore.daemon.meaning import LearningVectors
+    from runlore.daemon.own_runs.beginning import Beginning
+    from runlore.daemon.own_runs.service import AgentService
+    from runlore.daemon.private_runs import PrivateRuns
+    from runlore.daemon.skill_library import SkillLibrary
+    from runlore.domain.access import Caller
+    from runlore.domain.projection import ModelFamily
+    from runlore.domain.run import ProcessId
+    from runlore.ports.chat import Chat
+    from runlore.ports.clock import Clock
+    from runlore.ports.ids import Ids
+    from runlore.ports.model import Models
+    from runlore.ports.operations import Operations
+    from runlore.ports.run_memories import RunMemories
+    from runlore.ports.store import Store
+    from runlore.ports.workspaces import Workspaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +51,8 @@ class Parts:
     workspaces: Workspaces
     agent: AgentService
     agent_settings: AgentSettings
-    beginning: Callable[["Parts", Caller], Beginning]
-    bound: Callable[["Parts", Caller], Operations]
+    beginning: Callable[[Parts, Caller], Beginning]
+    bound: Callable[[Parts, Caller], Operations]
 
     def operations(self, caller: Caller) -> Operations:
         """The operations of this Runlore, bound to a caller."""

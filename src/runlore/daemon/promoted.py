@@ -5,8 +5,7 @@ guessed, and such a skill is not mounted.
 """
 
 from runlore.daemon.parts import Parts
-from runlore.domain.audit import Act
-from runlore.flow.reactions import DAEMON
+from runlore.domain.audit import DAEMON, Act
 from runlore.flow.skills.promoted_use import Finding, findings, mend
 from runlore.flow.skills.turn import suggestions_turn
 

@@ -1,5 +1,7 @@
 """What requests have in common: bounds, cursors, filters, and the digest behind an idempotency key."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 import dataclasses
@@ -8,6 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.contracts import check_text
@@ -15,11 +18,14 @@ from runlore.domain.errors import Invalid
 from runlore.domain.excerpt import excerpt
 from runlore.domain.injected import stripped
 from runlore.domain.ranking import RankFilter
-from runlore.domain.record import PERSON_KINDS, Layer, Record, RecordId, State
+from runlore.domain.record import PERSON_KINDS, Layer, RecordId, State
 from runlore.domain.redaction import redacted
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncated
-from runlore.ports.operations import Filters, SearchRequest
 from runlore.ports.store import RecordFilter
+
+if TYPE_CHECKING:
+    from runlore.domain.record import Record
+    from runlore.ports.operations import Filters, SearchRequest
 
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 _NO_EPISODES = "episodes were not searched: they are in the layer episodic"

@@ -1,6 +1,6 @@
 """A caller's own runs: every operation that names a run finds it through its session."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from runlore.daemon.access import may_use
@@ -9,6 +9,7 @@ from runlore.daemon.private_runs import PRIVATE_PREFIX, PrivateRuns
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import MOVE_TO, Artifact, ArtifactId, Run, RunId, RunStatus, moved
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.daemon.access import keeps, own_session
@@ -25,6 +25,7 @@ from runlore.domain.access import Caller
 from runlore.domain.audit import Act
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.journal import Entry, text_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import CaptureOff, require_captured

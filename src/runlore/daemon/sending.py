@@ -1,10 +1,10 @@
 """How texts go to an embedding backend: as they are where it is on this machine, and else without secrets,
 and without personal data unless the policy says that these may be told."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 
 from runlore.daemon.embedding import Backend
+from runlore.domain.lazy import dataclass
 from runlore.domain.redaction import redacted
 from runlore.flow.policies import current_run_memory
 from runlore.ports.store import Collections, Store

@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.daemon.access import own_session
@@ -17,6 +17,7 @@ from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combined
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Denied, Invalid, NotFound, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.run import Run
 from runlore.domain.session import Binding, Session, SessionId

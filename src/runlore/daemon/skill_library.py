@@ -1,32 +1,46 @@
 """The library of skills of one Runlore: their rows, their files, and which of them fit a turn."""
 
+from __future__ import annotations
+
 import os
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from runlore.daemon.embedding import Backend, BackendState
-from runlore.daemon.skills.choosing import Choosing, Turn
+from runlore.daemon.embedding import Backend
+from runlore.daemon.skills.choosing import Choosing
 from runlore.daemon.skills.comparing import Difference, Differing
 from runlore.daemon.skills.refreshing import HINTS, FileProblem, Refreshing, RefreshReport
 from runlore.daemon.skills.seen import Seen, load_seen, save_seen
-from runlore.daemon.skills.shelf import Shelf, Shelves, SkillEngine
+from runlore.daemon.skills.shelf import Shelves, SkillEngine
 from runlore.daemon.skills.skipping import mark_of, skipped_document
 from runlore.daemon.skills.vectors import FILE, SkillVectors, delete_vectors
 from runlore.domain.audit import Act
 from runlore.domain.errors import Refused, RunloreError, Unavailable
-from runlore.domain.record import JsonValue
-from runlore.domain.session import SessionId
-from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.domain.lazy import dataclass
+from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.flow.skills.promoted_use import as_seen
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
-from runlore.ports.operations.library import FittingSkills
-from runlore.ports.skill_files import FileStanding, ReadSkill, SkillFiles
-from runlore.ports.skill_index import SkillSearch
-from runlore.ports.store import Collections, Store
+from runlore.ports.skill_files import FileStanding, SkillFiles
+from runlore.ports.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Sequence
+
+    from runlore.daemon.embedding import BackendState
+    from runlore.daemon.skills.choosing import Turn
+    from runlore.daemon.skills.shelf import Shelf
+    from runlore.domain.record import JsonValue
+    from runlore.domain.session import SessionId
+    from runlore.domain.skill import Skill
+    from runlore.ports.operations.library import FittingSkills
+    from runlore.ports.skill_files import ReadSkill
+    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.store import Collections
 
 SEEN_NAME = "skills.seen.json"
 SKIPPED_NAME = ".skipped.json"

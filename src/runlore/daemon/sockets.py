@@ -13,9 +13,10 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from runlore.domain.errors import Invalid, Unavailable
+from runlore.domain.lazy import dataclass
 
 SOCKET_NAME = "daemon.sock"
 DAEMON_FILE = "daemon.json"

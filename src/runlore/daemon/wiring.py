@@ -1,12 +1,13 @@
 """Picks the implementations: the only place that knows which store, index, models, clock and ids are used."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from runlore.config.model_families import load_families
-from runlore.config.settings import Settings, read_settings
+from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
@@ -14,30 +15,43 @@ from runlore.daemon.embedding import opened
 from runlore.daemon.follower import Follower
 from runlore.daemon.jobs import do_on_leaving, finish_earlier_learning, finish_learning
 from runlore.daemon.meaning import LearningVectors
-from runlore.daemon.mounting import MountFollower
-from runlore.daemon.own_runs.beginning import Trial
+from runlore.daemon.mount_notes import MountNotes
 from runlore.daemon.own_runs.service import AgentService
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.seeding import seed_skills_policy
 from runlore.daemon.skill_library import LibraryParts, SkillLibrary
-from runlore.daemon.skills.vectors import delete_vectors
+from runlore.domain.access import Caller, Role
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.run import ProcessId, RunId
-from runlore.domain.skill import SkillDocument, SkillId
-from runlore.flow.project.feeds import RecordFeed, RunFeed
+from runlore.domain.lazy import LazyModule
+from runlore.domain.run import ProcessId
+from runlore.flow.project.feeds import RunFeed
 from runlore.models.configured import ConfiguredChat, ConfiguredModels
 from runlore.models.model_choice import ModelChoice
-from runlore.ports.clock import Clock
-from runlore.ports.dense import DenseIndex
-from runlore.ports.ids import Ids
-from runlore.ports.index import Index
-from runlore.ports.operations import Caller, NewInput, Operations, Role, RunView
-from runlore.ports.skill_index import SkillSearch
-from runlore.ports.store import Store
-from runlore.ports.workspaces import Workspace, Workspaces, Worktree
 from runlore.skill_files.root import SkillRoot
 from runlore.storage.open import open_run_memories, open_store
 from runlore.storage.sqlite.files import prepare_state_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+
+    from runlore.config.settings import Settings
+    from runlore.daemon import mounting
+    from runlore.daemon.own_runs.beginning import Trial
+    from runlore.daemon.skills import vectors
+    from runlore.domain.run import RunId
+    from runlore.domain.skill import SkillDocument, SkillId
+    from runlore.ports.clock import Clock
+    from runlore.ports.dense import DenseIndex
+    from runlore.ports.ids import Ids
+    from runlore.ports.index import Index
+    from runlore.ports.operations import NewInput, Operations, RunView
+    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.store import Store
+    from runlore.ports.workspaces import Workspace, Workspaces, Worktree
+else:
+    mounting = LazyModule("runlore.daemon.mounting")
+    vectors = LazyModule("runlore.daemon.skills.vectors")
 
 INDEX_FOLDER = "index"
 INDEX_NAME = os.path.join(INDEX_FOLDER, "recall.snapshot")
@@ -46,6 +60,8 @@ WORDS_NAME = os.path.join(INDEX_FOLDER, "skills.words")
 # So many skills that were read anew are worth a file.
 _SAVED_FROM = 8
 VECTORS_NAME = os.path.join(INDEX_FOLDER, "learnings.vectors")
+# So many records a command looks at one by one in the time that numpy takes to load.
+_SCANNED_CHANGES_MAX = 200
 # How long a command without a daemon makes vectors for the next one, where it has matched skills.
 _EMBEDDING_S = 2.0
 EMBEDDED_OPERATOR = Caller(actor="operator", role=Role.OPERATOR)
@@ -110,7 +126,7 @@ class SkillEngine:
     def discard(self) -> None:
         """Delete what was kept."""
         if self._path:
-            delete_vectors(self._path)
+            vectors.delete_vectors(self._path)
 
     def vectors(self, identity: str, path: str | None) -> DenseIndex:
         """The vectors of a file, or none yet."""
@@ -172,14 +188,25 @@ class OwnAgent:
         return Children(parts=self._parts, caller=self._caller).tried(trial)
 
 
-def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None) -> Parts:
-    """Open the store and everything around it, and do what a start has to do."""
+def open_parts(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    scanned_changes_max: int = 0,
+) -> Parts:
+    """Open the store and everything around it, and do what a start has to do. A store that has not seen more
+    changes than `scanned_changes_max` is searched without an index."""
     # With a database elsewhere too: exports, the saved index and notes lie here, for nobody else to read.
     prepare_state_root(settings.state_root)
     store = open_store(database_url=settings.database_url, state_root=settings.state_root)
     try:
         parts = _parts(
-            settings, store, clock or system_clock(settings.state_root, store), ids or TimeOrderedIds()
+            settings,
+            store,
+            clock or system_clock(settings.state_root, store),
+            ids or TimeOrderedIds(),
+            scanned_changes_max=scanned_changes_max,
         )
         parts.note_clock()
         # On a full disk, or beside a long writer, the next start does it.
@@ -192,13 +219,18 @@ def open_parts(settings: Settings, *, clock: Clock | None = None, ids: Ids | Non
     return parts
 
 
-def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids) -> Parts:
+def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_changes_max: int) -> Parts:
     run_memories = open_run_memories(store=store, state_root=settings.state_root)
     root = settings.state_root
     process_id = ProcessId(ids.new("proc", clock.now()))
     return Parts(
         store=store,
-        follower=Follower(store, os.path.join(root, INDEX_NAME), RecallEngine(), RecordFeed()),
+        follower=Follower(
+            store,
+            os.path.join(root, INDEX_NAME),
+            RecallEngine(),
+            scanned_changes_max=scanned_changes_max,
+        ),
         run_follower=Follower(
             store, os.path.join(root, RUN_INDEX_NAME), RecallEngine(), RunFeed(run_memories)
         ),
@@ -281,7 +313,7 @@ def embedded(
     `learns_s` a model is asked too where skills are learned: for what earlier commands left beside this one,
     and last for what this one found, for about so long.
     """
-    parts = open_parts(settings)
+    parts = open_parts(settings, scanned_changes_max=_SCANNED_CHANGES_MAX)
     try:
         if learns_s is not None and parts.models.is_configured:
             finish_earlier_learning(parts)
@@ -297,6 +329,7 @@ def embedded(
             parts.library.save_on_leaving()
         if mounts_follow:
             with suppress(RunloreError):
-                MountFollower(parts.store, parts.state_root).catch_up()
+                if MountNotes(parts.state_root).all():
+                    mounting.MountFollower(parts.store, parts.state_root).catch_up()
     finally:
         parts.close()

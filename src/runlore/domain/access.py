@@ -1,7 +1,6 @@
 """Who may call: roles, callers and the tokens that name them. Of a token's secret only a digest is kept."""
 
 import unicodedata
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
@@ -9,6 +8,7 @@ from typing import NewType
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.scope import Scope
 from runlore.domain.storable import is_storable
 

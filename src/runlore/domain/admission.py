@@ -5,8 +5,9 @@ except the store's own contract check.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.contracts import (
@@ -19,6 +20,7 @@ from runlore.domain.contracts import (
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard import Finding, find_secrets, first_secret
 from runlore.domain.guard.finding import REDACTION_MARKER
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import (
     PROMPT_KINDS,
     EvidenceRef,
@@ -37,8 +39,12 @@ from runlore.domain.record import (
 )
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
-from runlore.domain.suspicion import flagged
 from runlore.domain.taint import TRUSTED, Provenance
+
+if TYPE_CHECKING:
+    from runlore.domain import suspicion
+else:
+    suspicion = LazyModule("runlore.domain.suspicion")
 
 OWN_WORDS = "own_words"
 """The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
@@ -115,7 +121,7 @@ def admitted(draft: Draft, stamp: Stamp) -> Record:
     )
     check_record(record)
     refuse_secrets(record)
-    return flagged(record)
+    return suspicion.flagged(record)
 
 
 def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
@@ -141,7 +147,7 @@ def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
         result = replace(result, supersedes=None)
     check_record(result)
     refuse_secrets(result)
-    return flagged(result)
+    return suspicion.flagged(result)
 
 
 def successor(old: Record, edits: Edits, *, now: datetime) -> Draft:

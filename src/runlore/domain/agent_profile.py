@@ -1,6 +1,6 @@
 """What an agent is made of, as data: its words, its tools and its limits."""
 
-from dataclasses import dataclass
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

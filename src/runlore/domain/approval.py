@@ -1,11 +1,12 @@
 """What a run waits for a person to say: whether a call may be made, or the answer to a question."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Self
 
 from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId

@@ -1,7 +1,8 @@
 """What a person has settled about the calls of Runlore's own agent. `domain.approving` decides by it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from runlore.domain.lazy import dataclass
 
 
 class Stance(StrEnum):

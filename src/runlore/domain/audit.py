@@ -4,12 +4,13 @@ Nobody else makes or changes a record, so no state can change without its event.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.codec import Plain, deserialize, erase, erase_json, serialize
 from runlore.domain.errors import Corrupt
 from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     JsonObject,
     Move,
@@ -19,6 +20,9 @@ from runlore.domain.record import (
     opening,
     transition,
 )
+
+# Who acts where nobody asked for it.
+DAEMON = "daemon"
 
 
 @dataclass(frozen=True, kw_only=True)

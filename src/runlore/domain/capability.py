@@ -5,12 +5,12 @@ both asked, never merged into one: a merged list that came out empty could be mi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.codec import as_object
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.wildcards import matches
 

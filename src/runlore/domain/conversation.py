@@ -1,8 +1,9 @@
 """A conversation with a model: who said what, which tools it may call, and what they answered."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 
 

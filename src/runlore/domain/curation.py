@@ -17,12 +17,13 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain import limits
 from runlore.domain.analysis import folded, terms_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
 from runlore.domain.subject import SemanticKey, conflicts, semantic_key

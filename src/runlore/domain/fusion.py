@@ -5,8 +5,8 @@ most a quarter of what the best hit by words has. Why it is this rule stands in 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import EXACT
 
 # A cosine of 1; similarities are whole ten-thousandths.

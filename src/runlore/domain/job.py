@@ -4,16 +4,20 @@ Whoever holds the lease has the highest fencing number; a write with a lower one
 was suspended and wakes up changes nothing.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 
 JobId = NewType("JobId", str)
+# Another process has taken the job over.
+JOB_LOST = "job.lost"
+# Why a job waits that only a model could do.
+ASKED_LATER = "it waits for a daemon, or for `runlore jobs work`, to ask a model"
 # Far beyond any delay that is waited for.
 _DOUBLINGS_MAX = 16
 

@@ -6,11 +6,12 @@ the store gives it its number.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain.errors import Conflict
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId

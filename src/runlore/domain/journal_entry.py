@@ -6,7 +6,6 @@ kept: secrets, the keys that Runlore derives (JRN-3), and sections that Runlore 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from runlore.domain import limits, session
@@ -14,6 +13,7 @@ from runlore.domain.contracts import check_text
 from runlore.domain.errors import Corrupt, Invalid, RunloreError
 from runlore.domain.injected import stripped
 from runlore.domain.journal import DERIVED_KEYS, REPORTED, Entry, EventType
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.redaction import redacted_json
 from runlore.domain.run import Run

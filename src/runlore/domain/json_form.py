@@ -1,8 +1,10 @@
 """How the JSON of a type differs from its fields, said in one line above the type. `codec` reads it."""
 
 from collections.abc import Mapping, Sized
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeVar, cast
+
+from runlore.domain.lazy import dataclass
 
 ValueT = TypeVar("ValueT")
 TypeT = TypeVar("TypeT", bound=type)

@@ -8,13 +8,13 @@ with it is part of it, for half a statement may say the opposite; the task that 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import regex
 
 from runlore.domain.clauses import is_command
 from runlore.domain.inline_spans import Span, code_spans, masked, quotations
+from runlore.domain.lazy import dataclass
 from runlore.domain.pasted import pasted_in, without
 from runlore.domain.record import Kind
 from runlore.domain.support_words import ANAPHORS, LINKS, SPEAKERS, SUBJECT_PRONOUNS

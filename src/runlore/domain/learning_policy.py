@@ -4,9 +4,9 @@ Ordered rules decide, the first that matches wins, and nothing that a policy say
 has not been verified. The values are here; `policy_fields` reads, checks and describes them.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, Sensitivity
 from runlore.domain.scope import ScopeKind
 

@@ -1,11 +1,11 @@
 """The one shape of a state machine: a table of legal moves, walked by tests and printed by docs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from runlore.domain.errors import Conflict
+from runlore.domain.lazy import dataclass
 
 StateT = TypeVar("StateT", bound=StrEnum)
 MoveT = TypeVar("MoveT", bound=StrEnum)

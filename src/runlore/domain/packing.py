@@ -11,8 +11,9 @@ there is no window, and the policies' budgets alone bound the sections.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import Budget, ModelFamily, SectionBudget, SectionName
 
 # A family whose answers may fill its window keeps half of it for the prompt.

@@ -8,10 +8,10 @@ the last place where their kind is closed; those that are never closed, to the e
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from runlore.domain.inline_spans import Span, code_spans, masked, quotations
+from runlore.domain.lazy import dataclass
 
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
 _FENCE = re.compile(r"`{3,}+|~{3,}+")

@@ -7,6 +7,7 @@ plain numbers stay. Only what has a shape is found: names and postal addresses a
 
 from collections.abc import Callable, Iterable, Iterator
 
+from runlore.domain.guard.finding import MARKER
 from runlore.domain.personal.addresses import find_v4, find_v6
 from runlore.domain.personal.cards import find_cards
 from runlore.domain.personal.emails import find_emails
@@ -16,7 +17,6 @@ from runlore.domain.personal.phones import find_phones
 from runlore.domain.personal.view import Found, PersonalView, personal_view
 
 ROUNDS_MAX = 8
-MARKER = "<redacted:"
 RULE_CHARS_MAX = 48
 _RULE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 

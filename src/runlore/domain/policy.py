@@ -5,13 +5,14 @@ field named, and nothing of a refused one takes effect.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import LearningPolicy
 from runlore.domain.policy_fields import (
     learning_policy,

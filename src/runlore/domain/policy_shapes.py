@@ -6,14 +6,14 @@ the table itself, after all of them were read.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.guard.scan import first_secret
+from runlore.domain.guard import first_secret
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 
 MadeT = TypeVar("MadeT")

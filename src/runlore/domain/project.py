@@ -8,12 +8,12 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.redaction import redacted
 
 PROJECT_FILE = ".runlore.toml"

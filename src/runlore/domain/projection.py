@@ -4,11 +4,11 @@ A receipt names everything that was given and everything that was left out and w
 be told again. It holds no record's text: that is read again at the revision it names.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope

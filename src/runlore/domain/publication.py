@@ -4,12 +4,13 @@ The review list shows this and the confirmation enforces it, so that both always
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     PROMPT_KINDS,
     JsonObject,

@@ -7,12 +7,13 @@ question "what is it", as every other unknown value does, so that names and numb
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 from runlore.domain import question_words as table
 from runlore.domain.analysis import terms_of
 from runlore.domain.answers import NUMBER, Answer, answers_in, hold_together, is_path
+from runlore.domain.lazy import dataclass
 
 WHAT, WHEN, WHERE, HOW, WITH, NAME, FORMAT = "what", "when", "where", "how", "with", "name", "format"
 

@@ -1,13 +1,13 @@
 """Radar: findings about other projects, reduced to the curated fields; raw payloads are not kept."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, cast
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import About
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue, Kind, Proposal, Record, RecordId, Source
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.subject import slug

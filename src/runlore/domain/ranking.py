@@ -8,12 +8,12 @@ give the same answer through `passes` and `score_of`.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from runlore.domain.analysis import folded, terms_of
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
 from runlore.domain.scope import Scope
 from runlore.domain.timestamps import to_milliseconds

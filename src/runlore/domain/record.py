@@ -4,7 +4,7 @@ This module says what a record is and which moves are legal. `audit` makes the m
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NewType, TypeAlias, Union
@@ -12,6 +12,7 @@ from typing import Annotated, NewType, TypeAlias, Union
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
 from runlore.domain.json_form import About, Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.scope import Scope
 from runlore.domain.taint import TRUSTED, Provenance

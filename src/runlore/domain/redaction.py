@@ -2,15 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.guard import first_secret, redact
-from runlore.domain.guard.finding import ASSIGNMENT
-from runlore.domain.personal.view import personal_view
-from runlore.domain.personal_data import MARKER, redact_personal_data
+from runlore.domain.guard.finding import ASSIGNMENT, MARKER
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from runlore.domain import personal_data
+    from runlore.domain.personal import view
+else:
+    personal_data = LazyModule("runlore.domain.personal_data")
+    view = LazyModule("runlore.domain.personal.view")
 
 # What an assignment's value is told by stands at its beginning.
 NAMED_CHARS_MAX, NAME_CHARS_MAX, WORD_CHARS_MAX = 4_096, 256, 32
@@ -45,7 +52,7 @@ def redacted(text: str, *, personal: bool = False) -> Redaction:
     """Secrets first, then personal data where asked for."""
     clean, count = redact(text)
     if personal:
-        clean, more = redact_personal_data(clean)
+        clean, more = personal_data.redact_personal_data(clean)
         count += more
     return Redaction(text=clean, count=count)
 
@@ -69,7 +76,7 @@ def _beginning(text: str) -> str | None:
         if len(text) <= chars:
             return text
         beginning = text[: _cut(text, chars)]
-        if len(personal_view(beginning).text) >= SHOWN_CHARS_MIN:
+        if len(view.personal_view(beginning).text) >= SHOWN_CHARS_MIN:
             return beginning
     return None
 

@@ -10,9 +10,9 @@ Receipts keep the number of the renderer (`sections.RENDERER`) and the digest of
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from runlore.domain.errors import Corrupt
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import LearnedEntry, SectionName
 from runlore.domain.run_memory import RunMemory
 from runlore.domain.safe_text import escaped

@@ -4,8 +4,8 @@ Prompts need not see a record for it to count here: automation is careful about 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId, VerificationStatus
 from runlore.domain.subject import SemanticKey, conflicts
 

@@ -4,11 +4,11 @@ This module holds the values and the table of legal moves. What guards a move, a
 promoted skill, is `domain.rolling_out`.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId

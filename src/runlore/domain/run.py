@@ -3,11 +3,12 @@
 This module says which statuses there are and which moves are legal. What happened in a run is its journal.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.session import SessionId
 

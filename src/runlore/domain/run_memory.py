@@ -5,14 +5,15 @@ before truncation, and the same run always gives the same memory.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
+from runlore.domain.guard.finding import MARKER
 from runlore.domain.injected import stripped
-from runlore.domain.personal_data import MARKER
+from runlore.domain.lazy import dataclass
 from runlore.domain.redaction import Redaction, redacted_beginning
 from runlore.domain.run import ArtifactId, Run, RunId, RunStatus
 from runlore.domain.scope import Scope

@@ -1,12 +1,12 @@
 """Where a record belongs: a session, a persona, a project or the whole workspace."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.storable import is_storable
 
 WORKSPACE_ID = "default"

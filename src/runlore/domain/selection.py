@@ -5,9 +5,9 @@ out. If none scores, nothing is given, unless the input asks for memory explicit
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.ranking import Score
 from runlore.domain.record import Record, RecordId

@@ -7,7 +7,7 @@ is given to be worked on, reading ends: nothing of that is said by whoever gives
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache, cached_property
 
@@ -28,6 +28,7 @@ from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.inline_spans import code_spans, masked, quotations
 from runlore.domain.languages.choosing import language_of
 from runlore.domain.languages.english import ENGLISH
+from runlore.domain.lazy import dataclass
 from runlore.domain.pasted import unblocked
 from runlore.domain.question import is_adverb
 from runlore.domain.wording import Word, folded, is_unspaced, read_words

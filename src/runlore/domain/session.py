@@ -5,7 +5,7 @@ moment can be told from the events.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import NewType
 
@@ -19,6 +19,7 @@ from runlore.domain.capability import (
 from runlore.domain.errors import Invalid
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 

@@ -1,12 +1,13 @@
 """Skills: documents that agents find, with where each one came from, how it stands, and how it fared."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType, Self
 
 from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.run import RunId
 from runlore.domain.suggestion import SuggestionId

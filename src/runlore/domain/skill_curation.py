@@ -2,7 +2,7 @@
 undone."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from typing import NewType
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
 from runlore.domain.json_form import Damage, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillId, SkillState
 from runlore.domain.skill_undoing import content_of
 

@@ -6,12 +6,19 @@ skills were about the same.
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from runlore.domain.detectors.mined import StepCommand
-from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.topics import slug
-from runlore.domain.shell import script_of
+from runlore.domain.lazy import LazyModule
 from runlore.domain.suggestion import Suggestion
+
+if TYPE_CHECKING:
+    from runlore.domain import shell
+    from runlore.domain.detectors import mining_commands
+else:
+    mining_commands = LazyModule("runlore.domain.detectors.mining_commands")
+    shell = LazyModule("runlore.domain.shell")
 
 TOPICS_MAX = 12
 ACTIONS_MAX = 12
@@ -52,8 +59,8 @@ def actions_of(suggestion: Suggestion) -> tuple[str, ...]:
 def commands_in(texts: Iterable[str]) -> Iterator[StepCommand]:
     """The commands of some texts that do more than look around. A shell would read `<name>` as a file."""
     for text in texts:
-        script = script_of(_PARAMETER.sub(r"%\1%", text))
-        yield from (command for command in step_commands(script) if not command.is_looking)
+        script = shell.script_of(_PARAMETER.sub(r"%\1%", text))
+        yield from (command for command in mining_commands.step_commands(script) if not command.is_looking)
 
 
 def words_of(command: StepCommand) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from runlore.domain.journal import text_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
 from runlore.domain.suggesting.naming import is_valid_name

@@ -5,19 +5,25 @@ has read, and says why in words each time that it says no.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.guard import first_secret
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.skill import Quality, SkillDocument
 from runlore.domain.skill_document import check_document
-from runlore.domain.skill_keywords import actions_of, commands_in, topics_of
-from runlore.domain.suggesting.enhancing import SECTIONS
-from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion
-from runlore.domain.suspicion import suspicions
+
+if TYPE_CHECKING:
+    from runlore.domain import skill_keywords, suspicion
+    from runlore.domain.suggesting import enhancing, fragments
+else:
+    skill_keywords = LazyModule("runlore.domain.skill_keywords")
+    suspicion = LazyModule("runlore.domain.suspicion")
+    enhancing = LazyModule("runlore.domain.suggesting.enhancing")
+    fragments = LazyModule("runlore.domain.suggesting.fragments")
 
 AUTHOR = "runlore"
 FIRST_VERSION = "1.0.0"
@@ -65,8 +71,8 @@ def document_of(suggestion: Suggestion, *, name: str = "") -> SkillDocument:
         name=name or suggestion.name,
         description=suggestion.description,
         body=suggestion.body,
-        topics=topics_of(suggestion),
-        actions=actions_of(suggestion),
+        topics=skill_keywords.topics_of(suggestion),
+        actions=skill_keywords.actions_of(suggestion),
         version=FIRST_VERSION,
         author=AUTHOR,
         quality=Quality.DRAFT,
@@ -105,7 +111,7 @@ def _reasons(suggestion: Suggestion, *, taken: Collection[str], requires_model: 
     texts = (suggestion.name, suggestion.description, suggestion.body, *suggestion.commands)
     if suggestion.provenance.tainted:
         yield Declined.TAINTED
-    if any(map(suspicions, texts)):
+    if any(map(suspicion.suspicions, texts)):
         yield Declined.SUSPICIOUS
     if any(map(first_secret, texts)):
         yield Declined.SECRET
@@ -117,7 +123,7 @@ def _reasons(suggestion: Suggestion, *, taken: Collection[str], requires_model: 
         yield Declined.SECTIONS
     if len(suggestion.body.strip()) < BODY_CHARS_MIN:
         yield Declined.SHORT
-    if not any(True for _ in commands_in(suggestion.commands)):
+    if not any(True for _ in skill_keywords.commands_in(suggestion.commands)):
         yield Declined.COMMAND
     if suggestion.name in taken:
         yield Declined.NAME
@@ -127,8 +133,8 @@ def _reasons(suggestion: Suggestion, *, taken: Collection[str], requires_model: 
 
 def _has_sections(body: str) -> bool:
     """Whether every section is there and says something."""
-    found = {section.title: section for section in sections_of(body) if not section.is_empty}
-    return set(SECTIONS) <= set(found)
+    found = {section.title: section for section in fragments.sections_of(body) if not section.is_empty}
+    return set(enhancing.SECTIONS) <= set(found)
 
 
 def _is_writable(suggestion: Suggestion) -> bool:

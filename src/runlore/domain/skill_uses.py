@@ -5,13 +5,13 @@ events: whether a skill is called so, and was there at the time, is for the stor
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain.detectors.mined import Outcome
 from runlore.domain.detectors.mining import TIMELESS, ToldNumbered
 from runlore.domain.detectors.outcome import failing_line, judged, output_text
 from runlore.domain.journal import EventType
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.skill_openings import Budget, opened_by_call, opened_by_request
 from runlore.domain.taint_sources.reading import NumberedEvent

@@ -4,8 +4,7 @@ One table reads it, checks it, writes it back and describes it. What a document 
 inside the inner tables too.
 """
 
-from dataclasses import dataclass
-
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy_shapes import Field, Flag, Table, Whole
 from runlore.domain.record import JsonObject, JsonValue
 

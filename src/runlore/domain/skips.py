@@ -3,10 +3,11 @@
 A skip belongs to the pattern: a suggestion that gets another name stays skipped.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from runlore.domain.audit import Act
+from runlore.domain.lazy import dataclass
 from runlore.domain.skills_policy import SkillCurationPolicy
 from runlore.domain.suggestion import SUGGESTION, StoredSuggestion, SuggestionMove, SuggestionState
 

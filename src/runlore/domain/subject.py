@@ -10,13 +10,13 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain import subject_words as table
 from runlore.domain.analysis import is_stop_word, terms_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.question import claim_of, is_asked
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 

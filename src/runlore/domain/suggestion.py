@@ -1,7 +1,6 @@
 """Suggestions: skills that what was observed would be worth, each with its evidence, provenance and score."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NewType
@@ -9,6 +8,7 @@ from typing import Annotated, NewType
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.json_form import Damage, JsonForm, Within
+from runlore.domain.lazy import dataclass
 from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.project import project_name
 from runlore.domain.run import RunId

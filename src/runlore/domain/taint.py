@@ -4,10 +4,10 @@ It is bound when a record is written, and everything derived inherits it until a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ journal. What it does not understand it counts; what the agent's harness put in 
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -14,6 +14,7 @@ from typing import Annotated
 from runlore.domain import limits
 from runlore.domain.journal import Entry
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import TERMINAL, RunId, RunStatus
 from runlore.domain.session import SessionId
 

@@ -4,11 +4,11 @@ Everything here is pure. `flow/review` reads what it needs, asks the judge, and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runlore.domain.codec import deserialize
 from runlore.domain.errors import Corrupt
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode, Rule
 from runlore.domain.record import PROMPT_KINDS, Origin, Record
 from runlore.domain.timestamps import truncated

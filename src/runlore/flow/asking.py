@@ -5,15 +5,17 @@ between, and however many ask at once, no more calls are made in a day than the 
 known only afterwards: no call begins once they are spent, and those under way may go beyond.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import ModelBudget
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure, Models, Purpose, Question, Reply, Usage
 from runlore.ports.service_store import DayUse
 from runlore.ports.store import Collections, Store
+
+MODEL_BUDGET = "model.budget"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ class Asking:
         raise ModelFailure(
             f"the budget of {purpose.value} for {day} is spent: {spent.calls} of {budget.calls_per_day}"
             f" calls, {spent.input_tokens + spent.output_tokens} of {budget.tokens_per_day} tokens",
-            code="model.budget",
+            code=MODEL_BUDGET,
             hint=f"it goes on at {format_time(budget_renews_at(self.clock.now()))};"
             " learning.model_budget of the policy sets the limits",
         )

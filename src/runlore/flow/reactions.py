@@ -3,12 +3,13 @@ the skills that it used learn how; when one is forgotten, what was learned from 
 ends, the skill that was promoted from it does."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.admission import Edits
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.job import Job, JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import Terms
 from runlore.domain.record import Kind, Origin, Record, RecordId
 from runlore.domain.run import Run, RunId
@@ -34,8 +35,6 @@ from runlore.flow.skills.sources import end_promoted
 from runlore.flow.skills.turn import suggestions_turn
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
-
-DAEMON = "daemon"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Models in conversation: one turn at a time, with tools, told as it comes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from runlore.domain.conversation import Message, ToolCall, ToolSpec
+from runlore.domain.lazy import dataclass
 from runlore.ports.model import Usage
 from runlore.ports.stopping import Stop
 

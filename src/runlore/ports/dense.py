@@ -1,11 +1,16 @@
 """The index of vectors: derived, exact, and made anew by its owner whenever in doubt."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.fusion import Similarities
-from runlore.ports.embedder import Vector
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from runlore.domain.fusion import Similarities
+    from runlore.ports.embedder import Vector
 
 
 @dataclass(frozen=True, kw_only=True)

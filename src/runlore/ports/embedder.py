@@ -1,11 +1,12 @@
 """Embeddings: texts as vectors, from a configured backend. Never required: without one words decide alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from runlore.domain.errors import Unavailable
+from runlore.domain.lazy import dataclass
 
 Vector: TypeAlias = Sequence[float]
 

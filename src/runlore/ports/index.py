@@ -1,11 +1,16 @@
 """The ranking index: derived from the records, exact, and rebuilt by its owner whenever in doubt."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.ranking import Collection, RankFilter
-from runlore.domain.record import Record, RecordId
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runlore.domain.ranking import Collection, RankFilter
+    from runlore.domain.record import Record, RecordId
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Models: one question with a schema for its answer, whoever answers it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
 from runlore.domain.errors import Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 
 

@@ -3,13 +3,18 @@
 They are derived: a memory that is lost or damaged is skipped, and its pointer goes at the next chance.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.job import Job
-from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runlore.domain.job import Job
+    from runlore.domain.run import RunId
+    from runlore.domain.run_memory import CaptureState, RunMemory
 
 
 @dataclass(frozen=True, kw_only=True)

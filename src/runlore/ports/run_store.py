@@ -3,17 +3,22 @@
 Journals are canonical. Pointers are derived from runs and run memories and can be rebuilt.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.journal import Entry, EventType, JournalEvent
-from runlore.domain.projection import Receipt
-from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
-from runlore.domain.run_memory import Capture, CaptureState, Pointer
-from runlore.domain.scope import Scope
-from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from runlore.domain.journal import Entry, EventType, JournalEvent
+    from runlore.domain.projection import Receipt
+    from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+    from runlore.domain.run_memory import Capture, CaptureState, Pointer
+    from runlore.domain.scope import Scope
+    from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
 
 
 class Sessions(Protocol):

@@ -1,13 +1,18 @@
 """The store's collections for the service itself: jobs, policies, tokens, counters, switches."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.access import AccessToken, TokenId
-from runlore.domain.job import Job, JobId, JobKind, JobState
-from runlore.domain.policy import PolicyName, PolicyRevision
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from runlore.domain.access import AccessToken, TokenId
+    from runlore.domain.job import Job, JobId, JobKind, JobState
+    from runlore.domain.policy import PolicyName, PolicyRevision
 
 
 class Jobs(Protocol):

@@ -1,14 +1,19 @@
 """Skill folders on disk: a projection of the skills, in which people may write too."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.errors import RunloreError
-from runlore.domain.record import JsonObject
-from runlore.domain.skill import SkillDocument
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
 from runlore.domain.taint import TRUSTED, Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from runlore.domain.errors import RunloreError
+    from runlore.domain.record import JsonObject
+    from runlore.domain.skill import SkillDocument
 
 
 class FileStanding(StrEnum):

@@ -1,8 +1,11 @@
 """The index of skills by their words: derived from the usable skills, built once for each reload of them."""
 
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.skill_matching import SkillMatch
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from runlore.domain.skill_matching import SkillMatch
 
 
 class SkillSearch(Protocol):

@@ -1,20 +1,24 @@
 """The store's collections for skills: what was mined, what is suggested, how far transcripts were read."""
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.domain.approval import Approval, ApprovalId, ApprovalState
-from runlore.domain.detectors.match import Heuristic
-from runlore.domain.detectors.mined import MinedRun
-from runlore.domain.record import RecordId
-from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
-from runlore.domain.run import RunId
-from runlore.domain.session import SessionId
-from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState, SkillUse, UseOutcome
-from runlore.domain.skill_curation import Curation, CurationId
-from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
-from runlore.domain.transcript import Position
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+    from runlore.domain.detectors.match import Heuristic
+    from runlore.domain.detectors.mined import MinedRun
+    from runlore.domain.record import RecordId
+    from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
+    from runlore.domain.run import RunId
+    from runlore.domain.session import SessionId
+    from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState, SkillUse, UseOutcome
+    from runlore.domain.skill_curation import Curation, CurationId
+    from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
+    from runlore.domain.transcript import Position
 
 
 class MinedRuns(Protocol):

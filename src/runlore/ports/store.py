@@ -4,14 +4,12 @@ A function that takes a `Store` owns its transactions; one that takes a `Transac
 caller's. Records and events are canonical; everything else can be rebuilt from them.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple, Protocol, TypeAlias
+from __future__ import annotations
 
-from runlore.domain.audit import Change, RecordEvent
-from runlore.domain.errors import RunloreError
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import (
     Kind,
     Layer,
@@ -22,22 +20,29 @@ from runlore.domain.record import (
     RecordId,
     State,
 )
-from runlore.domain.run import RunId
-from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import SessionId
 from runlore.domain.statements.candidates import Rank, rank_of
 from runlore.domain.verdict import rule_of
-from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
-from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
-from runlore.ports.skill_store import (
-    Approvals,
-    Curations,
-    MinedRuns,
-    Promotions,
-    Skills,
-    Suggestions,
-    TranscriptPositions,
-)
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from runlore.domain.audit import Change, RecordEvent
+    from runlore.domain.errors import RunloreError
+    from runlore.domain.run import RunId
+    from runlore.domain.scope import Scope, ScopeKind
+    from runlore.domain.session import SessionId
+    from runlore.ports.run_store import Captures, Journal, Pointers, Processes, Runs, Sessions
+    from runlore.ports.service_store import Counters, Jobs, ModelUse, Policies, Tokens
+    from runlore.ports.skill_store import (
+        Approvals,
+        Curations,
+        MinedRuns,
+        Promotions,
+        Skills,
+        Suggestions,
+        TranscriptPositions,
+    )
 
 # A table's name and one of its rows: how a backup holds the database, whichever engine it is.
 DumpRow: TypeAlias = tuple[str, Mapping[str, str | int | None]]

@@ -4,12 +4,17 @@ Every path is told relative to the folder. Nothing outside of it is read or writ
 path, no link that leads out, whoever made it and whenever.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
 
-from runlore.ports.stopping import Stop
+from typing import TYPE_CHECKING, Protocol
+
+from runlore.domain.lazy import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from runlore.ports.stopping import Stop
 
 CONFINED, UNCONFINED = "kernel", "none"
 """What keeps a command inside its folder."""

@@ -15,7 +15,6 @@ import json
 import os
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, BinaryIO, TypeAlias
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
 from runlore.domain.fusion import COSINE, Similarities
+from runlore.domain.lazy import dataclass
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import EmbeddingFailure, Vector
 from runlore.recall.arrays import Mask, Points, Positions

@@ -6,12 +6,13 @@ with one assignment. So a search sees all of a change or nothing of it, and neve
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate, islice
 
 import numpy as np
 
 from runlore.domain.analysis import forget_words
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import Collection, RankFilter, analysed
 from runlore.domain.record import Record, RecordId
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking

@@ -4,12 +4,13 @@ The scores are those of `domain.ranking`; here they are only reached without sco
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 from weakref import ReferenceType, ref
 
 import numpy as np
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import (
     EXACT,
     RECENCY_MAX,

@@ -4,12 +4,13 @@ Rows are numbered in the order of ties (`created_at` descending, then `record_id
 one score the smaller row comes first. Nothing here changes after it is made; which rows live is kept outside.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, Layer, Record, RecordId, Sensitivity, State
 from runlore.recall.arrays import Impacts, Keys, Numbers, Points, Positions, Rows
 from runlore.recall.keys import find, find_all

@@ -1,12 +1,12 @@
 """From records to a segment."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
 from runlore.domain.analysis import folded
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import LIVE_STATES, impacts_of
 from runlore.domain.record import Record
 from runlore.recall.arrays import Impacts, Keys, Numbers, Positions, Rows

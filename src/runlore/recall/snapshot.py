@@ -10,7 +10,6 @@ rebuilds. The arrays are read into memory, not mapped, so that what was checked 
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import BinaryIO, TypeAlias
 
@@ -19,6 +18,7 @@ import numpy as np
 from runlore.atomic_write import atomic_write
 from runlore.domain import analysis, ranking
 from runlore.domain.errors import Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.recall.arrays import AnyArray
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
 from runlore.recall.visibility import LiveSegment

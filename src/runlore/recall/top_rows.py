@@ -6,11 +6,11 @@ unseen row can come in: the remaining lists are then read only at the rows that 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
+from runlore.domain.lazy import dataclass
 from runlore.recall.arrays import Impacts, Mask, Numbers, Points, Positions
 from runlore.recall.segment import Postings
 

@@ -7,13 +7,14 @@ searches too: rows that have ceased to live since are taken out of it, and nothi
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import RankFilter, passes
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE

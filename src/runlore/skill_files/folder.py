@@ -9,10 +9,16 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from runlore.domain.errors import DISK_FULL, Invalid, Refused, RunloreError, Unavailable
+from runlore.domain.lazy import LazyModule
 from runlore.skill_files.disk import PRIVATE_FILE, PRIVATE_FOLDER, Disk
-from runlore.skill_files.front_matter import too_large
+
+if TYPE_CHECKING:
+    from runlore.skill_files import front_matter
+else:
+    front_matter = LazyModule("runlore.skill_files.front_matter")
 
 LOCK_WAIT_S = 30.0
 _READ_BYTES = 1024**2
@@ -280,7 +286,7 @@ def _content(file: int, name: str, bytes_max: int) -> bytes:
         parts.append(part)
         left -= len(part)
     if not left:
-        raise too_large(f"its {name}", bytes_max)
+        raise front_matter.too_large(f"its {name}", bytes_max)
     return b"".join(parts)
 
 

@@ -4,17 +4,22 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.safe_text import escaped
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill
 from runlore.skill_files.folder import Folder
-from runlore.skill_files.front_matter import decoded
 from runlore.skill_files.manifest import Manifest, digest_of
-from runlore.skill_files.reading import read_skill
+
+if TYPE_CHECKING:
+    from runlore.skill_files import front_matter, reading
+else:
+    front_matter = LazyModule("runlore.skill_files.front_matter")
+    reading = LazyModule("runlore.skill_files.reading")
 
 FILE = "SKILL.md"
 # What is kept of files in memory; the others are read each time.
@@ -78,7 +83,7 @@ def look_at(root: Folder, name: str, manifest: Manifest) -> FoundSkill | None:
         if manifest.knows(name, content):
             standing = FileStanding.OURS
         check_name(name)
-        read = read_skill(decoded(content), folder=name)
+        read = reading.read_skill(front_matter.decoded(content), folder=name)
         return _found(name, manifest, read, is_ours=standing is FileStanding.OURS)
     except (Invalid, Refused) as error:
         problem = f"{error.sentence}; {error.hint}"

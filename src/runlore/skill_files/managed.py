@@ -8,9 +8,15 @@ state root, so that a copy of another one, or a mark that somebody made up, is n
 
 import hmac
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from runlore.domain.errors import Invalid
-from runlore.skill_files.front_matter import is_fence
+from runlore.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from runlore.skill_files import front_matter
+else:
+    front_matter = LazyModule("runlore.skill_files.front_matter")
 
 _OPENING = b"# Managed by Runlore"
 _TEXT = "{opening} as {name}; change it there: what is changed here is put back. [{owner}-{seal}]"
@@ -41,7 +47,7 @@ class Seal:
         """A skill's text as it is put into an agent's folder; Invalid (`skill.document`) without front
         matter."""
         first, end, rest = text.encode().removeprefix(b"\xef\xbb\xbf").partition(b"\n")
-        if not is_fence(first.decode()) or not end:
+        if not front_matter.is_fence(first.decode()) or not end:
             raise Invalid(
                 f"the text of skill {name} does not begin with front matter",
                 code="skill.document",

@@ -6,12 +6,13 @@ leaves in place is known. A list that is lost or damaged is an empty one, and no
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 import orjson
 
 from runlore.domain.errors import RunloreError
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.ports.skill_files import StoredAs
 from runlore.skill_files.folder import Folder

@@ -18,10 +18,11 @@ A copy that is no longer wanted goes by the same rules, and so does one whose sk
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.safe_text import escaped
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.ports.skill_files import Mounted, MountState

@@ -14,10 +14,10 @@ needed, and that of Codex is on its way out. A skill that is read is recognised 
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 
 SHARED = os.path.join(".agents", "skills")
 CLAUDE = os.path.join(".claude", "skills")

@@ -17,19 +17,24 @@ import stat
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
 from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, StoredAs
 from runlore.skill_files.disk import PRIVATE_FOLDER, Disk
 from runlore.skill_files.folder import Folder, errors_of, linked
-from runlore.skill_files.front_matter import too_large
 from runlore.skill_files.looking import FILE, Kept, Look, check_name, file_of, look_at, status_of
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
-from runlore.skill_files.reading import read_skill
+
+if TYPE_CHECKING:
+    from runlore.skill_files import front_matter, reading
+else:
+    reading = LazyModule("runlore.skill_files.reading")
+    front_matter = LazyModule("runlore.skill_files.front_matter")
 
 FOLDER = "skills"
 WRITTEN = ".written.json"
@@ -200,7 +205,7 @@ class SkillRoot:
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
         """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`)."""
-        return read_skill(text, folder=folder)
+        return reading.read_skill(text, folder=folder)
 
     def _change_all(
         self, root: Folder, wanted: Sequence[tuple[SkillFile, bytes | None]], refused: dict[str, RunloreError]
@@ -369,7 +374,7 @@ def _encoded(text: str) -> bytes:
             hint="remove halves of surrogate pairs",
         ) from None
     if len(content) > limits.SKILL_FILE_BYTES_MAX:
-        raise too_large("the text of a skill", limits.SKILL_FILE_BYTES_MAX)
+        raise front_matter.too_large("the text of a skill", limits.SKILL_FILE_BYTES_MAX)
     return content
 
 

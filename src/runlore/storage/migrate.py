@@ -6,13 +6,13 @@ is left alone.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Protocol
 
 from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.storage.sql.session import Row
 
 _TABLE = """

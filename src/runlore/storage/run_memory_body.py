@@ -5,7 +5,6 @@ derived and only ever read by the version that wrote them or a later one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -17,6 +16,7 @@ from runlore.domain import limits
 from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.json_form import Damage, JsonForm, Within
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.run import TERMINAL, ArtifactId, RunId, RunStatus
 from runlore.domain.run_memory import CaptureState, RunMemory

@@ -6,7 +6,7 @@ A run of this process tells by itself when there is something; any other is look
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runlore.daemon.own_runs.live import Heard, Live, is_growth
 from runlore.daemon.parts import Parts
@@ -17,6 +17,7 @@ from runlore.domain.access import Caller, Role
 from runlore.domain.codec import serialize
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.job import JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.skill import SkillEventKind
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState

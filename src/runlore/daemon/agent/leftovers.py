@@ -9,13 +9,13 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 
 import orjson
 
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.ports.workspaces import Workspaces
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from runlore.daemon.access import require_visible
 from runlore.daemon.acts import Acting, Call, Done, same_records
@@ -10,10 +10,15 @@ from runlore.daemon.lookups import target
 from runlore.daemon.parts import Parts
 from runlore.daemon.roles import require_role
 from runlore.domain.audit import Act
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
-from runlore.flow.record.intake import Intake
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.record import intake as record_intake
+else:
+    record_intake = LazyModule("runlore.flow.record.intake")
 
 BoundT = TypeVar("BoundT", bound="Bound")
 ParametersT = ParamSpec("ParametersT")
@@ -40,9 +45,9 @@ class Bound:
         self.parts = parts
         self.caller = caller
 
-    def intake(self, act: Act) -> Intake:
+    def intake(self, act: Act) -> "record_intake.Intake":
         """What makes records of drafts, for an act."""
-        return Intake(ids=self.parts.ids, act=act)
+        return record_intake.Intake(ids=self.parts.ids, act=act)
 
     def target(self, tx: Transaction, decision: ops.Decision) -> Record:
         """The record to act on, read again once its scope is ours; another's does not exist."""

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
 from runlore.daemon.acts import Call
-from runlore.daemon.candidate_sources import spoken_provenance
-from runlore.daemon.contexts import near_query
-from runlore.daemon.histories import told_history
 from runlore.daemon.lookups import (
     as_it_was,
     next_cursor,
@@ -27,18 +25,29 @@ from runlore.daemon.requests import (
 )
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.admission import Draft
 from runlore.domain.audit import Act, RecordEvent
 from runlore.domain.errors import Denied, Invalid
-from runlore.domain.radar import ORIGIN
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, State, Transition
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
-from runlore.flow.pipeline.repeating import propose_finding
-from runlore.flow.record.intake import append, propose_once
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
+
+if TYPE_CHECKING:
+    from runlore.daemon import candidate_sources, contexts, histories
+    from runlore.domain import admission, radar
+    from runlore.flow.pipeline import repeating
+    from runlore.flow.record import intake as record_intake
+else:
+    repeating = LazyModule("runlore.flow.pipeline.repeating")
+    candidate_sources = LazyModule("runlore.daemon.candidate_sources")
+    histories = LazyModule("runlore.daemon.histories")
+    contexts = LazyModule("runlore.daemon.contexts")
+    record_intake = LazyModule("runlore.flow.record.intake")
+    radar = LazyModule("runlore.domain.radar")
+    admission = LazyModule("runlore.domain.admission")
 
 
 class RecordActs(Bound):
@@ -82,7 +91,7 @@ class RecordActs(Bound):
             readable = readable_scopes(snapshot, self.caller, session_id)
             self._visible(snapshot.records.get(storable(record_id)), readable)
             events = snapshot.records.events(storable(record_id))
-            return told_history(snapshot, self.caller, readable, events)
+            return histories.told_history(snapshot, self.caller, readable, events)
 
     @operation
     def search(self, request: ops.SearchRequest) -> ops.SearchHits:
@@ -91,18 +100,18 @@ class RecordActs(Bound):
         limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         where = search_filter(request, self.parts.clock.now())
         filters = request.filters
-        asked = near_query(
+        asked = contexts.near_query(
             self.parts, self.caller, query, filters.session_id, as_of=filters.as_of, timeout_s=None
         )
         if self.caller.role is Role.AGENT or self.caller.scopes is not None or request.filters.session_id:
             with self.parts.store.snapshot() as snapshot:
                 where = replace(where, scopes=self._scopes(snapshot, request.filters))
-        found = self.parts.follower.search(
-            query,
-            where=replace(where, layers=self._layers(where.layers)),
-            limit=limit,
-            as_of=request.filters.as_of,
-            near=asked.near,
+        where = replace(where, layers=self._layers(where.layers))
+        found = self.parts.follower.answer(
+            lambda reading: (
+                reading.beside(asked.near).at(filters.as_of).search(query, where=where, limit=limit)
+            ),
+            needs_index=True,
         )
         hits = tuple(
             ops.SearchHit(record=hit.record, score=hit.score)
@@ -125,7 +134,7 @@ class RecordActs(Bound):
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, proposal.scope)
-            return (propose_once(tx, self.intake(act), draft),)
+            return (record_intake.propose_once(tx, self.intake(act), draft),)
 
         return self.write(
             Call(
@@ -141,7 +150,7 @@ class RecordActs(Bound):
     def add_episode(self, episode: ops.Episode) -> Record:
         """An appended episode."""
         self._require_addable(episode)
-        draft = Draft(
+        draft = admission.Draft(
             kind=episode.kind,
             summary=episode.summary,
             scope=episode.scope,
@@ -153,8 +162,8 @@ class RecordActs(Bound):
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, episode.scope)
-            added = append(tx, self.intake(act), [draft])
-            propose_finding(tx, self.parts.ids, added[0], act)
+            added = record_intake.append(tx, self.intake(act), [draft])
+            repeating.propose_finding(tx, self.parts.ids, added[0], act)
             return added
 
         call = Call(operation="add_episode", request=episode, key=episode.idempotency_key)
@@ -175,16 +184,16 @@ class RecordActs(Bound):
                 code="episode.kind",
                 hint=f"agents add episodes of the kind {Kind.EXPERIMENT}",
             )
-        if episode.metadata.get("origin") == ORIGIN:
+        if episode.metadata.get("origin") == radar.ORIGIN:
             raise Invalid(
-                f"the metadata says origin: {ORIGIN}, which marks what radar has written",
+                f"the metadata says origin: {radar.ORIGIN}, which marks what radar has written",
                 code="episode.origin",
                 hint="leave `origin` out, or say where it came from in another word",
             )
 
     def _spoken(self, scope: Scope) -> Provenance:
         with self.parts.store.snapshot() as snapshot:
-            return spoken_provenance(snapshot, self.caller, scope)
+            return candidate_sources.spoken_provenance(snapshot, self.caller, scope)
 
     def _scopes(self, snapshot: Snapshot, filters: ops.Filters) -> frozenset[Scope] | None:
         readable = readable_scopes(snapshot, self.caller, filters.session_id, at=filters.as_of)

@@ -1,14 +1,21 @@
 """Keeping Runlore well: exports, imports, backups, the doctor and what `status` shows."""
 
+from typing import TYPE_CHECKING
+
 from runlore import __version__
-from runlore.daemon.backups import read_backup, write_backup
-from runlore.daemon.checks import diagnose
-from runlore.daemon.exports import Exports
-from runlore.daemon.imports import import_file
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview, waiting
 from runlore.domain.audit import Act
+from runlore.domain.lazy import LazyModule
 from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from runlore.daemon import backups, checks, exports, imports
+else:
+    imports = LazyModule("runlore.daemon.imports")
+    checks = LazyModule("runlore.daemon.checks")
+    backups = LazyModule("runlore.daemon.backups")
+    exports = LazyModule("runlore.daemon.exports")
 
 
 class UpkeepActs(Bound):
@@ -18,23 +25,23 @@ class UpkeepActs(Bound):
     def export(self, *, progress: ops.Progress = ops.unwatched) -> ops.ExportAnswer:
         """Write everything to a new file under the state root."""
         with self.parts.store.snapshot() as snapshot:
-            return Exports(self.parts.state_root).write(snapshot, self.parts.clock.now(), progress)
+            return exports.Exports(self.parts.state_root).write(snapshot, self.parts.clock.now(), progress)
 
     @operation
     def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
         """Read an export back: equal into an empty store, as candidates into another."""
         act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="imported")
-        return import_file(self.parts.store, path, self.intake(act), progress)
+        return imports.import_file(self.parts.store, path, self.intake(act), progress)
 
     @operation
     def backup(self, path: str | None = None, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
         """Write a consistent copy of everything, while it is in use."""
-        return write_backup(self.parts, path, progress)
+        return backups.write_backup(self.parts, path, progress)
 
     @operation
     def restore_backup(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
         """Read a backup into an empty store."""
-        answer = read_backup(self.parts, path, progress)
+        answer = backups.read_backup(self.parts, path, progress)
         self.parts.follower.catch_up()
         self.parts.run_follower.catch_up()
         self.parts.meaning.catch_up()
@@ -45,7 +52,7 @@ class UpkeepActs(Bound):
     @operation
     def doctor(self, *, repair: bool = False) -> ops.Diagnosis:
         """Check everything, and repair what is derived where asked."""
-        return diagnose(self.parts, repair=repair)
+        return checks.diagnose(self.parts, repair=repair)
 
     @operation
     def status(self) -> ops.Status:

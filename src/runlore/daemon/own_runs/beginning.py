@@ -1,13 +1,17 @@
 """Beginning a run of Runlore's own agent. What works it is loaded with the first of them: most commands begin
 none."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
 
 from runlore.daemon.acts import Call
-from runlore.domain.run import RunId
+from runlore.domain.lazy import dataclass
 from runlore.domain.session import Session
-from runlore.ports.operations import NewInput, RunView
+
+if TYPE_CHECKING:
+    from runlore.domain.run import RunId
+    from runlore.ports.operations import NewInput, RunView
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,11 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runlore.daemon.own_runs.trickle import AGE_S, Trickle
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.ports.operations import RunEvent, RunEventKind

@@ -2,25 +2,33 @@
 that tells other processes that this one lives.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from runlore.daemon.own_runs.exchanges import Unkept
-from runlore.daemon.own_runs.live import Hub, Live
+from runlore.daemon.own_runs.live import Hub
 from runlore.daemon.own_runs.waiting import Waiting
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.run import ProcessId, Run, RunId, RunStatus
-from runlore.domain.session import SessionId
+from runlore.domain.run import RunStatus
 from runlore.flow.capture.ending import RunEnding, interruption
 from runlore.flow.capture.one_at_a_time import session_busy
-from runlore.ports.clock import Clock
-from runlore.ports.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from runlore.daemon.own_runs.live import Live
+    from runlore.domain.run import ProcessId, Run, RunId
+    from runlore.domain.session import SessionId
+    from runlore.ports.clock import Clock
+    from runlore.ports.store import Store
 
 STOPPED = "the process that worked it was stopped"
 _LEASE = timedelta(seconds=limits.PROCESS_LEASE_S)
@@ -75,7 +83,7 @@ class Place:
     """Room for one more run of a session. It is taken once that run is about to be opened: whoever asks again
     for one that is there needs none."""
 
-    def __init__(self, session_id: SessionId, take: "Callable[[Place], None]" = lambda _: None) -> None:
+    def __init__(self, session_id: SessionId, take: Callable[[Place], None] = lambda _: None) -> None:
         self.session_id = session_id
         self.run_id: RunId | None = None
         self._take = take

@@ -4,10 +4,11 @@ nothing is stored are known here alone.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from runlore.domain.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 
 

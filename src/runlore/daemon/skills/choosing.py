@@ -1,21 +1,32 @@
 """Which skills fit a turn: those that are always there, then the best by words, and by meaning too where a
 backend makes vectors (SKL-10)."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from runlore.daemon.near_query import WORDLESS
-from runlore.daemon.skills.shelf import Shelf, Shelves
-from runlore.daemon.skills.vectors import NotReady, SkillVectors
+from runlore.daemon.skills.vectors import NotReady
 from runlore.domain.capability import Capabilities
-from runlore.domain.fusion import FusedHit, Similarities, WordHit, fused
+from runlore.domain.fusion import WordHit, fused
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.session import SessionId
-from runlore.domain.skill import Skill, SkillId
-from runlore.domain.skill_matching import SkillMatch, chosen
+from runlore.domain.skill import SkillId
 from runlore.domain.skill_matching.requests import request_of
 from runlore.domain.skill_matching.words import Reader
 from runlore.ports.operations.library import FittingSkill, FittingSkills, SkillFit
-from runlore.ports.skill_index import SkillSearch
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from runlore.daemon.skills.shelf import Shelf, Shelves
+    from runlore.daemon.skills.vectors import SkillVectors
+    from runlore.domain import skill_matching
+    from runlore.domain.fusion import FusedHit, Similarities
+    from runlore.domain.skill import Skill
+    from runlore.ports.skill_index import SkillSearch
+else:
+    skill_matching = LazyModule("runlore.domain.skill_matching")
 
 WORDS_DECIDED = "words decided alone"
 MEANING = "meaning"
@@ -49,14 +60,14 @@ class Choosing:
     def fitting(self, turn: Turn, shelf: Shelf) -> FittingSkills:
         """The skills of a turn. A tainted one is on no shelf of usable ones."""
         allowed = shelf.allowed(turn.capabilities)
-        always = chosen(
+        always = skill_matching.chosen(
             (), [skill for skill in shelf.auto_loading if skill.skill_id in allowed], turn
         ).auto_loaded
         competing = shelf.competing(turn.capabilities, frozenset(skill.skill_id for skill in always))
         canary = shelf.canary_of(turn.session_id, turn.capabilities)
         lazy = {**competing.skills, **canary} if canary else competing.skills
         is_semantic, remark = False, ""
-        matches: tuple[SkillMatch, ...] = ()
+        matches: tuple[skill_matching.SkillMatch, ...] = ()
         if lazy and turn.max_lazy_slots > 0:
             matches = _allowed_matches(self._shelves.index(shelf), turn, lazy)
             # What is in canary has no vector, and competes by its words.
@@ -72,7 +83,11 @@ class Choosing:
         return FittingSkills(items=(*loaded, *best), semantic=is_semantic, remark=remark)
 
     def _similar(
-        self, turn: Turn, shelf: Shelf, competing: frozenset[SkillId], matches: Iterable[SkillMatch]
+        self,
+        turn: Turn,
+        shelf: Shelf,
+        competing: frozenset[SkillId],
+        matches: Iterable[skill_matching.SkillMatch],
     ) -> tuple[Similarities | None, str]:
         """How near the skills are by meaning; None where that is not known, and why."""
         if self._vectors is None:
@@ -92,7 +107,9 @@ class Choosing:
         return similar, ""
 
 
-def _allowed_matches(index: SkillSearch, turn: Turn, lazy: Mapping[SkillId, Skill]) -> tuple[SkillMatch, ...]:
+def _allowed_matches(
+    index: SkillSearch, turn: Turn, lazy: Mapping[SkillId, Skill]
+) -> tuple[skill_matching.SkillMatch, ...]:
     """The best by words of those that compete, some more than there is room for."""
     wanted = turn.max_lazy_slots + _SPARE
     limit = wanted
@@ -105,7 +122,7 @@ def _allowed_matches(index: SkillSearch, turn: Turn, lazy: Mapping[SkillId, Skil
 
 
 def _both(
-    matches: Iterable[SkillMatch],
+    matches: Iterable[skill_matching.SkillMatch],
     similar: Similarities | None,
     limit: int,
     skills: Mapping[SkillId, Skill],
@@ -118,7 +135,7 @@ def _both(
     )
 
 
-def _fitting(hit: FusedHit, match: SkillMatch | None, skill: Skill) -> FittingSkill:
+def _fitting(hit: FusedHit, match: skill_matching.SkillMatch | None, skill: Skill) -> FittingSkill:
     parts = [] if match is None else [(f"{part.word}: {part.way}", part.points) for part in match.parts]
     if hit.meaning:
         parts.append((MEANING, hit.meaning))

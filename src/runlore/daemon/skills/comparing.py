@@ -1,10 +1,10 @@
 """Where the files of skills and their rows say different things, and what that is."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillOrigin
 from runlore.flow.skills.catalogue import skill_id_of
 from runlore.flow.skills.library import text_of

@@ -5,36 +5,49 @@ nothing here is ever fatal: the next look tries again. Files are written and tak
 process that dies has not noted by then is found equal to its row by the next one.
 """
 
+from __future__ import annotations
+
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from runlore.daemon.skills.comparing import (
     FILE_FOLLOWS,
     LEFT_ALONE,
     ROW_FOLLOWS,
     Difference,
-    Differing,
     Rows,
     differences,
     is_cut,
     stored_as,
 )
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
-from runlore.domain.skill import Skill, SkillId
+from runlore.domain.lazy import LazyModule, dataclass
+from runlore.domain.skill import SkillId
 from runlore.domain.taint import Provenance
-from runlore.flow.reactions import DAEMON
 from runlore.flow.skills.library import every_skill, latest_gone, take_in, text_of
-from runlore.flow.skills.saving import Saving
 from runlore.flow.skills.turn import suggestions_turn
-from runlore.flow.skills.whose_words import suspects_among
-from runlore.ports.clock import Clock
-from runlore.ports.ids import Ids
-from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill, SkillFile, SkillFiles
-from runlore.ports.store import Collections, Store
+from runlore.ports.skill_files import FileStanding, SkillFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from runlore.daemon.skills.comparing import (
+        Differing,
+    )
+    from runlore.domain.skill import Skill
+    from runlore.flow.skills import saving, whose_words
+    from runlore.ports.clock import Clock
+    from runlore.ports.ids import Ids
+    from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFiles
+    from runlore.ports.store import Collections, Store
+else:
+    saving = LazyModule("runlore.flow.skills.saving")
+    whose_words = LazyModule("runlore.flow.skills.whose_words")
 
 # A folder that cannot be written fails for every skill alike: so many are tried.
 _FAILURES_MAX = 3
@@ -154,7 +167,7 @@ class Refreshing:
             return RefreshReport(problems=(problem,), is_whole=False)
         if any(each.difference in ROW_FOLLOWS and each.row is None for each in differing):
             with self._store.snapshot() as snapshot:
-                doing.suspects = suspects_among(every_skill(snapshot))
+                doing.suspects = whose_words.suspects_among(every_skill(snapshot))
         return doing.report(is_whole=self._done(differing, doing, until))
 
     def project(self, skills: Iterable[Skill]) -> tuple[FileProblem, ...]:
@@ -287,8 +300,8 @@ class Refreshing:
                         code="skill.file-cut",
                         hint="remove it, or, where it is meant to end there, give it a last line of its own",
                     )
-            saving = Saving(ids=self._ids, act=act)
-            return take_in(tx, read, saving, known=known, written=differing.written, suspects=doing.suspects)
+            taking = saving.Saving(ids=self._ids, act=act)
+            return take_in(tx, read, taking, known=known, written=differing.written, suspects=doing.suspects)
 
     def _follow(self, differing: Sequence[Differing], doing: _Doing) -> None:
         """Have the files of names say what their rows say at this moment."""

@@ -5,12 +5,13 @@ It is derived and lies beside the indexes. Where it is lost, damaged or of anoth
 
 import contextlib
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import cast
 
 import orjson
 
 from runlore.daemon.skills.refreshing import FileProblem
+from runlore.domain.lazy import dataclass
 
 FORMAT = 2
 

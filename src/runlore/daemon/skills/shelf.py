@@ -1,23 +1,32 @@
 """The active skills as they were read last, and the index of the usable ones: read again when they change."""
 
+from __future__ import annotations
+
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from runlore.daemon.sending import digest_of
-from runlore.domain.capability import Capabilities
-from runlore.domain.rolling_out import in_canary
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.rollout import PromotedSkill, RolloutStatus
-from runlore.domain.session import SessionId
-from runlore.domain.skill import Skill, SkillDocument, SkillId
-from runlore.flow.project.skill_search import RankedSkill, ranked
+from runlore.domain.skill import Skill
 from runlore.flow.skills.catalogue import as_skill
 from runlore.flow.skills.promoted_use import shown
-from runlore.ports.dense import DenseIndex
-from runlore.ports.skill_index import SkillSearch
-from runlore.ports.store import Collections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from runlore.domain import rolling_out
+    from runlore.domain.capability import Capabilities
+    from runlore.domain.session import SessionId
+    from runlore.domain.skill import SkillDocument, SkillId
+    from runlore.flow.project import skill_search
+    from runlore.ports.dense import DenseIndex
+    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.store import Collections
+else:
+    rolling_out = LazyModule("runlore.domain.rolling_out")
+    skill_search = LazyModule("runlore.flow.project.skill_search")
 
 # Of so many kinds of sessions it is kept what they may use.
 _SESSIONS_KEPT = 32
@@ -84,7 +93,7 @@ class Shelf:
         """Those in canary that a session sees, and may use."""
         if session_id is None or not self.canary:
             return {}
-        seen = (each for each in self.canary if in_canary(each, session_id))
+        seen = (each for each in self.canary if rolling_out.in_canary(each, session_id))
         skills = (as_skill(each) for each in seen if capabilities.allows_skill(each.name))
         return {skill.skill_id: skill for skill in skills}
 
@@ -101,7 +110,7 @@ class Shelf:
                 self._allowed[capabilities] = known
         return known
 
-    def competing(self, capabilities: Capabilities, always: frozenset[SkillId]) -> "Competing":
+    def competing(self, capabilities: Capabilities, always: frozenset[SkillId]) -> Competing:
         """Those of them that are not there anyway: told once for all turns alike."""
         known = self._competing.get((capabilities, always))
         if known is None:
@@ -113,7 +122,7 @@ class Shelf:
         return known
 
     @cached_property
-    def _competing(self) -> dict[tuple[Capabilities, frozenset[SkillId]], "Competing"]:
+    def _competing(self) -> dict[tuple[Capabilities, frozenset[SkillId]], Competing]:
         return {}
 
     @cached_property
@@ -126,9 +135,9 @@ class Shelf:
         return {skill_id: digest_of(embedded_text(skill)) for skill_id, skill in self.usable.items()}
 
     @cached_property
-    def ranked(self) -> tuple[RankedSkill, ...]:
+    def ranked(self) -> tuple[skill_search.RankedSkill, ...]:
         """The same by name, with their words read for a search among other things."""
-        return tuple(map(ranked, self.usable.values()))
+        return tuple(map(skill_search.ranked, self.usable.values()))
 
     @cached_property
     def waiting(self) -> int:

@@ -9,7 +9,6 @@ import os
 import threading
 import weakref
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.daemon.embedding import ASIDE_FOR, Backend, BackendState
@@ -17,6 +16,7 @@ from runlore.daemon.sending import PRIVATE, Sending, sending_now
 from runlore.daemon.skills.shelf import Shelf, SkillEngine, embedded_text
 from runlore.domain.errors import Unavailable
 from runlore.domain.fusion import Similarities
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 from runlore.domain.skill import SkillId
 from runlore.domain.timestamps import format_time

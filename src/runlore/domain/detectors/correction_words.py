@@ -7,7 +7,8 @@ sentence out, whatever else it holds. All are matched against one sentence, in l
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

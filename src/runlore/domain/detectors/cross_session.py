@@ -13,7 +13,7 @@ does not depend on the order in which sessions are added.
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from math import inf
@@ -26,6 +26,7 @@ from runlore.domain.detectors.cross_session_rows import Row, act_of, rows_of, te
 from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, copy_of, seen_in
 from runlore.domain.detectors.mined import MinedRun, Step
 from runlore.domain.detectors.standing import with_standing
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from runlore.domain.detectors.cross_session_rows import act_of, forms_of
 from runlore.domain.detectors.mined import MinedRun, Outcome, Step
 from runlore.domain.detectors.recovery_texts import is_about_code
+from runlore.domain.lazy import dataclass
 
 STEPS_BETWEEN_MAX = 2
 # How a program says that it was called in the wrong way, and not that what it looked at is wrong.

@@ -3,8 +3,10 @@ its sequences of n - 1 forms are shared too. So the work grows with what is shar
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
+
+from runlore.domain.lazy import dataclass
 
 FORMS_MAX = 12
 SHARED_MIN = 2

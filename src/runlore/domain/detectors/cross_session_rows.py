@@ -8,11 +8,12 @@ the same as the one before it, with other flags or without, is not counted again
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from functools import lru_cache
 
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,6 @@ session shows most often wins, then the most recent.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
@@ -27,6 +26,7 @@ from typing import NamedTuple
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, seen_in
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
+from runlore.domain.lazy import dataclass
 
 STEPS_BETWEEN_MAX = 6
 FIXES_MAX = 3

@@ -7,13 +7,13 @@ several instructions in one message the last wins.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.detectors.instruction_words import SENTENCE_ENDS, Instruction, has_phrase, instructions_in
 from runlore.domain.detectors.match import Heuristic, Match, seen_in
 from runlore.domain.detectors.mined import MinedRun, Outcome, Request, Step
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import Kind
 from runlore.domain.to_remember import kind_of, statements_in, told_to_remember

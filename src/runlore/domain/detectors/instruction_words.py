@@ -6,10 +6,10 @@ where it is denied, asked about, quoted, or speaks of a file to be saved or of a
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from runlore.domain.detectors.asked_names import asked_name
 from runlore.domain.inline_spans import code_spans, masked, quotations
+from runlore.domain.lazy import dataclass
 
 PHRASES_MAX = 32
 TASK_WORDS_MIN = 3

@@ -4,10 +4,10 @@ The rows are read from the top; the first that fits decides, and a command that 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from runlore.domain.detectors.mined import CommandKind
 from runlore.domain.detectors.verbs import TASK_RUNNERS
+from runlore.domain.lazy import dataclass
 from runlore.domain.shell import Parts, ShellCommand
 
 WORK, LOOKING, EDITING = CommandKind.WORK, CommandKind.LOOKING, CommandKind.EDITING

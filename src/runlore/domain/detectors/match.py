@@ -1,12 +1,12 @@
 """What a detector has found, before it is written up as a suggestion."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
 from runlore.domain.detectors.mined import MinedRun, Request, Step
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance

@@ -3,11 +3,11 @@
 It is small, holds no secret, and has one plain form, so that runs of long ago can be compared with today's.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from operator import attrgetter
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 

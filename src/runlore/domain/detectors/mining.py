@@ -7,7 +7,7 @@ that a run mined out of a transcript and the same run mined out of the journal a
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from runlore.domain.detectors.mining_commands import step_commands
 from runlore.domain.detectors.outcome import judged
 from runlore.domain.injected import stripped
 from runlore.domain.journal import EventType, text_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.own_words import own_words
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.redaction import redacted_beginning, redacted_json

@@ -5,7 +5,6 @@ command: they are neither success nor failure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
@@ -22,6 +21,7 @@ from runlore.domain.detectors.outcome_texts import (
     TextRow,
 )
 from runlore.domain.guard.patterns import Match, Pattern, compiled
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.redaction import redacted
 from runlore.domain.storable import made_storable

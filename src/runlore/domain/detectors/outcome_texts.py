@@ -5,7 +5,8 @@ and only where neither an exit code nor the tool's flag has decided.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

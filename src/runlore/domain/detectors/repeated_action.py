@@ -8,11 +8,12 @@ the one that the session shows most often wins, then the longest, then the most 
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence, seen_in
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
+from runlore.domain.lazy import dataclass
 
 CALLS_MIN = 6
 TIMES_MIN = 2

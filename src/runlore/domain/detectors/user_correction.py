@@ -8,7 +8,6 @@ several pairs the one that the message names most plainly wins, then the most re
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, lru_cache
 
@@ -16,6 +15,7 @@ from runlore.domain.detectors.correction_naming import Message, Named
 from runlore.domain.detectors.correction_words import LANGUAGES
 from runlore.domain.detectors.match import Heuristic, Match, seen_in
 from runlore.domain.detectors.mined import MinedRun, Outcome, Request, Step, StepCommand
+from runlore.domain.lazy import dataclass
 
 STEPS_BEFORE_MAX = 24
 STEPS_AFTER_MAX = 48

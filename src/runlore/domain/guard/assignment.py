@@ -5,14 +5,13 @@ The name decides how much the value has to show: after `password =` almost anyth
 Values that are evidently something else, such as templates, references and types, never count.
 """
 
-from dataclasses import dataclass
-
 from runlore.domain.guard.finding import ASSIGNMENT, Finding
 from runlore.domain.guard.names import Promise, form_of, promise_of, words_of
 from runlore.domain.guard.patterns import compiled, matches
 from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.values import FIRM, Join, Value, is_secret, take_value, whole_end
 from runlore.domain.guard.view import View
+from runlore.domain.lazy import dataclass
 
 NAME_CHARS_MAX = 64
 CONTEXT_CHARS_MAX = 32

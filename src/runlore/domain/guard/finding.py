@@ -1,6 +1,6 @@
 """What the guard says about a text: which rule spoke and where, never what was found there."""
 
-from dataclasses import dataclass
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,9 @@ class Finding:
     start: int
     end: int
 
+
+MARKER = "<redacted:"
+"""How what stands in place of something that was taken out begins."""
 
 REDACTION_MARKER = "redaction-marker"
 """The one rule that reports something already removed; `redact` leaves its findings alone."""

@@ -1,7 +1,7 @@
 """Refusing a text that has to stay as it is, such as an id: with a secret in it, it is not taken at all."""
 
 from runlore.domain.errors import Refused
-from runlore.domain.guard.scan import first_secret
+from runlore.domain.guard import first_secret
 
 
 def without_secret(name: str, text: str) -> str:

@@ -5,7 +5,6 @@ its anchor, and its body has to look like a token: `ghp_xxxxxxxx` in a manual is
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from runlore.domain.guard.finding import Finding
@@ -13,6 +12,7 @@ from runlore.domain.guard.patterns import WINDOW_CHARS, Match, compiled
 from runlore.domain.guard.placeholders import is_documented, is_masked
 from runlore.domain.guard.randomness import is_repetitive, looks_random
 from runlore.domain.guard.view import View
+from runlore.domain.lazy import dataclass
 
 
 class Body(Enum):

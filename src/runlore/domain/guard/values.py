@@ -1,6 +1,5 @@
 """What is given to a name, and whether that may be a secret."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from runlore.domain.guard.names import Promise
@@ -16,6 +15,7 @@ from runlore.domain.guard.placeholders import (
 )
 from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.view import View
+from runlore.domain.lazy import dataclass
 
 VALUE_CHARS_MAX = 512
 WHOLE_CHARS_MAX = 16_384

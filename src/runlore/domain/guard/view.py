@@ -8,9 +8,10 @@ are dropped, so that neither hides a secret. Characters outside Latin-1 stay wha
 import codecs
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import overload
+
+from runlore.domain.lazy import dataclass
 
 FILLER = "\xff"
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, PublishTier, Record, State
 from runlore.domain.rolling_out.document import told_description
 from runlore.domain.rollout import VERIFICATION_PROFILE, Definition, Runtime, SkillContext
@@ -19,8 +21,12 @@ from runlore.domain.safe_text import hidden_characters
 from runlore.domain.scope import ScopeKind
 from runlore.domain.storable import is_storable
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
-from runlore.domain.suspicion import suspicions
 from runlore.domain.taint import Provenance
+
+if TYPE_CHECKING:
+    from runlore.domain import suspicion
+else:
+    suspicion = LazyModule("runlore.domain.suspicion")
 
 DEFAULT_DESCRIPTION = "Works through a reviewed procedure of this workspace in a child agent of its own."
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}\Z")
@@ -217,7 +223,7 @@ def _joined(texts: tuple[tuple[str, str, int, bool], ...]) -> str:
 
 
 def _check_suspicion(definition: Definition, texts: list[str]) -> None:
-    found = dict.fromkeys(reason for text in texts for reason in suspicions(text))
+    found = dict.fromkeys(reason for text in texts for reason in suspicion.suspicions(text))
     if found:
         raise Refused(
             f"promoted skill {definition.name} has text that a person should read first: {', '.join(found)}",

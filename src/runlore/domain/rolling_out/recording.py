@@ -5,13 +5,13 @@ same words for ever. One execution counts once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.lazy import dataclass
 from runlore.domain.rolling_out.canary import in_canary
 from runlore.domain.rolling_out.moving import with_result
 from runlore.domain.rolling_out.proving import begun_at, shown_at

@@ -1,7 +1,8 @@
 """One simple command of a script: its program, its arguments without their quotes, and where it stands."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from runlore.domain.lazy import dataclass
 
 HERE = frozenset({"<<", "<<<"})
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|", ">&"})

@@ -5,7 +5,9 @@ it, for the same letter means different things: `docker build -t` takes a name, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

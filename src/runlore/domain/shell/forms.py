@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.shell.command import ShellCommand
 from runlore.domain.shell.form import Form
 from runlore.domain.shell.forms_of_system import FORMS_OF_SYSTEM

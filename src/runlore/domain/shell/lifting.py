@@ -6,7 +6,8 @@ the time that a hostile script takes. One pass of expressions that read every ch
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from runlore.domain.lazy import dataclass
 
 QUOTED_CHARS_MIN = 48
 # How often the end of a quoted heredoc is looked for in vain: each time reads the rest of the text.

@@ -7,13 +7,14 @@ characters, and none that is dense with such signs, is given to it in one piece.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.shell.command import HERE, Redirect, ShellCommand
 from runlore.domain.shell.lifting import lifted
 from runlore.domain.shell.plain_script import plain_commands

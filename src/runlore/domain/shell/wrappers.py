@@ -1,7 +1,8 @@
 """Programs that run another command: which of their words are theirs, and where the other command begins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from runlore.domain.lazy import dataclass
 
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash"})
 

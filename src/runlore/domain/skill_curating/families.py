@@ -6,10 +6,11 @@ of drafts of which each is like the next one ends where its ends have nothing to
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from itertools import islice
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curating.merging import MergedSize
 from runlore.domain.skill_curating.relations import Doing, doings_of, is_alike, is_near, runs_needed

@@ -5,10 +5,11 @@ Nothing is cut. What would not fit into one skill, or would look suspicious as o
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillDocument
 from runlore.domain.skill_curating.parts import merged_body, parts_of
 from runlore.domain.suspicion import suspicions

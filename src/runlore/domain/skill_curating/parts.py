@@ -7,7 +7,8 @@ the part's own; lines inside code are left as they are.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from runlore.domain.lazy import dataclass
 
 ALSO = "Also: "
 _FENCE = re.compile(r"^[ \t]{0,12}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,4})?(`{3,}|~{3,})([^`]*)$")

@@ -7,11 +7,12 @@ nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import cache
 
 from runlore.domain.audit import Act
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillId, SkillMove
 from runlore.domain.skill_curating.families import DoingsIn, Family, families_of
 from runlore.domain.skill_curating.merging import is_suspicious, united

@@ -9,9 +9,9 @@ never related to a procedure. Words that a model has chosen decide nothing.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from runlore.domain.detectors.mined import CommandKind, StepCommand
+from runlore.domain.lazy import dataclass
 from runlore.domain.skill_curating.parts import BodyPart, parts_of
 from runlore.domain.skill_keywords import commands_in, words_of
 from runlore.domain.suggesting.fragments import sections_of

@@ -7,11 +7,12 @@ name in two folders stay two skills. Fields that the specification does not have
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias, Union
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
 from runlore.domain.safe_text import escaped, hidden_characters
 from runlore.domain.skill import Quality, SkillDocument
 from runlore.domain.skill_document.keys import (

@@ -9,10 +9,10 @@ row the calls stay as they are.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.lines import PIPES, Line
 from runlore.domain.suggesting.momentary import is_momentary
 from runlore.domain.suggesting.purposes import Purpose, console_words, is_trying, purpose_of

@@ -7,11 +7,11 @@ one with more points stays. What a toolchain does by default is suggested once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from runlore.domain.detectors.cross_session_rows import FORMS_CACHED_MAX, PRINTING
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.lazy import dataclass
 
 STRENGTH = (
     Heuristic.EXPLICIT_INSTRUCTION,

@@ -6,10 +6,11 @@ closed reaches to the end.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from runlore.domain.inline_spans import code_spans
+from runlore.domain.lazy import dataclass
 
 _FENCE = re.compile(r"^\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})([^`]*)$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)(.*)$")

@@ -7,9 +7,9 @@ told (any one of it; nothing where the program alone says it all), and flags of 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.words import words_of
 
 TEXT_CHARS_MAX = 4_000

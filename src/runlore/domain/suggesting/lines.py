@@ -6,11 +6,11 @@ such as a loop, is told whole. Nothing is ever told that the step does not have.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from posixpath import normpath
 
 from runlore.domain.detectors.mined import CommandKind, Step, StepCommand
+from runlore.domain.lazy import dataclass
 
 # What may stand between two commands of a line: where output goes that nobody keeps, and an operator.
 _BETWEEN = re.compile(

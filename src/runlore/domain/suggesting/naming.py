@@ -16,14 +16,20 @@ device gets `-skill`.
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind
-from runlore.domain.suggesting.fixes import is_fix
+from runlore.domain.lazy import LazyModule
 from runlore.domain.suggesting.lines import Line
-from runlore.domain.suggesting.purposes import is_passing, purpose_of
 from runlore.domain.suggesting.words import words_of
+
+if TYPE_CHECKING:
+    from runlore.domain.suggesting import fixes, purposes
+else:
+    fixes = LazyModule("runlore.domain.suggesting.fixes")
+    purposes = LazyModule("runlore.domain.suggesting.purposes")
 
 NAMED_AFTER_NOTHING = "shell"
 CROSS_SESSION_WORDS_MAX = 5
@@ -76,7 +82,7 @@ def wanted_names(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
     wanted = wanted_name(match, lines)
     if match.heuristic in (Heuristic.EXPLICIT_INSTRUCTION, Heuristic.USER_CORRECTION):
         return (wanted,)
-    is_of_fix = is_fix(match)
+    is_of_fix = fixes.is_fix(match)
     told = _distinguishing(lines[:1] if is_of_fix else lines)
     kind = wanted.partition("-")[0]
     flags = [
@@ -118,8 +124,8 @@ def _told(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
     if match.heuristic is Heuristic.REPEATED_ACTION:
         return "repeated", *_command_words(lines)
     if match.heuristic is Heuristic.CROSS_SESSION:
-        return "error" if is_fix(match) else "procedure", *_distinguishing(
-            lines[:1] if is_fix(match) else lines
+        return "error" if fixes.is_fix(match) else "procedure", *_distinguishing(
+            lines[:1] if fixes.is_fix(match) else lines
         )
     return "procedure", _topic(lines)
 
@@ -157,11 +163,11 @@ def _command_words(lines: Sequence[Line]) -> tuple[str, ...]:
 def _distinguishing(lines: Sequence[Line]) -> tuple[str, ...]:
     """The topic of the first command that has a purpose, and the words of what else is done, each once."""
     commands = [command for line in lines for command in line.commands if not command.is_looking]
-    telling = [command for command in commands if not is_passing(command)] or commands
+    telling = [command for command in commands if not purposes.is_passing(command)] or commands
     words: dict[str, None] = {}
     for command in telling:
         form = [word for word in command.form.split() if not word.startswith(("-", "<"))]
         told = [word for word in form if word not in _RUNNERS] or form
-        purpose = purpose_of(command)
+        purpose = purposes.purpose_of(command)
         words.update(dict.fromkeys(told[:2] if purpose is None or len(told) < 3 else [told[0], told[-1]]))
     return tuple(words)[:CROSS_SESSION_WORDS_MAX]

@@ -6,13 +6,14 @@ differs is named by the flag before it, by where it stands, or by what it looks 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import StepCommand
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.agreeing import Part, Values, agreeing
 from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern, units_of
 from runlore.domain.suggesting.fixes import is_fix

@@ -5,9 +5,10 @@ in one step which of them say a thing. Few are left to be compared, and mostly t
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.covering import (
     ALIKE_SHARE,
     PROCEDURES,

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.beside import (
     BESIDE_MAX,
     BESIDE_SEEN_MAX,

@@ -8,12 +8,13 @@ before it, more tests behind it, a push. A project's own steps count, those of i
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Match, Occurrence
 from runlore.domain.detectors.mined import CommandKind, StepCommand
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.condensing import Unit, key_of, parts_of
 from runlore.domain.suggesting.everyday import (
     family_of,

@@ -5,12 +5,12 @@ procedure of its own, and a single command says nothing that stands in one of it
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.everyday import is_plain, is_plain_through
 from runlore.domain.suggesting.momentary import is_focused
 from runlore.domain.suggesting.parameters import Written

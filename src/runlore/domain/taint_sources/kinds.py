@@ -1,7 +1,8 @@
 """The kinds of outside, and what a table's row says of one."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from runlore.domain.lazy import dataclass
 
 
 class OutsideKind(StrEnum):

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from runlore.domain.guard.patterns import compiled
+from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
 
 PATH_CHARS_MAX = 4_096

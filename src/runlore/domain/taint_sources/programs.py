@@ -1,8 +1,8 @@
 """Shell commands that bring something from outside, with the subcommands that do, and why."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, words
 
 

@@ -5,9 +5,9 @@ Names are compared in lower case. The agents share many of them, so that one row
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind, words
 
 

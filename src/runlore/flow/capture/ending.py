@@ -1,7 +1,7 @@
 """The end of a run: its terminal status, its event, and the memory that is owed from then on."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
@@ -12,6 +12,7 @@ from runlore.domain.injected import stripped
 from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.journal import text_of
 from runlore.domain.journal_entry import status_entry
+from runlore.domain.lazy import dataclass
 from runlore.domain.redaction import redacted
 from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, moved
 from runlore.domain.run_memory import RunText

@@ -5,7 +5,7 @@ also when it was forgotten since. Where people said no, nothing of it is stored.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from runlore.domain import limits
@@ -14,6 +14,7 @@ from runlore.domain.excerpt import excerpt
 from runlore.domain.injected import stripped
 from runlore.domain.journal import Entry, EventType, text_of
 from runlore.domain.journal_entry import status_entry
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.redaction import redacted
 from runlore.domain.run import MOVE_TO, TERMINAL, MemoryState, Run, RunStatus, moved

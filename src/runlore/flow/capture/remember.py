@@ -6,12 +6,12 @@ Whoever dies in between leaves a job that another takes over; whoever comes late
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain.errors import Conflict, Corrupt, Unavailable
-from runlore.domain.job import Job, JobKind
+from runlore.domain.job import JOB_LOST, Job, JobKind
 from runlore.domain.journal import EventType
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import OwnWords
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import Kind
@@ -31,7 +31,6 @@ from runlore.ports.ids import Ids
 from runlore.ports.run_memories import Owed, RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
-JOB_LOST = "job.lost"
 STORE_BUSY = "store.busy"
 _BEYOND_MAX = 1_000
 # One of these stands in every wish to keep something, near enough to its beginning to be read.

@@ -1,13 +1,14 @@
 """Runs: opened with their input, moved, and what is reported of them: events, checkpoints, artifacts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.journal import Entry, is_repeat, number_conflict
 from runlore.domain.journal_entry import status_entry
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import Artifact, Run, RunMove, moved
 from runlore.domain.session import Session
 from runlore.ports.store import Transaction

@@ -9,17 +9,18 @@ What needs no model never waits for one: labels are written at once, and the rec
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft, Stamp, admitted
-from runlore.domain.audit import Act, moved
+from runlore.domain.audit import DAEMON, Act, moved
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.excerpt import excerpt
 from runlore.domain.extraction import SCHEMA, Dropped, Sieve, Sieved, Statement, document
-from runlore.domain.job import Job, JobKind, retry_at
+from runlore.domain.job import ASKED_LATER, Job, JobKind, retry_at
 from runlore.domain.labels import labelled
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Mode
 from runlore.domain.record import (
     PROMPT_KINDS,
@@ -39,7 +40,7 @@ from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.subject import SemanticKey
 from runlore.domain.to_remember import told_to_remember
-from runlore.flow.asking import Asking, budget_renews_at
+from runlore.flow.asking import MODEL_BUDGET, Asking, budget_renews_at
 from runlore.flow.capture.semantic import (
     Sight,
     bare_summary_draft,
@@ -56,7 +57,6 @@ from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.capture.unlooked import note_unlooked
 from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue, queue_recurring
-from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure, Purpose, Question
@@ -65,13 +65,11 @@ from runlore.ports.store import Store, Transaction
 
 REASON = "captured from a run"
 SAID = "said by the user"
-ASKED_LATER = "it waits for a daemon, or for `runlore jobs work`, to ask a model"
 _LATER = timedelta(seconds=1)
 
 # Without a model, or where it has no answer to this run, the labels are all there is. Anything else that
 # goes wrong with a model may be mended: the job tries again, and at last says among the dead what is wrong.
 FINAL = frozenset({"model.none", "model.question", "model.refused", "model.answer"})
-_OVER_BUDGET = "model.budget"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +258,7 @@ def _sieve(sight: Sight, known: Sequence[Statement] = ()) -> Sieve:
 
 def _waiting_for(failure: ModelFailure, now: datetime) -> _Wait:
     reason = excerpt(redacted(failure.sentence).text, limits.REASON_CHARS_MAX)
-    if failure.code == _OVER_BUDGET:
+    if failure.code == MODEL_BUDGET:
         return _Wait(reason=reason, until=budget_renews_at(now))
     asked_s = min(failure.retry_after_s or 0, limits.JOB_BACKOFF_S_MAX)
     return _Wait(reason=reason, until=now + timedelta(seconds=asked_s), is_failure=True)

@@ -5,17 +5,18 @@ with the end of the job. Where the suggestion says something else by then, or so
 done again; where it was decided on, or is gone, nothing is.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.job import Job, JobKind
+from runlore.domain.job import ASKED_LATER, Job, JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import ModelBudget
 from runlore.domain.suggesting.enhancing import Enhanced
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.flow.asking import Asking
-from runlore.flow.pipeline.capturing import ASKED_LATER, FINAL
+from runlore.flow.pipeline.capturing import FINAL
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.skills.enhancing import TIMEOUT_S, Enhancing
 from runlore.flow.skills.names import is_free

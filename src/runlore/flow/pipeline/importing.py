@@ -8,16 +8,17 @@ before the transaction; runs that are known cost a look.
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import Entry
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import OwnWords
 from runlore.domain.record import Origin
 from runlore.domain.run import RunId
@@ -40,7 +41,6 @@ from runlore.flow.capture.importing import (
 from runlore.flow.capture.remember import Remembering, capture_due
 from runlore.flow.policies import current_capture, current_run_memory
 from runlore.flow.queueing import queue, queue_recurring
-from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.skills.opened import RunOpened, note_opened
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport

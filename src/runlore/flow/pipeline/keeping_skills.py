@@ -6,23 +6,21 @@ transaction with the end of its job: whoever dies leaves the old or the new, and
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
-from runlore.domain.job import Job, JobKind, JobState, postponed_until
+from runlore.domain.audit import DAEMON, Act
+from runlore.domain.job import ASKED_LATER, Job, JobKind, JobState, postponed_until
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.skill import Skill
 from runlore.domain.skill_curation import CurationPlan
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.flow.asking import Asking
 from runlore.flow.capture.consent import is_captured
-from runlore.flow.pipeline.capturing import ASKED_LATER
 from runlore.flow.pipeline.repeating import remember_saved, run_turn_with_workspace
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.queueing import queue
-from runlore.flow.reactions import DAEMON
 from runlore.flow.skills.commenting import TIMEOUT_S, Commenting
 from runlore.flow.skills.curating import apply, look
 from runlore.flow.skills.detecting import may_learn

@@ -6,17 +6,18 @@ it becomes a learning candidate, once for a run.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.detectors.explicit_instruction import candidates_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.job import Job, JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import EvidenceRef, Origin, Record, Source, StateReason
 from runlore.domain.repetition import scope_of_suggestion
 from runlore.domain.run import MemoryState, Run, RunId
@@ -39,7 +40,6 @@ from runlore.flow.pipeline.repeating import (
 )
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
-from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.skills.detecting import Sight, look, look_at_uses, look_through, may_learn
 from runlore.flow.skills.opened import note_opened

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.detectors.conversations import Conversation
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.record import Kind, Origin, Record, State, StateReason
@@ -36,7 +36,7 @@ from runlore.domain.subject import semantic_key
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion
 from runlore.domain.taint import inherited
-from runlore.flow.reactions import DAEMON, confirm_learning
+from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.skills.detecting import Looking, readable_runs
 from runlore.flow.skills.saving import Saving

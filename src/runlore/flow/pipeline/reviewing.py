@@ -4,16 +4,17 @@ What is written is checked again in its transaction: the job is still ours, the 
 those that were read. Whoever dies before that has changed nothing, and whoever comes late changes nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from runlore.domain import limits
 from runlore.domain.agents_word import rests_on_agents_word
-from runlore.domain.audit import Act, moved
+from runlore.domain.audit import DAEMON, Act, moved
 from runlore.domain.codec import serialize
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import Job
+from runlore.domain.job import ASKED_LATER, Job
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Action, Mode
 from runlore.domain.publication import Terms
 from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
@@ -24,13 +25,12 @@ from runlore.domain.verdict import (
     asks_the_judge,
     baseline,
 )
-from runlore.flow.asking import Asking
+from runlore.flow.asking import MODEL_BUDGET, Asking
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.pipeline.capturing import ASKED_LATER
 from runlore.flow.publish.decide import end_as_duplicate, reject
 from runlore.flow.publish.raising import note_support
-from runlore.flow.reactions import DAEMON, confirm_learning
+from runlore.flow.reactions import confirm_learning
 from runlore.flow.review import judging
 from runlore.flow.review.automatic import (
     TIER_OF,
@@ -50,7 +50,6 @@ from runlore.ports.model import ModelFailure
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections, Store, Transaction
 
-MODEL_BUDGET = "model.budget"
 # A policy that changes more often than this while one candidate is looked at lets the job wait.
 ROUNDS_MAX = 5
 _LATER = timedelta(seconds=1)

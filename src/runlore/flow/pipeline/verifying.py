@@ -4,12 +4,13 @@ The worker raises only what the policy in force would publish actively, by its r
 once said of it: new support verifies, it does not widen what automation may do.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.agents_word import rests_on_agents_word
-from runlore.domain.audit import Act
+from runlore.domain.audit import DAEMON, Act
 from runlore.domain.job import Job
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
 from runlore.domain.rivals import Surroundings, in_the_way, twin_of
@@ -19,7 +20,6 @@ from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
 from runlore.flow.policies import learning_in_force
 from runlore.flow.publish.raising import amended, is_raisable, raised
-from runlore.flow.reactions import DAEMON
 from runlore.flow.review.verification import support_for, witnesses
 from runlore.flow.surroundings import surroundings
 from runlore.ports.clock import Clock

@@ -1,11 +1,12 @@
 """An operator has a learning verified: its evidence is looked at, or their word stands for it (LRN-10)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import not_asked, raise_obstacles
 from runlore.domain.record import (
     EvidenceRef,

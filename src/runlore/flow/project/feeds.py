@@ -4,10 +4,10 @@ A feed reads what has changed since a position. It may tell a thing again, and l
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue, Kind, Record, RecordId, State, StateReason
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import RunMemory

@@ -11,11 +11,12 @@ are read with no snapshot open:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 from runlore.domain import packing, rendering
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import ProjectionPolicy
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.projection import (

@@ -1,11 +1,12 @@
 """Which records of a session's visible scopes a prompt does not get, and why: bounded, and counted."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.selection import hidden_among

@@ -7,11 +7,12 @@ many more there would be.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.fusion import WordHit
 from runlore.domain.injected import without_notes
+from runlore.domain.lazy import dataclass
 from runlore.domain.memory_request import asks_for_memory
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.ranking import Collection, Query, RankFilter, analysed, passes, score_of

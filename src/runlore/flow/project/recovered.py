@@ -7,9 +7,9 @@ whoever opens a run, or maintenance, can take the pointers away.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.run_memory import RunMemory, RunText, remembered

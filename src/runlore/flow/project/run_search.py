@@ -7,9 +7,10 @@ Pointers tell which hits a session sees; the memories themselves are read when t
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import RunMemoryPolicy
 from runlore.domain.ranking import Collection, RankFilter, analysed
 from runlore.domain.record import State

@@ -6,13 +6,14 @@ It holds until the scope's stamp moves or a record expires, whichever comes firs
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from runlore.domain.analysis import folded
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import LearnedEntry
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope

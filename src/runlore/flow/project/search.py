@@ -5,13 +5,14 @@ is found by the next search.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 
 from runlore.domain.audit import as_of as as_of_events
 from runlore.domain.errors import Corrupt
 from runlore.domain.fusion import FusedHit, WordHit, fused
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import Collection, Query, RankFilter, Score, analysed, score_of
 from runlore.domain.record import Record, RecordId
 from runlore.domain.timestamps import to_milliseconds

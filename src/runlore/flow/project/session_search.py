@@ -6,12 +6,12 @@ transcripts; one whose memory is missing, unreadable or too old is passed over.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.analysis import folded, terms_of
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import Collection, Query, RankFilter, analysed, strings_of
 from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
 from runlore.domain.run import RunId

@@ -4,8 +4,8 @@ There are few of them and their texts are short: each is scored by itself, and n
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import Collection, Impacts, Query, Score, impacts_of, score_of
 from runlore.domain.record import Kind, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE

@@ -5,11 +5,11 @@ record is being superseded while the link back is missing, the views cannot tell
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import permutations
 
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
 from runlore.domain.record import PROMPT_KINDS, RecordId, State
 from runlore.domain.scope import Scope

@@ -4,11 +4,12 @@ What stays says that there was something, when, and how it ended. A forgotten ru
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain.audit import Act
 from runlore.domain.job import JobKind
 from runlore.domain.journal_entry import status_entry
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import Receipt, ReceiptSection
 from runlore.domain.record import Record, RecordId, StateReason
 from runlore.domain.run import MemoryState, Run, RunId, RunMove, moved

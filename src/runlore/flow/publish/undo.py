@@ -1,11 +1,12 @@
 """Roll back and restore: what was active is retired, and what it replaced can come back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.audit import Act, moved
 from runlore.domain.errors import Conflict
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import BlockedRecord, Obstacle, restore_obstacle
 from runlore.domain.record import Move, Record, RecordId, transition
 from runlore.flow.publish.decide import refuse_expired

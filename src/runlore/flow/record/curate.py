@@ -1,13 +1,13 @@
 """Merges become proposals: one for each set of sources, and none for a set that was turned down before."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from runlore.domain.admission import Draft
 from runlore.domain.curation import Merge
 from runlore.domain.errors import Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import MERGES
 from runlore.domain.record import Layer, Proposal, Record, RecordId, Source, State, StateReason
 from runlore.flow.record.intake import Intake, propose

@@ -1,12 +1,13 @@
 """Drafts become records: candidates wait for review, episodes are appended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.admission import Draft, Stamp, admitted
 from runlore.domain.audit import Act, Change, made, moved
 from runlore.domain.job import JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Mode
 from runlore.domain.record import Move, Origin, Record
 from runlore.domain.subject import SemanticKey

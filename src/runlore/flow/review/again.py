@@ -9,21 +9,26 @@ Lists hold ids only. What is damaged is passed over, and said: one candidate mus
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.job import JobKind
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.learning_policy import Mode
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.policies import learning_in_force
 from runlore.flow.queueing import queue
-from runlore.flow.review.automatic import awaits, imported_at
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, RecordFilter, Store, Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.review import automatic
+else:
+    automatic = LazyModule("runlore.flow.review.automatic")
 
 QUEUED_NOTE = "learning.queued"
 LOOKED_NOTE = "learning.looked"
@@ -85,11 +90,13 @@ class Requeueing:
         while True:
             with self.store.snapshot() as snapshot:
                 lines = snapshot.records.lines(_waiting(now), limit=_PAGE, before=before)
-                revision, since = learning_in_force(snapshot)[1], imported_at(snapshot)
+                revision, since = learning_in_force(snapshot)[1], automatic.imported_at(snapshot)
                 records = readable(snapshot, [line.record_id for line in lines])
             if not lines:
                 return
-            yield tuple(record.record_id for record in records if awaits(record, revision, since=since))
+            yield tuple(
+                record.record_id for record in records if automatic.awaits(record, revision, since=since)
+            )
             before = (lines[-1].created_at, lines[-1].record_id)
 
 

@@ -4,11 +4,11 @@ Nothing here writes. `flow/pipeline/reviewing.py` reads through this, lets go, a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Action, LearningPolicy, Mode
 from runlore.domain.publication import Terms, consequences, standing
 from runlore.domain.record import (

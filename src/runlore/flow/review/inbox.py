@@ -1,11 +1,12 @@
 """The inbox: what waits for review and what confirming it would do; and learnings to look at again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
 from runlore.domain import limits
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import Consequences, consequences, raise_obstacles
 from runlore.domain.record import (
     REVIEWED_KINDS,

@@ -7,13 +7,13 @@ answers for that: an operator, or a policy that trusts callers.
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, NotFound
 from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.injected import stripped
 from runlore.domain.journal import EventType, text_of
+from runlore.domain.lazy import dataclass
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId

@@ -6,14 +6,21 @@ The record is the authority, and the row is made of it: whatever the row says, t
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
-from runlore.domain.rolling_out import document_of, unproven_because
+from runlore.domain.lazy import LazyModule
 from runlore.domain.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.skill import Skill, SkillEventKind, SkillId, SkillMove, SkillOrigin, SkillState
-from runlore.flow.skills.saving import log
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.domain import rolling_out
+    from runlore.flow.skills import saving
+else:
+    rolling_out = LazyModule("runlore.domain.rolling_out")
+    saving = LazyModule("runlore.flow.skills.saving")
 
 _ID = "skl_promoted-"
 
@@ -25,14 +32,14 @@ def skill_id_of(name: str) -> SkillId:
 
 def is_mounted(promoted: PromotedSkill) -> bool:
     """Whether everybody sees it: it is active, and its own evidence says that it may be."""
-    return promoted.status is RolloutStatus.ACTIVE and unproven_because(promoted) is None
+    return promoted.status is RolloutStatus.ACTIVE and rolling_out.unproven_because(promoted) is None
 
 
 def as_skill(promoted: PromotedSkill) -> Skill:
     """A promoted skill as those see it who may use it, mounted or not."""
     return Skill(
         skill_id=skill_id_of(promoted.name),
-        document=document_of(promoted),
+        document=rolling_out.document_of(promoted),
         origin=SkillOrigin.PROMOTED,
         provenance=promoted.provenance,
         created_at=promoted.created_at,
@@ -45,7 +52,7 @@ def as_recorded(row: Skill, promoted: PromotedSkill) -> Skill:
     """The row of a mounted one with what the record says: the same value where nobody has changed it."""
     return replace(
         row,
-        document=document_of(promoted),
+        document=rolling_out.document_of(promoted),
         text="",
         origin=SkillOrigin.PROMOTED,
         provenance=promoted.provenance,
@@ -89,11 +96,11 @@ def follow(tx: Transaction, promoted: PromotedSkill, act: Act) -> None:
         moved = row.moved(move, at=act.at, actor=act.actor)
         mounted = replace(as_recorded(moved, promoted), merged_into=None)
         tx.skills.update(mounted, expected_revision=row.revision)
-    log(tx, mounted, SkillEventKind.PROMOTED, act)
+    saving.log(tx, mounted, SkillEventKind.PROMOTED, act)
 
 
 def take_out(tx: Transaction, row: Skill, act: Act) -> None:
     """Take a row out of the catalogue."""
     gone = row.moved(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=row.revision)
-    log(tx, gone, SkillEventKind.DELETED, act)
+    saving.log(tx, gone, SkillEventKind.DELETED, act)

@@ -6,7 +6,7 @@ but for what was found.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
@@ -18,6 +18,7 @@ from runlore.domain.detectors.mining import mined_run
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.errors import Corrupt
 from runlore.domain.journal import EventType, JournalEvent
+from runlore.domain.lazy import dataclass
 from runlore.domain.project import project_name
 from runlore.domain.repetition import procedure_digest
 from runlore.domain.run import MemoryState, Run, RunId

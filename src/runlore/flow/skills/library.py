@@ -9,10 +9,12 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, NotFound, Refused
+from runlore.domain.lazy import LazyModule
 from runlore.domain.skill import (
     Quality,
     Skill,
@@ -26,12 +28,17 @@ from runlore.domain.skill import (
 from runlore.domain.skill_document import rendered
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.taint import Provenance
-from runlore.flow.skills.deciding import unskip
 from runlore.flow.skills.names import is_free, names_of, refuse_promoted
-from runlore.flow.skills.saving import Saving, log, tainted
-from runlore.flow.skills.whose_words import brought_in, written_here
 from runlore.ports.skill_files import ReadSkill
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.skills import deciding, whose_words
+    from runlore.flow.skills import saving as skill_saving
+else:
+    deciding = LazyModule("runlore.flow.skills.deciding")
+    skill_saving = LazyModule("runlore.flow.skills.saving")
+    whose_words = LazyModule("runlore.flow.skills.whose_words")
 
 _PAGE = limits.LIST_LIMIT_MAX
 _GONE = frozenset(SkillState) - {SkillState.ACTIVE}
@@ -74,7 +81,7 @@ def given_text(skill: Skill) -> str:
 
 
 def import_skill(
-    tx: Transaction, read: ReadSkill, saving: Saving, *, source: str, name: str | None = None
+    tx: Transaction, read: ReadSkill, saving: "skill_saving.Saving", *, source: str, name: str | None = None
 ) -> Skill:
     """Bring in somebody's skill, tainted until it is accepted. It is written anew, so that its file says so
     and says nothing else than is read. A taken name gets a number; what is there already is not brought in
@@ -87,17 +94,21 @@ def import_skill(
         if is_free(tx, taken):
             break
     document = replace(read.document, name=taken, quality=Quality.IMPORTED)
-    skill = replace(_new(document, saving), origin=SkillOrigin.IMPORTED, provenance=brought_in(read, source))
+    skill = replace(
+        _new(document, saving), origin=SkillOrigin.IMPORTED, provenance=whose_words.brought_in(read, source)
+    )
     _check(skill)
     tx.skills.insert(skill)
-    log(tx, skill, SkillEventKind.IMPORTED, saving.act, reason=saving.act.reason or f"from {source}")
+    skill_saving.log(
+        tx, skill, SkillEventKind.IMPORTED, saving.act, reason=saving.act.reason or f"from {source}"
+    )
     return skill
 
 
 def take_in(
     tx: Transaction,
     read: ReadSkill,
-    saving: Saving,
+    saving: "skill_saving.Saving",
     *,
     known: Skill | None,
     written: Collection[str] = (),
@@ -113,11 +124,11 @@ def take_in(
     act = saving.act
     refuse_promoted(tx, read.document.name if known is None else known.name)
     if known is None or known.state is not SkillState.ACTIVE:
-        provenance = written_here(read, known, suspects)
+        provenance = whose_words.written_here(read, known, suspects)
         skill = replace(_new(read.document, saving), text=read.text, provenance=provenance)
         _check(skill)
         tx.skills.insert(skill)
-        log(tx, skill, SkillEventKind.WRITTEN, act)
+        skill_saving.log(tx, skill, SkillEventKind.WRITTEN, act)
         return skill
     before = text_of(known)
     if before == read.text:
@@ -127,11 +138,11 @@ def take_in(
         document=replace(read.document, name=known.name),
         text=read.text,
         origin=SkillOrigin.WRITTEN,
-        provenance=written_here(read, known),
+        provenance=whose_words.written_here(read, known),
     )
     _check(edited)
     tx.skills.update(edited, expected_revision=known.revision)
-    log(tx, edited, SkillEventKind.EDITED, act)
+    skill_saving.log(tx, edited, SkillEventKind.EDITED, act)
     if written and sha256(before.encode()).hexdigest() not in written:
         _take_apart(tx, edited, act)
     return edited
@@ -160,13 +171,13 @@ def accept(
     is_read = force and (skill.origin is not SkillOrigin.WRITTEN or expected_revision is not None)
     if not is_read and (provenance.untrusted or provenance.sources):
         option = f"--force --expected-revision {skill.revision}"
-        raise tainted(f"skill {skill.name}", provenance.sources, option)
+        raise skill_saving.tainted(f"skill {skill.name}", provenance.sources, option)
     moved = skill.moved(SkillMove.ACCEPT, at=act.at, actor=act.actor)
     accepted = replace(moved, provenance=provenance.cleared())
     if not skill.text:
         accepted = replace(accepted, document=replace(skill.document, quality=Quality.ACCEPTED))
     tx.skills.update(accepted, expected_revision=skill.revision)
-    log(tx, accepted, SkillEventKind.ACCEPTED, act)
+    skill_saving.log(tx, accepted, SkillEventKind.ACCEPTED, act)
     return accepted
 
 
@@ -178,7 +189,7 @@ def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:
         raise _by_its_record(skill, "revoke", "takes it out of use")
     gone = skill.moved(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=skill.revision)
-    log(tx, gone, SkillEventKind.DELETED, act)
+    skill_saving.log(tx, gone, SkillEventKind.DELETED, act)
     return gone
 
 
@@ -192,8 +203,8 @@ def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
     refuse_promoted(tx, skill.name)
     back = replace(skill.moved(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=skill.revision)
-    unskip(tx, back, act)
-    log(tx, back, SkillEventKind.RESTORED, act)
+    deciding.unskip(tx, back, act)
+    skill_saving.log(tx, back, SkillEventKind.RESTORED, act)
     return back
 
 
@@ -237,7 +248,7 @@ def _check(skill: Skill) -> None:
     given_text(skill)
 
 
-def _new(document: SkillDocument, saving: Saving) -> Skill:
+def _new(document: SkillDocument, saving: "skill_saving.Saving") -> Skill:
     act = saving.act
     return Skill(
         skill_id=SkillId(saving.ids.new("skl", act.at)),

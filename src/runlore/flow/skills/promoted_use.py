@@ -7,15 +7,15 @@ asks, and that its learning stands at this moment.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Corrupt, NotFound, Refused
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import Record, RecordId
-from runlore.domain.rolling_out import Unproven, check_source, in_canary, unproven_because
 from runlore.domain.rollout import Execution, ExecutionKind, PromotedSkill, RolloutStatus
 from runlore.domain.run import Run
 from runlore.domain.session import SessionId
@@ -24,8 +24,12 @@ from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, follow,
 from runlore.flow.skills.sources import GONE, every_promoted, revoke_because
 from runlore.ports.store import Collections, Transaction
 
+if TYPE_CHECKING:
+    from runlore.domain import rolling_out
+else:
+    rolling_out = LazyModule("runlore.domain.rolling_out")
+
 _SHOWN = frozenset({RolloutStatus.CANARY, RolloutStatus.ACTIVE})
-_STILL_TO_PROVE = frozenset({Unproven.CANARY, Unproven.FAILED})
 _PAGE = limits.LIST_LIMIT_MAX
 
 
@@ -69,10 +73,14 @@ def _readable(collections: Collections, name: str) -> PromotedSkill | None:
     return None
 
 
-def unproven_because_of(promoted: PromotedSkill) -> Unproven | None:
+def unproven_because_of(promoted: PromotedSkill) -> "rolling_out.Unproven | None":
     """What an active one lacks; one in canary, with words that were verified, is still to prove itself."""
-    found = unproven_because(promoted)
-    return None if promoted.status is not RolloutStatus.ACTIVE and found in _STILL_TO_PROVE else found
+    found = rolling_out.unproven_because(promoted)
+    still_to_prove = promoted.status is not RolloutStatus.ACTIVE and found in (
+        rolling_out.Unproven.CANARY,
+        rolling_out.Unproven.FAILED,
+    )
+    return None if still_to_prove else found
 
 
 def source_problem(collections: Collections, promoted: PromotedSkill, now: datetime) -> str:
@@ -226,7 +234,7 @@ def _shown(collections: Collections) -> Iterator[PromotedSkill]:
 
 def _is_for(promoted: PromotedSkill, session_id: SessionId | None) -> bool:
     """Whether it is active, or in canary for a session."""
-    is_drawn = session_id is not None and in_canary(promoted, session_id)
+    is_drawn = session_id is not None and rolling_out.in_canary(promoted, session_id)
     return promoted.status is RolloutStatus.ACTIVE or is_drawn
 
 
@@ -235,7 +243,7 @@ def _source_problem(promoted: PromotedSkill, sources: Mapping[RecordId, Record],
     if source is None:
         return f"learning {promoted.source_record_id} is not there"
     try:
-        check_source(source, now)
+        rolling_out.check_source(source, now)
     except Refused as refused:
         return refused.sentence
     return ""

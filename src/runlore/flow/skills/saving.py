@@ -6,11 +6,12 @@ turn. What was saved before is not saved twice: it comes back where it was taken
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runlore.domain import skips
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Refused
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.skill import (
     Skill,

@@ -7,16 +7,22 @@ also where it was promoted anew from another one since. That it happened stays.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from runlore.domain.audit import Act
 from runlore.domain.codec import erase
 from runlore.domain.errors import Corrupt
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, Record, RecordId, State, StateReason
-from runlore.domain.rolling_out import revoked
 from runlore.domain.rollout import PromotedSkill
 from runlore.flow.skills.catalogue import follow, skill_id_of
 from runlore.flow.skills.turn import suggestions_turn
 from runlore.ports.store import Collections, Transaction
+
+if TYPE_CHECKING:
+    from runlore.domain import rolling_out
+else:
+    rolling_out = LazyModule("runlore.domain.rolling_out")
 
 SUPERSEDED = "its learning was superseded"
 GONE = "its learning does not stand any more"
@@ -49,7 +55,7 @@ def end_promoted(tx: Transaction, records: Iterable[Record], act: Act) -> None:
 def revoke_because(tx: Transaction, skill: PromotedSkill, because: str, act: Act) -> None:
     """Revoke one for a reason in words of ours: what somebody says of the learning may be anything."""
     own = replace(act, reason=because)
-    after = revoked(skill, own)
+    after = rolling_out.revoked(skill, own)
     if after is not skill:
         tx.promotions.put(after, expected_revision=skill.revision)
         follow(tx, after, own)

@@ -5,12 +5,13 @@ that does not count any more lets it wait again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.job import JobKind
+from runlore.domain.lazy import dataclass
 from runlore.domain.skills_policy import SkillCurationPolicy
 from runlore.domain.skips import sighting
 from runlore.domain.suggesting.bodies import seen_as_often

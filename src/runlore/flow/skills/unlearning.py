@@ -7,10 +7,11 @@ those that were ever put together with one: their texts and reasons quote each o
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.errors import NotFound
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.skill import (
     LearnedFrom,

@@ -7,14 +7,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from runlore.domain import limits
+from runlore.domain.lazy import LazyModule
 from runlore.domain.skill import Skill, SkillDocument, SkillState
 from runlore.domain.skill_document import front_texts
-from runlore.domain.suspicion import suspicions
 from runlore.domain.suspicion.flagging import FLAG
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.skill_files import ReadSkill
+
+if TYPE_CHECKING:
+    from runlore.domain import suspicion
+else:
+    suspicion = LazyModule("runlore.domain.suspicion")
 
 ALWAYS_THERE = f"{FLAG}it asks to be in every prompt"
 TOLD = "told by the file: "
@@ -24,7 +30,7 @@ def flags_of(read: ReadSkill) -> tuple[str, ...]:
     """What is suspicious in a file, as sources say it: in its text as it stands there, and in every field as
     it reads when the codes of YAML are taken off."""
     texts = dict.fromkeys((read.text, *front_texts(read.document), *read.provenance.sources))
-    return tuple(dict.fromkeys(f"{FLAG}{reason}" for text in texts for reason in suspicions(text)))
+    return tuple(dict.fromkeys(f"{FLAG}{reason}" for text in texts for reason in suspicion.suspicions(text)))
 
 
 def brought_in(read: ReadSkill, source: str) -> Provenance:

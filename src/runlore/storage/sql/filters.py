@@ -1,9 +1,10 @@
 """A list's filter as SQL: what `RecordFilter.admits` says of a value."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
 from runlore.domain.statements.candidates import Rank

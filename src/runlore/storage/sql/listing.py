@@ -1,10 +1,10 @@
 """Lists with the newest first, as walks through indexes that end early and are merged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter

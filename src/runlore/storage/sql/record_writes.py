@@ -4,7 +4,6 @@ Nothing here commits. An error leaves the transaction unfit to be committed, whi
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ from runlore.domain import contracts
 from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.codec import Plain
 from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId, State
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql.record_rows import (

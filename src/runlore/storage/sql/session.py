@@ -1,10 +1,11 @@
 """What the shared SQL needs from a database: one open transaction, and the few expressions that differ."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from runlore.domain.lazy import dataclass
 
 SqlValue: TypeAlias = int | str | None
 # Rows come from the driver; `rows.py` reads them once, at this edge.

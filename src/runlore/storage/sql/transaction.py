@@ -3,58 +3,78 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from hashlib import blake2b
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from runlore.domain.audit import Change, RecordEvent
+from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
-from runlore.storage.sql import answers, dump, record_writes
-from runlore.storage.sql.approvals import SqlApprovals
-from runlore.storage.sql.captures import SqlCaptures
-from runlore.storage.sql.counters import SqlCounters
-from runlore.storage.sql.curations import SqlCurations
-from runlore.storage.sql.jobs import SqlJobs
-from runlore.storage.sql.journal import SqlJournal
-from runlore.storage.sql.mined_runs import SqlMinedRuns
-from runlore.storage.sql.model_use import SqlModelUse
-from runlore.storage.sql.pointers import SqlPointers
-from runlore.storage.sql.policies import SqlPolicies
-from runlore.storage.sql.processes import SqlProcesses
-from runlore.storage.sql.promotions import SqlPromotions
-from runlore.storage.sql.records import SqlRecords
-from runlore.storage.sql.runs import SqlRuns
+from runlore.storage.sql import answers, record_writes
 from runlore.storage.sql.session import SqlSession, writing
-from runlore.storage.sql.sessions import SqlSessions
-from runlore.storage.sql.skills import SqlSkills
-from runlore.storage.sql.suggestions import SqlSuggestions
-from runlore.storage.sql.tokens import SqlTokens
-from runlore.storage.sql.transcript_positions import SqlTranscriptPositions
+
+if TYPE_CHECKING:
+    from runlore.storage.sql import dump
+    from runlore.storage.sql.approvals import SqlApprovals
+    from runlore.storage.sql.captures import SqlCaptures
+    from runlore.storage.sql.counters import SqlCounters
+    from runlore.storage.sql.curations import SqlCurations
+    from runlore.storage.sql.jobs import SqlJobs
+    from runlore.storage.sql.journal import SqlJournal
+    from runlore.storage.sql.mined_runs import SqlMinedRuns
+    from runlore.storage.sql.model_use import SqlModelUse
+    from runlore.storage.sql.pointers import SqlPointers
+    from runlore.storage.sql.policies import SqlPolicies
+    from runlore.storage.sql.processes import SqlProcesses
+    from runlore.storage.sql.promotions import SqlPromotions
+    from runlore.storage.sql.records import SqlRecords
+    from runlore.storage.sql.runs import SqlRuns
+    from runlore.storage.sql.sessions import SqlSessions
+    from runlore.storage.sql.skills import SqlSkills
+    from runlore.storage.sql.suggestions import SqlSuggestions
+    from runlore.storage.sql.tokens import SqlTokens
+    from runlore.storage.sql.transcript_positions import SqlTranscriptPositions
+else:
+    dump = LazyModule("runlore.storage.sql.dump")
 
 
 class _Collections:
-    """Everything that the database holds, on one session."""
+    """Everything that the database holds, on one session. A collection is loaded when it is asked for, from
+    the module of its name."""
+
+    records: "SqlRecords"
+    sessions: "SqlSessions"
+    runs: "SqlRuns"
+    journal: "SqlJournal"
+    pointers: "SqlPointers"
+    captures: "SqlCaptures"
+    model_use: "SqlModelUse"
+    processes: "SqlProcesses"
+    jobs: "SqlJobs"
+    policies: "SqlPolicies"
+    tokens: "SqlTokens"
+    counters: "SqlCounters"
+    mined_runs: "SqlMinedRuns"
+    suggestions: "SqlSuggestions"
+    skills: "SqlSkills"
+    curations: "SqlCurations"
+    promotions: "SqlPromotions"
+    approvals: "SqlApprovals"
+    transcript_positions: "SqlTranscriptPositions"
 
     def __init__(self, session: SqlSession) -> None:
         self._session = session
-        self.records = SqlRecords(session)
-        self.sessions = SqlSessions(session)
-        self.runs = SqlRuns(session)
-        self.journal = SqlJournal(session)
-        self.pointers = SqlPointers(session)
-        self.captures = SqlCaptures(session)
-        self.model_use = SqlModelUse(session)
-        self.processes = SqlProcesses(session)
-        self.jobs = SqlJobs(session)
-        self.policies = SqlPolicies(session)
-        self.tokens = SqlTokens(session)
-        self.counters = SqlCounters(session)
-        self.mined_runs = SqlMinedRuns(session)
-        self.suggestions = SqlSuggestions(session)
-        self.skills = SqlSkills(session)
-        self.curations = SqlCurations(session)
-        self.promotions = SqlPromotions(session)
-        self.approvals = SqlApprovals(session)
-        self.transcript_positions = SqlTranscriptPositions(session)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            kind = _Collections.__annotations__.get(name)
+            if kind is None:
+                raise AttributeError(f"there is no collection {name!r}")
+            found = getattr(import_module(f"runlore.storage.sql.{name}"), kind)(self._session)
+            self.__dict__[name] = found
+            return found
 
 
 class SqlSnapshot(_Collections):

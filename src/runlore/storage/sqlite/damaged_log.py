@@ -12,7 +12,6 @@ import shutil
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import file_digest
 from itertools import pairwise
 from typing import cast
@@ -21,6 +20,7 @@ import apsw
 
 from runlore.atomic_write import atomic_write, sync_folder
 from runlore.domain.errors import Corrupt
+from runlore.domain.lazy import dataclass
 from runlore.storage.sqlite.files import DAMAGE_NOTE, DAMAGED_FOLDER
 
 _COPY = ".wal"

@@ -4,14 +4,15 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import apsw
 
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
+from runlore.domain.lazy import LazyModule
 from runlore.ports.store import Position, Snapshot, Transaction
 from runlore.storage import migrate
-from runlore.storage.sql import health, positions
+from runlore.storage.sql import positions
 from runlore.storage.sql.session import Row, SqlSession
 from runlore.storage.sql.transaction import SqlSnapshot
 from runlore.storage.sqlite import files
@@ -22,6 +23,11 @@ from runlore.storage.sqlite.lock import StateLock
 from runlore.storage.sqlite.readers import ReaderPool
 from runlore.storage.sqlite.session import connect
 from runlore.storage.sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    from runlore.storage.sql import health
+else:
+    health = LazyModule("runlore.storage.sql.health")
 
 APPLICATION_ID = 0x524C4F52  # "RLOR"
 LOG_BYTES_KEPT = 16 * 1024**2

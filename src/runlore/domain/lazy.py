@@ -1,0 +1,84 @@
+"""What is made at its first use: the methods of dataclasses, and modules that few commands need.
+
+A command is a process of its own, and pays for everything that it loads before it does anything. Here is how
+it pays only for what it uses: docs/decisions/0003-start-up.md.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from importlib import import_module
+from threading import RLock
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["LazyModule", "dataclass"]
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(kind: type | None = None, /, **options: bool) -> Any:
+        """`dataclasses.dataclass`, whose methods are made when the first value or its fields are asked for.
+
+        Making them is most of what importing a module of value types costs, and a command uses few of them.
+        What has slots, or an `__init__` of its own, is made at once.
+        """
+        if kind is None:
+            return lambda decorated: dataclass(decorated, **options)
+        if options.get("slots") or "__init__" in kind.__dict__:
+            return dataclasses.dataclass(kind, **options)
+        return _defer(kind, options)
+
+
+class LazyModule(ModuleType):
+    """A module by its name, loaded when the first of its attributes is asked for.
+
+    The same import stands beside it under `TYPE_CHECKING`, for whoever reads types and contracts.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the module, which is found here at once the next time."""
+        found = getattr(import_module(self.__name__), name)
+        self.__dict__[name] = found
+        return found
+
+
+# Of many threads, one makes the methods of a class, and with them those of what it inherits from.
+_MAKING = RLock()
+
+
+class _LateFields:
+    """Stands where `dataclasses.fields`, or a class that inherits, looks for the fields."""
+
+    def __init__(self, complete: Callable[[], None]) -> None:
+        self._complete = complete
+
+    def __get__(self, instance: object, owner: type) -> object:
+        self._complete()
+        return owner.__dataclass_fields__  # type: ignore[attr-defined]
+
+
+def _defer(kind: Any, options: dict[str, bool]) -> Any:
+    def complete() -> None:
+        with _MAKING:
+            if kind.__dict__["__init__"] is first_init:
+                dataclasses.dataclass(**{**options, "init": False})(kind)
+                # Last, and in one step: whoever makes a value meanwhile waits above.
+                kind.__init__ = _made_init(kind, is_frozen=options.get("frozen", False))
+
+    def first_init(self: object, /, *args: object, **fields: object) -> None:
+        complete()
+        kind.__init__(self, *args, **fields)
+
+    kind.__init__ = first_init
+    kind.__dataclass_fields__ = _LateFields(complete)
+    return kind
+
+
+def _made_init(kind: type, *, is_frozen: bool) -> object:
+    """The `__init__` of a dataclass that has none: made for a class that adds nothing to it."""
+    same = type(kind)(
+        kind.__name__, (kind,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    )
+    made: Any = dataclasses.dataclass(frozen=is_frozen, eq=False, repr=False, match_args=False)(same)
+    return made.__init__
