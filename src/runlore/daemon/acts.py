@@ -4,18 +4,27 @@ The key is kept in the transaction of the effect, so that a call that failed has
 the caller: what one agent sends cannot be answered with another's, or stand in its way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from runlore.daemon.requests import checked_key, request_digest
+from runlore.domain.access import Caller
 from runlore.domain.admission import admitted_reason
 from runlore.domain.audit import Act, replay
 from runlore.domain.errors import Conflict
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.ports.clock import Clock
-from runlore.ports.operations import Caller
-from runlore.ports.store import Answer, Records, Store, Transaction
+from runlore.ports.store import Answer, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from runlore.ports.store import Records, Transaction
 
 AnswerT = TypeVar("AnswerT")
 
@@ -44,6 +53,26 @@ class Done(Generic[AnswerT]):
     number: int = 0
     numbers: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def kept(self) -> tuple[tuple[RecordId, int], ...]:
+        """What the answer is made from again."""
+        if self.name:
+            return ((RecordId(self.name), self.number),)
+        if self.numbers:
+            return tuple((RecordId(name), number) for name, number in self.numbers.items())
+        return tuple((record.record_id, record.revision) for record in self.records)
+
+
+class Once:
+    """One transaction for one key. `earlier` is what the same call has answered before: then nothing is done
+    any more. What is `kept` is stored with the key, in the transaction of the effect."""
+
+    def __init__(self, tx: Transaction, act: Act, earlier: Answer | None) -> None:
+        self.tx = tx
+        self.act = act
+        self.earlier = earlier
+        self.kept: tuple[tuple[RecordId, int], ...] = ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Acting:
@@ -53,6 +82,19 @@ class Acting:
     clock: Clock
     caller: Caller
 
+    @contextmanager
+    def once(self, call: Call) -> Iterator[Once]:
+        """One transaction, one idempotency key."""
+        reason = admitted_reason(call.reason)
+        key, digest = self._identity(call)
+        with self.store.transaction() as tx:
+            earlier = _answered(tx, key, digest)
+            # The time is taken with the turn in hand, so that later events have later times.
+            once = Once(tx, Act(actor=self.caller.actor, at=self.clock.now(), reason=reason), earlier)
+            yield once
+            if key is not None and earlier is None:
+                tx.keep_answer(key, Answer(request_digest=digest, records=once.kept), once.act.at)
+
     def perform(
         self,
         call: Call,
@@ -60,14 +102,7 @@ class Acting:
         again: Callable[[Transaction, tuple[Record, ...]], AnswerT],
     ) -> AnswerT:
         """Do it in one transaction, or make the answer again from the records that were kept with the key."""
-
-        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
-            return tuple((record.record_id, record.revision) for record in done.records)
-
-        def repeat(tx: Transaction, earlier: Answer) -> AnswerT:
-            return again(tx, _as_answered(tx.records, earlier))
-
-        return self._once(call, do, kept, repeat).answer
+        return self._once(call, do, lambda tx, earlier: again(tx, _as_answered(tx.records, earlier)))
 
     def perform_named(
         self,
@@ -82,7 +117,7 @@ class Acting:
             answer, name = do(tx, act)
             return Done(answer=answer, name=name)
 
-        return self._once(call, done, _named, lambda tx, earlier: again(tx, earlier.records[0][0])).answer
+        return self._once(call, done, lambda tx, earlier: again(tx, earlier.records[0][0]))
 
     def named_before(self, call: Call) -> str | None:
         """The id that such an act has answered with under this key; None where it was not done yet."""
@@ -90,17 +125,14 @@ class Acting:
         if key is None:
             return None
         with self.store.transaction() as tx:
-            earlier = tx.answer(key)
-        if earlier is None:
-            return None
-        _require_same(earlier, digest)
-        return earlier.records[0][0]
+            earlier = _answered(tx, key, digest)
+        return None if earlier is None else earlier.records[0][0]
 
     def perform_numbered(
         self, call: Call, do: Callable[[Transaction, Act], Done[AnswerT]], again: Callable[[int], AnswerT]
     ) -> AnswerT:
         """The same for an act that makes a numbered part of something: `again` answers from the number."""
-        return self._once(call, do, _named, lambda _tx, earlier: again(earlier.records[0][1])).answer
+        return self._once(call, do, lambda _tx, earlier: again(earlier.records[0][1]))
 
     def perform_counted(
         self,
@@ -110,11 +142,7 @@ class Acting:
     ) -> AnswerT:
         """The same for an act whose answer is told in numbers, such as how many of what there were, or ids
         with theirs: `again` answers from these."""
-
-        def kept(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
-            return tuple((RecordId(name), number) for name, number in done.numbers.items())
-
-        return self._once(call, do, kept, lambda tx, earlier: again(tx, dict(earlier.records))).answer
+        return self._once(call, do, lambda tx, earlier: again(tx, dict(earlier.records)))
 
     def counted_before(
         self, call: Call, again: Callable[[Transaction, Mapping[str, int]], AnswerT]
@@ -124,42 +152,28 @@ class Acting:
         if key is None:
             return None
         with self.store.transaction() as tx:
-            earlier = tx.answer(key)
-            if earlier is None:
-                return None
-            _require_same(earlier, digest)
-            return again(tx, dict(earlier.records))
+            earlier = _answered(tx, key, digest)
+            return None if earlier is None else again(tx, dict(earlier.records))
 
     def _once(
         self,
         call: Call,
         do: Callable[[Transaction, Act], Done[AnswerT]],
-        kept: Callable[[Done[AnswerT]], tuple[tuple[RecordId, int], ...]],
-        repeat: Callable[[Transaction, Answer], AnswerT],
-    ) -> Done[AnswerT]:
-        reason = admitted_reason(call.reason)
-        key, digest = self._identity(call)
-
-        def attempt() -> Done[AnswerT]:
-            with self.store.transaction() as tx:
-                earlier = tx.answer(key) if key is not None else None
-                if earlier is not None:
-                    _require_same(earlier, digest)
-                    return Done(answer=repeat(tx, earlier))
-                # The time is taken with the turn in hand, so that later events have later times.
-                act = Act(actor=self.caller.actor, at=self.clock.now(), reason=reason)
-                done = do(tx, act)
-                if key is not None:
-                    tx.keep_answer(key, Answer(request_digest=digest, records=kept(done)), act.at)
-            return done
-
-        try:
-            return attempt()
-        except Conflict:
-            if key is None:
-                raise
-            # Perhaps it was the same call that was faster, elsewhere: then its answer is there by now.
-            return attempt()
+        again: Callable[[Transaction, Answer], AnswerT],
+    ) -> AnswerT:
+        for is_last in (call.key is None, True):
+            try:
+                with self.once(call) as once:
+                    if once.earlier is not None:
+                        return again(once.tx, once.earlier)
+                    done = do(once.tx, once.act)
+                    once.kept = done.kept
+                return done.answer
+            except Conflict:
+                # Perhaps it was the same call that was faster, elsewhere: then its answer is there by now.
+                if is_last:
+                    raise
+        raise AssertionError("the last attempt answers or raises")
 
     def _identity(self, call: Call) -> tuple[str | None, str]:
         if call.key is None:
@@ -173,17 +187,16 @@ def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record,
     return records
 
 
-def _named(done: Done[AnswerT]) -> tuple[tuple[RecordId, int], ...]:
-    return ((RecordId(done.name), done.number),)
-
-
-def _require_same(earlier: Answer, digest: str) -> None:
-    if earlier.request_digest != digest:
+def _answered(tx: Transaction, key: str | None, digest: str) -> Answer | None:
+    """What was answered under a key; Conflict where that was another call."""
+    earlier = None if key is None else tx.answer(key)
+    if earlier is not None and earlier.request_digest != digest:
         raise Conflict(
             "this idempotency key was used for another call",
             code="idempotency.reused",
             hint="use a new key for every new call",
         )
+    return earlier
 
 
 def _as_answered(records: Records, earlier: Answer) -> tuple[Record, ...]:
