@@ -52,7 +52,7 @@ def test_what_needs_no_store_loads_none(words: tuple[str, ...], embedded: Runlor
 def test_a_command_loads_what_it_needs_and_no_more(embedded: Runlore) -> None:
     assert loaded(embedded, "memory", "list", "--json") == {"apsw"}
     assert loaded(embedded, "memory", "list") == {"apsw", "rich"}
-    assert loaded(embedded, "memory", "search", "x", "--json") == {"apsw", "numpy"}
+    assert loaded(embedded, "memory", "search", "x", "--json") == {"apsw"}
 
 
 @pytest.mark.req("SUR-2", "SUR-7")

@@ -202,7 +202,9 @@ def retention_policy(document: JsonObject) -> RetentionPolicy:
 def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     """The whole document of a policy: what was given, completed by the defaults."""
     if name is PolicyName.LEARNING:
-        return policy_to_plain(without_secrets(learning_policy(document)))
+        policy = learning_policy(document)
+        # The defaults are ours, and hold nothing that anybody has written.
+        return policy_to_plain(without_secrets(policy) if document else policy)
     if name is PolicyName.RUN_MEMORY:
         return policy_to_plain(run_memory_policy(document))
     if name is PolicyName.SKILLS:

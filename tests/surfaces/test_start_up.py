@@ -1,0 +1,82 @@
+"""What a command loads: few modules, and none of what it does not use (docs/decisions/0003-start-up.md).
+
+A count is no timing, and holds on every machine. Whoever goes beyond one looks first for what the new import
+brings along: `python -X importtime -m runlore memory list` tells.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.surfaces.command_line import TIMEOUT_S, Runlore
+
+pytestmark = pytest.mark.req("SUR-7")
+
+LOADED = """
+import sys
+from runlore.cli.main import run
+code = run(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(code)
+"""
+# Libraries that no command needs which only looks at a small store and answers in JSON.
+LIBRARIES = (
+    *("numpy", "rich", "pydantic", "fastapi", "starlette", "uvicorn", "openai", "anthropic", "yaml"),
+    *("asyncio", "re2", "ahocorasick", "tree_sitter", "structlog", "psycopg"),
+)
+# What looks for secrets, reads shells, learns and works: loaded with the first who calls it.
+WORK = (
+    *("runlore.api", "runlore.agents", "runlore.daemon.agent.working", "runlore.daemon.mounting"),
+    *("runlore.domain.guard.scan", "runlore.domain.shell", "runlore.domain.suspicion"),
+    *("runlore.domain.statements", "runlore.domain.personal_data", "runlore.domain.suggesting.parameters"),
+    *("runlore.flow.pipeline", "runlore.flow.reactions", "runlore.recall", "runlore.storage.sql.dump"),
+)
+ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", "runlore.storage.sql", "apsw")
+COMMANDS = {
+    ("version",): 36,
+    ("--help",): 12,
+    ("memory", "list", "--json"): 293,
+    ("memory", "search", "word", "--json"): 305,
+    ("status", "--json"): 295,
+}
+
+
+def loaded(runlore: Runlore, *words: str) -> list[str]:
+    """The modules that a command has loaded by its end."""
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADED, *words],
+        env={**os.environ, **runlore.environment},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    return ran.stderr.split()
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_loads_few_modules_and_none_that_it_does_not_use(
+    words: tuple[str, ...], embedded: Runlore
+) -> None:
+    found = loaded(embedded, *words)
+
+    assert [name for name in (*LIBRARIES, *WORK) if name in found] == []
+    assert len([name for name in found if name.startswith("runlore.")]) <= COMMANDS[words]
+    if words[-1] != "--json":
+        assert [name for name in (*ENGINE, "runlore.ports.operations") if name in found] == []
+
+
+def test_a_command_that_asks_a_daemon_loads_nothing_of_the_engine(embedded: Runlore) -> None:
+    assert embedded.installed("up", "--detach", "--port", "0").code == 0
+    try:
+        found = [loaded(embedded, *words) for words in COMMANDS if words[-1] == "--json"]
+    finally:
+        assert embedded.installed("down").code == 0
+
+    assert all("runlore.client.remote" in modules for modules in found)
+    assert [[name for name in (*LIBRARIES, *WORK, *ENGINE) if name in modules] for modules in found] == [
+        []
+    ] * 3
+    assert max(len([name for name in modules if name.startswith("runlore.")]) for modules in found) <= 140
