@@ -25,24 +25,45 @@ _RUNS = (500, 20_000)
 RUNLORE = ("-m", "runlore")
 
 
+COMMANDS = (
+    ("--help",),
+    ("version",),
+    ("memory", "list"),
+    ("memory", "search", "word"),
+    ("status",),
+    ("status", "--json"),
+)
+
+
 def main() -> None:
     """The median of several runs each; what is loaded lazily shows as the difference between the rows."""
     with tempfile.TemporaryDirectory() as home:
+        # Bytecode is cached where Runlore is installed, so it is here.
         environment = {**os.environ, "RUNLORE_HOME": home, "RUNLORE_DATABASE_URL": ""}
-        _run([*RUNLORE, "memory", "search", "warm"], environment)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         empty = cpu_median(["-c", "pass"], environment)
-        rows = [
-            (name, f"{cost * 1000:.0f} ms", f"{cost / empty:.1f}")
-            for name, cost in (
-                ("python -c pass", empty),
-                ("import apsw, numpy", cpu_median(["-c", "import apsw, numpy"], environment)),
-                ("runlore version", cpu_median([*RUNLORE, "version"], environment)),
-                ("runlore memory list", cpu_median([*RUNLORE, "memory", "list"], environment)),
-                ("runlore memory search", cpu_median([*RUNLORE, "memory", "search", "word"], environment)),
-            )
-        ]
+        rows = [_row("python -c pass", empty, empty)]
+        for what in ("typer", "typer, rich.console, rich.table", "apsw", "numpy"):
+            rows.append(_row(f"import {what}", cpu_median(["-c", f"import {what}"], environment), empty))
+        rows += _command_rows("", environment, empty)
+        _run([*RUNLORE, "up", "--detach", "--port", "0"], environment)
+        try:
+            rows += _command_rows(", with a daemon", environment, empty)
+        finally:
+            _run([*RUNLORE, "down"], environment)
     print_table(("command", "CPU", "times an empty Python"), rows)
     _report_daemon()
+
+
+def _command_rows(where: str, environment: Mapping[str, str], empty: float) -> list[tuple[str, str, str]]:
+    return [
+        _row(f"runlore {' '.join(words)}{where}", cpu_median([*RUNLORE, *words], environment), empty)
+        for words in COMMANDS
+    ]
+
+
+def _row(name: str, cost: float, empty: float) -> tuple[str, str, str]:
+    return name, f"{cost * 1000:.0f} ms", f"{cost / empty:.1f}"
 
 
 def _report_daemon() -> None:
@@ -77,7 +98,8 @@ def _boot_median(home: str, *, in_order: bool) -> float:
 
 
 def cpu_median(arguments: list[str], environment: Mapping[str, str]) -> float:
-    """The CPU time of a command of Python, the median of a few."""
+    """The CPU time of a command of Python, the median of a few; the first is warm-up."""
+    _run(arguments, environment)
     return sorted(_run(arguments, environment) for _ in range(_ROUNDS))[_ROUNDS // 2]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from threading import RLock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = ["LazyModule", "dataclass"]
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(kind: type | None = None, /, **options: bool) -> Any:
+    def dataclass(kind: type | None = None, /, **options: bool) -> object:
         """`dataclasses.dataclass`, whose methods are made when the first value or its fields are asked for.
 
         Making them is most of what importing a module of value types costs, and a command uses few of them.
@@ -36,15 +36,17 @@ class LazyModule(ModuleType):
     The same import stands beside it under `TYPE_CHECKING`, for whoever reads types and contracts.
     """
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """An attribute of the module, which is found here at once the next time."""
-        found = getattr(import_module(self.__name__), name)
+        found: object = getattr(import_module(self.__name__), name)
         self.__dict__[name] = found
         return found
 
 
 # Of many threads, one makes the methods of a class, and with them those of what it inherits from.
 _MAKING = RLock()
+# Where `dataclasses` keeps the fields of a class.
+_FIELDS = "__dataclass_fields__"
 
 
 class _LateFields:
@@ -55,23 +57,24 @@ class _LateFields:
 
     def __get__(self, instance: object, owner: type) -> object:
         self._complete()
-        return owner.__dataclass_fields__  # type: ignore[attr-defined]
+        return getattr(owner, _FIELDS)
 
 
-def _defer(kind: Any, options: dict[str, bool]) -> Any:
+def _defer(kind: type, options: dict[str, bool]) -> type:
     def complete() -> None:
         with _MAKING:
-            if kind.__dict__["__init__"] is first_init:
-                dataclasses.dataclass(**{**options, "init": False})(kind)
+            if vars(kind)["__init__"] is first_init:
+                make: Callable[[type], type] = dataclasses.dataclass(**{**options, "init": False})
+                make(kind)
                 # Last, and in one step: whoever makes a value meanwhile waits above.
-                kind.__init__ = _made_init(kind, is_frozen=options.get("frozen", False))
+                type.__setattr__(kind, "__init__", _made_init(kind, is_frozen=options.get("frozen", False)))
 
     def first_init(self: object, /, *args: object, **fields: object) -> None:
         complete()
-        kind.__init__(self, *args, **fields)
+        vars(kind)["__init__"](self, *args, **fields)
 
-    kind.__init__ = first_init
-    kind.__dataclass_fields__ = _LateFields(complete)
+    type.__setattr__(kind, "__init__", first_init)
+    type.__setattr__(kind, _FIELDS, _LateFields(complete))
     return kind
 
 
@@ -80,5 +83,7 @@ def _made_init(kind: type, *, is_frozen: bool) -> object:
     same = type(kind)(
         kind.__name__, (kind,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     )
-    made: Any = dataclasses.dataclass(frozen=is_frozen, eq=False, repr=False, match_args=False)(same)
-    return made.__init__
+    make: Callable[[type], type] = dataclasses.dataclass(
+        frozen=is_frozen, eq=False, repr=False, match_args=False
+    )
+    return vars(make(same))["__init__"]

@@ -52,7 +52,7 @@ class Asking:
         raise ModelFailure(
             f"the budget of {purpose.value} for {day} is spent: {spent.calls} of {budget.calls_per_day}"
             f" calls, {spent.input_tokens + spent.output_tokens} of {budget.tokens_per_day} tokens",
-            code=MODEL_BUDGET,
+            code="model.budget",
             hint=f"it goes on at {format_time(budget_renews_at(self.clock.now()))};"
             " learning.model_budget of the policy sets the limits",
         )
