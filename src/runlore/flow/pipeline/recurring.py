@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from runlore.domain import limits
 from runlore.domain.admission import OWN_WORDS
-from runlore.domain.audit import Act, moved
+from runlore.domain.audit import DAEMON, Act, moved
 from runlore.domain.errors import Corrupt, Invalid, Refused
 from runlore.domain.extraction import Sieve
 from runlore.domain.job import Job, JobKind
@@ -38,7 +38,6 @@ from runlore.flow.capture.turns import Beat, unhurried
 from runlore.flow.pipeline.capturing import add_evidence, draft_record, said_already
 from runlore.flow.policies import current_capture, current_learning, current_run_memory
 from runlore.flow.queueing import queue
-from runlore.flow.reactions import DAEMON
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids

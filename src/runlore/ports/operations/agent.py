@@ -1,13 +1,13 @@
 """Inputs that Runlore works through itself: started, followed, stopped, and what they wait for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId

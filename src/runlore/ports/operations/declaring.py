@@ -11,13 +11,14 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from runlore.domain.access import Role
 from runlore.domain.codec import hints_of
 from runlore.domain.json_form import About, form_of
+from runlore.domain.lazy import dataclass
 
 MethodT = TypeVar("MethodT", bound=Callable[..., object])
 TypeT = TypeVar("TypeT", bound=type)

@@ -1,6 +1,6 @@
 """The learning plane: candidates, learnings, and what operators and agents say about them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Protocol
 
@@ -8,6 +8,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.feedback import FeedbackVerdict
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.learning_policy import Action
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import (

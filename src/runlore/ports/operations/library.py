@@ -1,11 +1,11 @@
 """The library of skills: saving, reading, matching, using, curating, undoing."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState

@@ -1,7 +1,7 @@
 """Projection: what a session's next prompt would be given, what it was given, and what it can find."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Protocol
 
@@ -9,6 +9,7 @@ from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
 from runlore.domain.journal import DERIVED_KEYS
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import LearnedEntry, Projection, RebuiltSection, Receipt
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId

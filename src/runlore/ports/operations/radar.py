@@ -1,12 +1,12 @@
 """Radar: findings from outside, and what became of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.codec import serialize
 from runlore.domain.json_form import About
+from runlore.domain.lazy import dataclass
 from runlore.domain.radar import Finding, finding_from_plain
 from runlore.domain.record import JsonValue, Record, RecordId
 from runlore.domain.scope import WORKSPACE, Scope

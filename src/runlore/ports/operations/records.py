@@ -1,12 +1,13 @@
 """Records: lists, searches, what callers propose, and the context of a task."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.audit import RecordEvent
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.ranking import Score
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State, Transition
 from runlore.domain.scope import WORKSPACE, Scope

@@ -1,12 +1,12 @@
 """Review: what waits, and the operator's acts on records."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.curation import Merge
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.publication import BlockedRecord, Consequences
 from runlore.domain.record import Kind, Record, RecordId
 from runlore.domain.run import RunId

@@ -1,10 +1,10 @@
 """Promoted procedures: from a published learning to a skill, step by step, each with its evidence."""
 
-from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.rollout import (
     VERIFICATION_PROFILE,

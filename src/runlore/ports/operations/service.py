@@ -1,7 +1,6 @@
 """The service itself: policies, tokens, capture, jobs, exports, backups, health."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Protocol
@@ -11,6 +10,7 @@ from runlore.domain.access import AccessToken, Role
 from runlore.domain.codec import Plain, as_object, as_text, as_whole
 from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.policy import PolicyName, PolicyRevision
 from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
 from runlore.domain.scope import Scope

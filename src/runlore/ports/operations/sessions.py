@@ -4,7 +4,7 @@ In a private session, or where capture is off, nothing is kept: such answers say
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
 from runlore.domain.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.json_form import About, JsonForm, Shape
+from runlore.domain.lazy import dataclass
 from runlore.domain.projection import Section
 from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus

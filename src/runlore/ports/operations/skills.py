@@ -1,12 +1,12 @@
 """Skills learned from transcripts: runs brought in, and what they suggest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.json_form import About, JsonForm
+from runlore.domain.lazy import dataclass
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.domain.transcript import Position, ToldRun
 from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Operation
