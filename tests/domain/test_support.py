@@ -314,7 +314,7 @@ def test_what_contradicts_itself_is_never_supported_by_itself_and_the_opposite(c
 
 
 @pytest.mark.parametrize(
-    "filler", ["deploys ", "are allowed not ", "deploys are\n", "a. ", "- deploys:\n", "不"]
+    "filler", ["deploys ", "are allowed not ", "deploys are\n", "a. ", "- deploys:\n", "不", "by the way, "]
 )
 def test_a_text_as_long_as_they_come_is_read_in_a_bounded_time(filler: str) -> None:
     text = (filler * (limits.SUPPORT_CHARS_MAX // len(filler) + 1))[: limits.SUPPORT_CHARS_MAX]

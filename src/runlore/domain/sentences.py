@@ -251,7 +251,7 @@ def _introduced(words: Sequence[Word]) -> list[Word]:
 def _without_asides(words: list[Word]) -> list[Word]:
     """The words without a lead-in that is put between commas: "The API is, by the way, public"."""
     for at in range(1, len(words) - 1):
-        length = _lead_in(words[at:]) if "," in words[at - 1].tail else 0
+        length = _lead_in(words[at : at + _LEAD_IN_WORDS_MAX]) if "," in words[at - 1].tail else 0
         if 0 < length < len(words) - at and "," in words[at + length - 1].tail:
             return [*words[: at - 1], Word(words[at - 1].core), *words[at + length :]]
     return words
@@ -268,8 +268,8 @@ def _interjection(words: Sequence[Word]) -> int:
 
 
 def _lead_in(words: Sequence[Word]) -> int:
-    cores = tuple(word.core for word in words)
-    return max((len(each) for each in table.LEAD_INS if cores[: len(each)] == each), default=0)
+    cores = tuple(word.core for word in words[:_LEAD_IN_WORDS_MAX])
+    return next((length for length in range(len(cores), 0, -1) if cores[:length] in _LEAD_INS), 0)
 
 
 def _takes_back(words: Sequence[Word]) -> bool:
@@ -431,6 +431,8 @@ _OFFERED = (
 )
 _DENIAL_WORDS_MAX = 6
 _TAG_WORDS_MAX = 3
+_LEAD_INS = frozenset(table.LEAD_INS)
+_LEAD_IN_WORDS_MAX = max(map(len, _LEAD_INS))
 # What goes on behind "Given that ...," where steps of a test are told.
 _STEPS = frozenset({"when", "then", "wenn", "dann", "quand", "alors"})
 # Longer ones are tables, logs and encoded data.
