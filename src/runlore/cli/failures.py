@@ -1,6 +1,5 @@
 """Errors on the command line: a sentence and a hint for people, the problem document for `--json`."""
 
-import os
 import shutil
 import sys
 import textwrap
@@ -54,7 +53,7 @@ def report(error: RunloreError, *, as_json: bool) -> int:
 
 def _lines(label: str, text: str) -> str:
     """A labelled text. At a terminal it goes on between words, below where it began; no word is broken."""
-    if not (sys.stderr.isatty() or "COLUMNS" in os.environ):
+    if not sys.stderr.isatty():
         return f"{label}{text}\n"
     lines = textwrap.wrap(
         text,
