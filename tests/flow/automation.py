@@ -22,7 +22,7 @@ from tests.world import World
 
 CONTENT = "The project codename is Atlas"
 TALK_SCOPE = Scope(ScopeKind.SESSION, "talk")
-_QUIET = {"run_summary_candidates": False}
+_QUIET = {"run_summary_candidates": False, "own_words": "off"}
 
 
 def put_policy(
