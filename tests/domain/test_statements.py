@@ -11,8 +11,9 @@ from runlore.domain.languages.choosing import LANGUAGES, language_of
 from runlore.domain.languages.language import Cue
 from runlore.domain.record import Kind
 from runlore.domain.run import RunId
-from runlore.domain.scope import ScopeKind
-from runlore.domain.session import SessionId
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import Binding, PersonaId, SessionId
+from runlore.domain.statements.candidates import scope_of
 from runlore.domain.statements.features import Seen
 from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
 from runlore.domain.statements.said import Said, refusal_words, said_in
@@ -330,3 +331,53 @@ def test_a_very_long_message_is_read_to_a_bound() -> None:
 
     assert len(sentences_of(said(text))) == SENTENCES_MAX
     assert len(statements) <= 1
+
+
+@pytest.mark.req("CAP-8")
+@pytest.mark.parametrize(
+    ("answer", "typed"),
+    [
+        ("Never, use the local one", "Never, use the local one"),
+        ("Wait for it", ""),
+        ("Wait for it, Go on", ""),
+        ('Always ask "me" first', 'Always ask "me" first'),
+    ],
+)
+def test_what_is_typed_into_a_form_is_the_users_and_what_is_chosen_is_not(answer: str, typed: str) -> None:
+    options = [{"label": "Wait for it"}, {"label": "Go on"}]
+    form = {"questions": [{"question": "Which one?", "options": options}, {"question": "And then?"}]}
+    output = (
+        f'User has answered your questions: "Which one?"="{answer}", "And then?"="Push it".'
+        " You can now continue with the user's answers in mind."
+    )
+    entries = [
+        Entry(type=EventType.TOOL_CALL, body={"call_id": "1", "name": "AskUserQuestion", "arguments": form}),
+        Entry(type=EventType.TOOL_RESULT, body={"call_id": "1", "output": output}),
+    ]
+
+    (heard,) = said_in(entries, session_id=SessionId("s"), run_id=RunId("r"))
+
+    assert heard.text.split("\n") == [*filter(None, [typed]), "Push it"]
+    assert (heard.event_number, heard.is_refusal, heard.foreign_tool) == (2, False, "")
+
+
+@pytest.mark.req("CAP-8")
+@pytest.mark.parametrize(
+    ("kind", "bindings", "scope"),
+    [
+        (ScopeKind.PERSONA, [("ada", ("acme",))], Scope(ScopeKind.PERSONA, "ada")),
+        (ScopeKind.PERSONA, [(None, ("acme",))], WORKSPACE),
+        (ScopeKind.PROJECT, [("ada", ("acme", "shop"))], Scope(ScopeKind.PROJECT, "acme")),
+        (ScopeKind.PROJECT, [("ada", ())], WORKSPACE),
+        (ScopeKind.PROJECT, [("ada", ("acme",)), ("ada", ("shop",))], WORKSPACE),
+        (ScopeKind.PROJECT, [(None, ("acme",)), ("ada", ("acme",))], Scope(ScopeKind.PROJECT, "acme")),
+    ],
+)
+def test_a_statement_belongs_to_what_all_its_sessions_are_bound_to(
+    kind: ScopeKind, bindings: list[tuple[str | None, tuple[str, ...]]], scope: Scope
+) -> None:
+    bound = [
+        Binding(persona_id=None if name is None else PersonaId(name), project_ids=projects)
+        for name, projects in bindings
+    ]
+    assert scope_of(kind, bound) == scope

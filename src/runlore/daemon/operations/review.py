@@ -28,11 +28,11 @@ from runlore.flow.reactions import confirm_learning, roll_back_learning
 from runlore.flow.record.curate import propose_merges, view
 from runlore.flow.review.inbox import (
     due_items,
-    folded,
     held_items,
+    only_folded,
     standing_first,
-    unfolded,
     waiting_for_review,
+    without_folded,
 )
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
@@ -54,9 +54,9 @@ class ReviewActs(ForgetActs):
             held = tuple(record for record in held if may_see(self.caller, record))[:limit]
             due = due[: limit - len(held)]
             room = limit - len(held) - len(due)
-            shown = folded(where) if request.folded else unfolded(where)
+            shown = only_folded(where) if request.folded else without_folded(where)
             found = snapshot.records.page(shown, limit=room + 1, before=place)
-            under = 0 if request.folded else snapshot.records.count_lines(folded(where))
+            under = 0 if request.folded else snapshot.records.count_lines(only_folded(where))
             seen = tuple(record for record in found[:room] if may_see(self.caller, record))
             listed = (
                 *held_items(snapshot.records, held, now),

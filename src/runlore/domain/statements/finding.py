@@ -144,7 +144,8 @@ def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> OwnState
 
 
 def _confidence(judged: Judged, weights: Mapping[str, int]) -> Score:
-    names = [name for name in WEIGHTS if name in judged.features and weights[name]]
+    features = judged.features
+    names = [name for name in WEIGHTS if name in features and weights[name]]
     parts = tuple(ScorePart(reason=WEIGHTS[name][1], points=weights[name]) for name in names)
     return Score(points=max(0, min(_POINTS_MAX, sum(part.points for part in parts))), parts=parts)
 

@@ -61,7 +61,7 @@ class Said:
     foreign_tool: str = ""
 
 
-class Listener:
+class SaidCollector:
     """Hears the events of a run in order, and keeps what its user said. An input that is another agent's or a
     task's is nobody's wish."""
 
@@ -104,7 +104,7 @@ def said_in(
     entries: Iterable[Entry], *, session_id: SessionId, run_id: RunId, first_number: int = 1
 ) -> list[Said]:
     """What the user said in a run, of its entries in order; `first_number` is that of the first."""
-    listener = Listener(session_id=session_id, run_id=run_id)
+    listener = SaidCollector(session_id=session_id, run_id=run_id)
     for number, entry in enumerate(entries, first_number):
         listener.hear(number, entry.type, entry.body)
     return listener.said

@@ -13,7 +13,7 @@ from runlore.domain import limits
 from runlore.domain.journal import JournalEvent
 from runlore.domain.projection import SectionName
 from runlore.domain.run import Run, RunId
-from runlore.domain.statements.said import Listener
+from runlore.domain.statements.said import SaidCollector
 from runlore.domain.taint import TRUSTED, Provenance, inherited
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.capture.turns import Beat, unhurried
@@ -27,7 +27,7 @@ _INSTANT = timedelta(milliseconds=1)
 
 
 def run_provenance(
-    collections: Collections, run: Run, beat: Beat = unhurried, listener: Listener | None = None
+    collections: Collections, run: Run, beat: Beat = unhurried, listener: SaidCollector | None = None
 ) -> Provenance:
     """What a run itself took in: what its own calls read, and the conversations of runs it was given. A
     `listener` hears all of its events."""
@@ -36,7 +36,7 @@ def run_provenance(
         for run_id in _given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
-    events = _heard(_events(collections, run.run_id, beat), listener)
+    events = _collect_said(_events(collections, run.run_id, beat), listener)
     own = read_outside(events)
     if listener is not None:
         # Where enough was found to be from outside the rest was not read.
@@ -103,7 +103,7 @@ def _events(collections: Collections, run_id: RunId, beat: Beat) -> Iterator[Jou
         beat()
 
 
-def _heard(events: Iterator[JournalEvent], listener: Listener | None) -> Iterator[JournalEvent]:
+def _collect_said(events: Iterator[JournalEvent], listener: SaidCollector | None) -> Iterator[JournalEvent]:
     for event in events:
         if listener is not None:
             listener.hear(event.number, event.type, event.body)

@@ -24,7 +24,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, learned_scope
 from runlore.domain.statements.candidates import candidate_of, proposable, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
-from runlore.domain.statements.said import Listener
+from runlore.domain.statements.said import SaidCollector
 from runlore.domain.subject import semantic_key
 from runlore.domain.suspicion import is_order
 from runlore.domain.taint import TRUSTED, Provenance, inherited
@@ -177,7 +177,7 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
     text = run_text(collections, run)
     is_semantic = terms.learning.capture.semantic_candidates.enabled
     listener = (
-        Listener(session_id=run.session_id, run_id=run.run_id) if _is_heard(terms, run, noted) else None
+        SaidCollector(session_id=run.session_id, run_id=run.run_id) if _is_heard(terms, run, noted) else None
     )
     own = noted.provenance if noted is not None else TRUSTED
     if noted is None or listener is not None:
@@ -306,7 +306,7 @@ def _is_within(text: str, given: Sequence[set[str]]) -> bool:
 
 
 def _readable_provenance(
-    collections: Collections, run: Run, beat: Beat, listener: Listener | None
+    collections: Collections, run: Run, beat: Beat, listener: SaidCollector | None
 ) -> Provenance:
     try:
         return run_provenance(collections, run, beat, listener)

@@ -215,7 +215,7 @@ class Capturing:
             else:
                 told = replace(act, reason="a later run says the same")
                 is_tainted = each.record.provenance.tainted
-                add_evidence(tx, self.ids, known, each.record.evidence_refs, told, is_tainted=is_tainted)
+                add_evidence(tx, self.ids, known, each.record.evidence_refs, act=told, is_tainted=is_tainted)
 
 
 def add_evidence(
@@ -223,8 +223,8 @@ def add_evidence(
     ids: Ids,
     known: Record,
     refs: Sequence[EvidenceRef],
-    act: Act,
     *,
+    act: Act,
     is_tainted: bool = False,
 ) -> None:
     """Add evidence to a record that stands. What was read from outside raises nothing, whoever says the same;

@@ -116,7 +116,7 @@ class Recurring:
 
     def _amend(self, tx: Transaction, known: Record, statement: OwnStatement, act: Act) -> None:
         if known.state is State.ACTIVE:
-            add_evidence(tx, self.ids, known, evidence_of(statement.said), act)
+            add_evidence(tx, self.ids, known, evidence_of(statement.said), act=act)
             return
         after = _amended(known, statement)
         if after == known:

@@ -37,12 +37,12 @@ def waiting_for_review(
     )
 
 
-def unfolded(where: RecordFilter) -> RecordFilter:
+def without_folded(where: RecordFilter) -> RecordFilter:
     """Those of them that are shown at once."""
     return replace(where, ranks=frozenset({None, Rank.FIRST}))
 
 
-def folded(where: RecordFilter) -> RecordFilter:
+def only_folded(where: RecordFilter) -> RecordFilter:
     """Those of them that wait folded under the others."""
     return replace(where, ranks=frozenset({Rank.FOLDED}))
 
