@@ -4,6 +4,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from runlore.cli.main import run
 from tests import forked
-from tests.surfaces.command_line import TIMEOUT_S, Runlore
+from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 # What is typed once something is shown that nobody typed.
@@ -35,16 +36,29 @@ def at_terminal(
     answers: tuple[str, ...] = (),
     asked: str = "]: ",
     then: str = "",
-    term: str = "dumb",
+    term: str = "",
     program: str = "runlore",
 ) -> Seen:
     """Run a command at a terminal, and give an answer each time that it asks; the screen without colours.
 
-    `then` is pressed as soon as something is shown behind the last answer; `term` is the kind of terminal.
+    `then` is pressed as soon as something is shown behind the last answer. `term` is the kind of terminal,
+    for the installed program: what edits its lines looks at that once, when it is loaded.
     """
     ours, theirs = pty.openpty()
-    environment = {**os.environ, **runlore.environment, "TERM": term, "COLUMNS": "200", "NO_COLOR": "1"}
-    process = forked.start(program, *words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    environment = {**os.environ, **runlore.environment, "COLUMNS": "200", "NO_COLOR": "1"}
+    environment["TERM"] = term or "dumb"
+    process: forked.Forked | subprocess.Popen[bytes]
+    if term:
+        process = subprocess.Popen(
+            [PROGRAM, *words],
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+    else:
+        process = forked.start(program, *words, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     try:
         keys = [*answers, *([f"{LATER}{then}"] if then else [])]
