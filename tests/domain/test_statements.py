@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runlore.domain.journal import Entry, EventType
 from runlore.domain.languages.choosing import LANGUAGES, language_of
 from runlore.domain.languages.language import Cue
-from runlore.domain.record import Kind
+from runlore.domain.record import JsonObject, JsonValue, Kind
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding, PersonaId, SessionId
@@ -344,8 +344,10 @@ def test_a_very_long_message_is_read_to_a_bound() -> None:
     ],
 )
 def test_what_is_typed_into_a_form_is_the_users_and_what_is_chosen_is_not(answer: str, typed: str) -> None:
-    options = [{"label": "Wait for it"}, {"label": "Go on"}]
-    form = {"questions": [{"question": "Which one?", "options": options}, {"question": "And then?"}]}
+    options: list[JsonValue] = [{"label": "Wait for it"}, {"label": "Go on"}]
+    form: JsonObject = {
+        "questions": [{"question": "Which one?", "options": options}, {"question": "And then?"}]
+    }
     output = (
         f'User has answered your questions: "Which one?"="{answer}", "And then?"="Push it".'
         " You can now continue with the user's answers in mind."

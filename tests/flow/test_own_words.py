@@ -118,7 +118,7 @@ def test_every_run_that_ended_is_heard_and_a_wish_is_its_personas(
     assert record.scope == Scope(ScopeKind.PERSONA, "ada")
 
 
-@pytest.mark.req("CAP-8", "SEC-2")
+@pytest.mark.req("CAP-8", "TNT-1")
 @pytest.mark.parametrize(("tool", "is_tainted"), [("Bash", False), ("mcp__wiki__read", True)])
 def test_the_reason_for_a_refusal_is_the_users_unless_a_tool_from_outside_may_have_put_it_there(
     sqlite_world: World, tool: str, is_tainted: bool
@@ -132,7 +132,7 @@ def test_the_reason_for_a_refusal_is_the_users_unless_a_tool_from_outside_may_ha
     assert (record.provenance.tainted, record.provenance.sources) == (is_tainted, (tool,) * is_tainted)
 
 
-@pytest.mark.req("CAP-8", "SEC-2")
+@pytest.mark.req("CAP-8", "TNT-1")
 def test_what_a_command_prints_is_no_refusal(sqlite_world: World) -> None:
     said(sqlite_world, "Install it", "talk", *refusal("use pnpm instead of npm", exit_code=1))
     assert own_words(sqlite_world) == []
@@ -290,7 +290,7 @@ def test_what_only_its_coming_back_makes_a_wish_is_proposed_once_and_what_was_re
     assert [each.state for each in own_words(world)] == [State.TOMBSTONED]
 
 
-@pytest.mark.req("CAP-8", "TNT-1")
+@pytest.mark.req("CAP-8")
 def test_wishes_of_one_persona_do_not_come_back_in_another(sqlite_world: World) -> None:
     for name in ("ada", "bob", "eve"):
         sqlite_world.operator.put_persona(ops.PersonaChange(persona_id=PersonaId(name)))
@@ -368,7 +368,7 @@ def test_one_look_serves_a_batch_and_waits_for_the_captures_before_it(sqlite_wor
     assert len(own_words(sqlite_world)) == 1
 
 
-@pytest.mark.req("CAP-8", "STO-2")
+@pytest.mark.req("CAP-8")
 def test_lists_tell_ranks_apart_as_the_filter_does_on_values(world: World) -> None:
     said(world, f"{RULE} {PRACTICE}")
     world.propose()
@@ -381,7 +381,7 @@ def test_lists_tell_ranks_apart_as_the_filter_does_on_values(world: World) -> No
             assert snapshot.records.count_lines(where) == len(listed)
 
 
-@pytest.mark.req("CAP-8", "LRN-15")
+@pytest.mark.req("CAP-8", "SUR-9")
 def test_the_list_shows_the_best_and_folds_the_rest_and_the_count_is_of_both(sqlite_world: World) -> None:
     said(sqlite_world, f"{RULE} {PRACTICE}")
     sqlite_world.propose()
