@@ -12,7 +12,7 @@ from runlore.api.answering import problem_answer
 from runlore.api.handlers import endpoints
 from runlore.api.metrics import Metrics
 from runlore.api.openapi import openapi_of
-from runlore.api.routes import Endpoint, Table
+from runlore.api.routes import Endpoint, RouteTable
 from runlore.api.security import BODY_PAUSE_S, Gate
 from runlore.api.streaming import Streams
 from runlore.api.watching import Watch
@@ -38,7 +38,7 @@ class Api:
         self.endpoints = all_endpoints()
         self.metrics = metrics
         self.streams = Streams()
-        self._table = Table(self.endpoints)
+        self._table = RouteTable(self.endpoints)
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""

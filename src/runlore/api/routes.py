@@ -143,7 +143,7 @@ def _place(template: str, answer: object) -> str:
     return place(*(_part(answer, each[1:-1]) if each[0] == "{" else each for each in segments))
 
 
-class Table:
+class RouteTable:
     """The routes by the segments of their paths. A word comes before a name that may be any word."""
 
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:

@@ -71,7 +71,7 @@ def say(
     console = _console(on_stderr=on_stderr)
     line = _text((text, style), keep_newlines=keep_newlines)
     is_left = keep_newlines or is_code or not _has_edge(console)
-    lines = [line] if is_left else _fitted(console, line, style)
+    lines = [line] if is_left else _fit_lines(console, line, style)
     for each in lines:
         console.print(each, soft_wrap=True)
 
@@ -192,7 +192,7 @@ def _has_edge(console: "Console") -> bool:
     return console.file.isatty() or "COLUMNS" in os.environ
 
 
-def _fitted(console: "Console", line: "Text", style: str) -> "list[Text]":
+def _fit_lines(console: "Console", line: "Text", style: str) -> "list[Text]":
     """A line as lines that fit, as far as its words do; what is in backticks is one word."""
     from rich.cells import cell_len
     from rich.text import Text

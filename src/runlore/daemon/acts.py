@@ -88,7 +88,7 @@ class Acting:
         reason = admitted_reason(call.reason)
         key, digest = self._identity(call)
         with self.store.transaction() as tx:
-            earlier = _answered(tx, key, digest)
+            earlier = _find_answer(tx, key, digest)
             # The time is taken with the turn in hand, so that later events have later times.
             once = Once(tx, Act(actor=self.caller.actor, at=self.clock.now(), reason=reason), earlier)
             yield once
@@ -125,7 +125,7 @@ class Acting:
         if key is None:
             return None
         with self.store.transaction() as tx:
-            earlier = _answered(tx, key, digest)
+            earlier = _find_answer(tx, key, digest)
         return None if earlier is None else earlier.records[0][0]
 
     def perform_numbered(
@@ -152,7 +152,7 @@ class Acting:
         if key is None:
             return None
         with self.store.transaction() as tx:
-            earlier = _answered(tx, key, digest)
+            earlier = _find_answer(tx, key, digest)
             return None if earlier is None else again(tx, dict(earlier.records))
 
     def _once(
@@ -187,7 +187,7 @@ def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record,
     return records
 
 
-def _answered(tx: Transaction, key: str | None, digest: str) -> Answer | None:
+def _find_answer(tx: Transaction, key: str | None, digest: str) -> Answer | None:
     """What was answered under a key; Conflict where that was another call."""
     earlier = None if key is None else tx.answer(key)
     if earlier is not None and earlier.request_digest != digest:

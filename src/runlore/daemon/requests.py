@@ -118,7 +118,7 @@ def search_filter(request: SearchRequest, now: datetime) -> RankFilter:
     )
 
 
-def unsearched(filters: Filters) -> tuple[str, ...]:
+def list_unsearched(filters: Filters) -> tuple[str, ...]:
     """What a search without a layer passed over, for whoever has found nothing."""
     if filters.layers or filters.kinds not in (frozenset(), PERSON_KINDS):
         return ()

@@ -294,7 +294,7 @@ class SkillLibrary:
         self._refreshing.settle(name, act, keep_file=keep_file)
         self.refresh()
 
-    def remarked(self, skills: Iterable[Skill]) -> Iterator[Skill]:
+    def add_remarks(self, skills: Iterable[Skill]) -> Iterator[Skill]:
         """The skills, each with what was wrong with its file at the last look."""
         wrong = {problem.name: problem.told for problem in self._problems}
         for skill in skills:

@@ -143,18 +143,18 @@ def _amount(words: Sequence[str], at: int) -> _Found:
         measures = table.UNITS[unit]
         amount = number_of(word) * table.SCALES.get(unit, 1.0)
         # One letter may measure several things: that is left to the words around it.
-        return (min(measures), _bounded(words, at, amount), length) if len(measures) == 1 else _NOTHING
+        return (min(measures), _read_bound(words, at, amount), length) if len(measures) == 1 else _NOTHING
     if glued:
         return "", frozenset(), 1
     if unit and _is_noun(unit):
-        return f"count of {terms_of(unit)[0]}", _bounded(words, at, number_of(word)), 2
+        return f"count of {terms_of(unit)[0]}", _read_bound(words, at, number_of(word)), 2
     name = next((terms_of(each)[0] for each in words[max(at - 1, 0) : at] if _is_noun(each)), "")
     if not name and at and table.PREPOSITIONS.get(words[at - 1]) == "on":
         name = "port"
     return f"number of {name}" if name else NUMBER, frozenset({word}), 1
 
 
-def _bounded(words: Sequence[str], at: int, amount: float) -> Range:
+def _read_bound(words: Sequence[str], at: int, amount: float) -> Range:
     before = {tuple(words[max(at - count, 0) : at]) for count in (1, 2)}
     if before & table.LOWER_BOUNDS:
         return Range(amount, _UNBOUNDED)

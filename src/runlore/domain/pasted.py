@@ -107,7 +107,7 @@ def pasted_in(text: str) -> Pasted:
     return Pasted(first=found[0][0] if found else len(text), blocks=tuple(blocks), open_from=open_from)
 
 
-def unblocked(text: str) -> str:
+def remove_blocks(text: str) -> str:
     """A text without what surely is nobody's own word in it: blocks, and all that is given without an end."""
     pasted = pasted_in(text)
     return without(text, pasted.blocks)[: pasted.open_from]

@@ -51,7 +51,7 @@ PERIODS = {"night": _DAY, "nacht": _DAY, "nuit": _DAY}
 AT_TIME = _set("at um à")
 
 
-def _numbered(names: Iterable[str]) -> dict[str, str]:
+def _number_names(names: Iterable[str]) -> dict[str, str]:
     """Each name of a day or a month, also in the plural, with the number of it as a text."""
     found: dict[str, str] = {}
     for language in names:
@@ -60,14 +60,14 @@ def _numbered(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-WEEKDAYS = _numbered(
+WEEKDAYS = _number_names(
     (
         "monday tuesday wednesday thursday friday saturday sunday",
         "montag dienstag mittwoch donnerstag freitag samstag sonntag",
         "lundi mardi mercredi jeudi vendredi samedi dimanche",
     )
 )
-MONTHS = _numbered(
+MONTHS = _number_names(
     (
         "january february march april may june july august september october november december",
         "januar februar märz april mai juni juli august september oktober november dezember",

@@ -29,7 +29,7 @@ from runlore.domain.inline_spans import code_spans, masked, quotations
 from runlore.domain.languages.choosing import language_of
 from runlore.domain.languages.english import ENGLISH
 from runlore.domain.lazy import dataclass
-from runlore.domain.pasted import unblocked
+from runlore.domain.pasted import remove_blocks
 from runlore.domain.question import is_adverb
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
@@ -92,7 +92,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     read: list[Sentence] = []
     labelled: set[int] = set()
     is_made_up, told_until = False, 0
-    for heading, line in _lines(unblocked(text)):
+    for heading, line in _lines(remove_blocks(text)):
         is_cut = line.rstrip().endswith(ELLIPSIS)
         is_offered = _compiled(_OFFERED).search(line) is not None
         spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line)))
@@ -211,7 +211,7 @@ def _parts(words: Sequence[Word]) -> Iterator[list[Word]]:
 def _factive_clauses(words: list[Word]) -> list[list[Word]]:
     """A sentence, and apart from it the clause that it calls as true as itself: "Now that the API is public,
     can you add CORS?", "The API is public because partners need it"."""
-    lead, words = words[: -len(_introduced(words))], _introduced(words)
+    lead, words = words[: -len(_drop_lead_in(words))], _drop_lead_in(words)
     cores = tuple(word.core for word in words)
     opener = next((each for each in table.FACTIVES if cores[: len(each)] == each), ())
     comma = next((at for at, word in enumerate(words) if opener and "," in word.tail), 0)
@@ -234,10 +234,10 @@ def _ends(word: Word) -> bool:
 
 
 def _meant(words: Sequence[Word]) -> list[Word]:
-    return _without_asides(_introduced(words))
+    return _without_asides(_drop_lead_in(words))
 
 
-def _introduced(words: Sequence[Word]) -> list[Word]:
+def _drop_lead_in(words: Sequence[Word]) -> list[Word]:
     """The words without labels and lead-ins, which say nothing themselves."""
     rest = list(words)
     is_shorter = True

@@ -301,13 +301,13 @@ def _verb_parts(words: Words, index: int) -> tuple[str, str] | None:
         return None
     if verb in table.OWNING and len(said) < SUBJECT_WORDS_MAX and not _is_stand_in(subject):
         return _joined(said), f"{table.OWNING[verb]} by {_joined(subject)}"
-    done = _done(verb, said)
+    done = _verb_value(verb, said)
     if done and verb in _OF_ARTICLES:
         subject = _without_leading_article(list(subject), table.SYMBOL)
     return (_joined(_without_ours(subject)), done) if done else None
 
 
-def _done(verb: str, words: Words) -> str:
+def _verb_value(verb: str, words: Words) -> str:
     """What is kept of a verb and the words behind it; nothing where they leave room for other answers."""
     said = [word.core for word in words]
     if verb == "equals":

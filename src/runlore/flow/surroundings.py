@@ -33,11 +33,11 @@ def surroundings(
         missing_sources=tuple(source for source in sources if source not in found),
         named=replaced if named is None else records.get(named),
         missing_named=noted if replaced is None else None,
-        agreed=_agreed(records, candidate, (*same_subject, *present)),
+        agreed=_find_agreed(records, candidate, (*same_subject, *present)),
     )
 
 
-def _agreed(records: Records, candidate: Record, others: Sequence[Record]) -> frozenset[RecordId]:
+def _find_agreed(records: Records, candidate: Record, others: Sequence[Record]) -> frozenset[RecordId]:
     named = {named for each in (candidate, *others) for named in each.both_hold}
     return agreed_beside(candidate, others, records.get_many(sorted(named))) if named else frozenset()
 

@@ -31,7 +31,7 @@ class ModelChoice:
     def find(self, model: str = "") -> tuple[Provider, str]:
         """The provider and its name for a model; ModelFailure where there is none, or no key for it."""
         try:
-            return self._known(model)
+            return self._find_known(model)
         except ModelFailure as failure:
             if failure.code not in _UNSET or not self._is_set_by_now(model):
                 raise
@@ -41,7 +41,7 @@ class ModelChoice:
                 hint="end Runlore and start it again: it reads its settings when it starts",
             ) from None
 
-    def _known(self, model: str) -> tuple[Provider, str]:
+    def _find_known(self, model: str) -> tuple[Provider, str]:
         chosen = model or self.default
         if not chosen:
             raise ModelFailure(

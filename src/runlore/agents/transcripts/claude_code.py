@@ -25,6 +25,7 @@ from runlore.agents.transcripts.claude_code_lines import (
     value_of,
     words_of,
 )
+from runlore.agents.transcripts.claude_code_queue import PromptQueue
 from runlore.agents.transcripts.lines import whole_of
 from runlore.agents.transcripts.locations import is_of_droid
 from runlore.agents.transcripts.parsing import (
@@ -77,8 +78,6 @@ _HOUSEKEEPING: Final = frozenset(
 _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary": "summary"}
 _QUEUE: Final = "queue-operation"
 _KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", _QUEUE, *_TITLES}
-# So many messages that wait for the agent are known at once.
-_QUEUED_MAX: Final = 100
 _TOLD_UNTIL: Final = "told until"
 _USAGE: Final = (
     "input_tokens",
@@ -169,9 +168,7 @@ class ClaudeCodeParser:
         self._time: datetime | None = None
         self._spoken_of = ""
         self._chains: dict[str, str] = {}
-        # What the user typed while the agent worked: what still waits, and what was told from there.
-        self._queued: list[tuple[str, LinePosition]] = []
-        self._told_from_queue: list[str] = []
+        self._typed_ahead = PromptQueue()
         # Up to this line everything but the queue was told before, by whoever noted the position.
         self._told_until = int(assembly.carried.pop(_TOLD_UNTIL, 0))
         self._tellers: dict[str, Callable[[Plain], str]] = {
@@ -318,7 +315,7 @@ class ClaudeCodeParser:
         words = words_of(line, content)
         if words.said is Speaker.INPUT:
             self._command = None
-            if not self._is_told_from_queue(words.text):
+            if not self._typed_ahead.is_told(words.text):
                 self._begin(words.text, line)
         elif words.said is Speaker.COMMAND:
             # Whether the model was asked or the program answered by itself shows in what follows.
@@ -363,7 +360,7 @@ class ClaudeCodeParser:
         attachment = object_of(line.get("attachment"))
         if text := queued_words(attachment):
             self._speak_of(line)
-            if not self._is_told_from_queue(text):
+            if not self._typed_ahead.is_told(text):
                 self._begin(text, line)
         elif source := outside_of(attachment):
             self._speak_of(line)
@@ -372,18 +369,16 @@ class ClaudeCodeParser:
         return ""
 
     def _queue(self, line: Plain) -> str:
-        """A message that was typed ahead. One that leaves the queue for the turn at work stands in no other
-        line of many transcripts; one that is dequeued follows as the user's, and `popAll` takes all back."""
+        """What happens to a message that was typed ahead: one that is dequeued follows as the user's."""
         operation, text = line.get("operation"), typed_words(line.get("content"))
         here = self._assembly.here
-        if operation == "enqueue":
-            self._queued = [*self._queued, (text, here)][-_QUEUED_MAX:] if text else self._queued
+        if operation == "enqueue" and text:
+            self._typed_ahead.enqueue(text, here)
         elif operation == "popAll":
-            self._queued = []
-        elif operation in ("dequeue", "remove") and self._queued and here.number >= self._told_until:
-            taken = next((each for each in self._queued if each[0] == text), self._queued[0])
-            self._queued.remove(taken)
-            if operation == "remove":
+            self._typed_ahead.clear()
+        elif operation in ("dequeue", "remove") and here.number >= self._told_until:
+            taken = self._typed_ahead.take(text)
+            if taken is not None and operation == "remove":
                 self._begin_queued(*taken, line)
         return ""
 
@@ -394,15 +389,7 @@ class ClaudeCodeParser:
         self._assembly.carried[_TOLD_UNTIL] = self._assembly.here.number
         self._begin(text, line, place)
         del self._assembly.carried[_TOLD_UNTIL]
-        self._told_from_queue = [*self._told_from_queue, text][-_QUEUED_MAX:]
-
-    def _is_told_from_queue(self, text: str) -> bool:
-        """Whether these words were told before, when they left the queue; each is told once."""
-        self._queued = [each for each in self._queued if each[0] != text]
-        if text not in self._told_from_queue:
-            return False
-        self._told_from_queue.remove(text)
-        return True
+        self._typed_ahead.note_told(text)
 
     def _summed_up(self) -> None:
         """What went before is told in short. Where none of it was read here, it may hold anything."""

@@ -69,11 +69,11 @@ def parted(
 ) -> tuple[tuple[Suggestion, ...], tuple[Decided, ...]]:
     """Findings that would wait for somebody, and what of the others was decided before: seen as often as it
     will have been when they are stored."""
-    told = [_counted(each, again) for each in decided if (again := list(filter(each.is_about, found)))]
+    told = [_add_counts(each, again) for each in decided if (again := list(filter(each.is_about, found)))]
     return tuple(each for each in found if not any(one.is_about(each) for one in told)), tuple(told)
 
 
-def _counted(decided: Decided, again: Sequence[Suggestion]) -> Decided:
+def _add_counts(decided: Decided, again: Sequence[Suggestion]) -> Decided:
     known = decided.suggestion
     times = max(known.times, *(each.times for each in again))
     sessions = max(known.sessions, *(each.sessions for each in again))

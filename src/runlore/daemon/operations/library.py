@@ -105,7 +105,7 @@ class LibraryActs(Bound):
             found = standing(snapshot, all_skills(snapshot, request.states), self.parts.clock.now())
         wanted = (skill for skill in found if not request.origins or skill.origin in request.origins)
         page = page_of(wanted, limit=limit, cursor=request.cursor)
-        return replace(page, items=tuple(self.parts.library.remarked(page.items)))
+        return replace(page, items=tuple(self.parts.library.add_remarks(page.items)))
 
     @operation
     def get_skill(self, name: str) -> Skill:
@@ -114,7 +114,7 @@ class LibraryActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             skill = library.skill_named(snapshot, askable(name, "skill"))
             if standing(snapshot, [skill], self.parts.clock.now()):
-                return next(self.parts.library.remarked([skill]))
+                return next(self.parts.library.add_remarks([skill]))
         raise NotFound(
             f"skill {skill.name} is gone: its learning has expired",
             code="skill.not-found",
@@ -125,11 +125,11 @@ class LibraryActs(Bound):
     def accept_skill(self, request: ops.AcceptSkill) -> Skill:
         """Clear its taint after reading it; the act is logged, and what it says is remembered."""
 
-        def named(tx: Transaction) -> Skill:
+        def find_skill(tx: Transaction) -> Skill:
             return library.skill_named(tx, askable(request.name, "skill"))
 
         def do(tx: Transaction, act: Act) -> Skill:
-            before = named(tx)
+            before = find_skill(tx)
             skill = library.accept(
                 tx, before, act, force=request.force, expected_revision=request.expected_revision
             )
@@ -146,7 +146,7 @@ class LibraryActs(Bound):
                 reason=request.reason,
             ),
             do,
-            about=lambda tx: library.suggestion_of(tx, named(tx)),
+            about=lambda tx: library.suggestion_of(tx, find_skill(tx)),
         )
 
     @operation

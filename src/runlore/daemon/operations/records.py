@@ -17,10 +17,10 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import (
     checked_limit,
     checked_query,
+    list_unsearched,
     place_of,
     record_filter,
     search_filter,
-    unsearched,
     whole_milliseconds,
 )
 from runlore.domain import limits
@@ -119,7 +119,7 @@ class RecordActs(Bound):
             if may_see(self.caller, hit.record)
         )
         remark = remark_on(query, asked, found_any=bool(hits))
-        passed_over = () if hits or remark else unsearched(filters)
+        passed_over = () if hits or remark else list_unsearched(filters)
         return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, unsearched=passed_over)
 
     @operation

@@ -32,7 +32,7 @@ def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> Match | 
         for run in runs:
             row = _row_of(run)
             if row is not None and " ; ".join(_forms(row)) == pattern:
-                needed = _needed(row)
+                needed = _count_needed(row)
                 seen = replace(
                     seen_in(run, row.steps), provenance=conversation.read_by(last_event(row.steps))
                 )
@@ -53,10 +53,10 @@ def _row_of(run: MinedRun) -> Row | None:
         return None
     forms = _forms(rows[0])
     is_one = len(set(forms)) == len(forms)
-    return rows[0] if is_one and isfinite(_needed(rows[0])) else None
+    return rows[0] if is_one and isfinite(_count_needed(rows[0])) else None
 
 
-def _needed(row: Row) -> float:
+def _count_needed(row: Row) -> float:
     return sessions_needed(_forms(row), {form for step in row.steps for form in telling_forms(step)})
 
 

@@ -77,7 +77,7 @@ class Recurring:
         beat()
         found = [each for each in statements_of(heard.said) if each.sessions >= _SESSIONS_MIN]
         with self.store.snapshot() as snapshot:
-            kept = _kept(snapshot, found[: limits.RECURRING_WISHES_MAX])
+            kept = _select_proposable(snapshot, found[: limits.RECURRING_WISHES_MAX])
             news = [(each, scopes) for each in kept if (scopes := _scopes_of_news(snapshot, each, heard))]
         wanted = [each for each, _ in news]
         with self.store.transaction() as tx:
@@ -94,7 +94,7 @@ class Recurring:
         if current_capture(tx).own_words is OwnWords.OFF or not _is_allowed(tx, statement, heard):
             return
         act = Act(actor=DAEMON, at=self.clock.now(), reason=REASON)
-        known, is_decided = _known(tx, statement)
+        known, is_decided = _find_record(tx, statement)
         if known is None and not is_decided:
             known = self._propose(tx, statement, heard, act)
         if known is not None:
@@ -118,7 +118,7 @@ class Recurring:
         if known.state is State.ACTIVE:
             add_evidence(tx, self.ids, known, evidence_of(statement.said), act=act)
             return
-        after = _amended(known, statement)
+        after = _add_session_evidence(known, statement)
         if after == known:
             return
         tx.write([moved(known, Move.AMEND, act, after=after)])
@@ -126,7 +126,7 @@ class Recurring:
             queue(tx, self.ids, JobKind.REVIEW, [known.record_id], at=act.at)
 
 
-def _kept(collections: Collections, found: Sequence[OwnStatement]) -> list[OwnStatement]:
+def _select_proposable(collections: Collections, found: Sequence[OwnStatement]) -> list[OwnStatement]:
     """Those that can be proposed, in the words that are kept."""
     if current_capture(collections).own_words is OwnWords.OFF:
         return []
@@ -139,10 +139,10 @@ def _scopes_of_news(collections: Collections, statement: OwnStatement, heard: _H
     none where nothing is."""
     if not _is_allowed(collections, statement, heard):
         return frozenset()
-    known, is_decided = _known(collections, statement)
+    known, is_decided = _find_record(collections, statement)
     if known is None:
         return frozenset() if is_decided else frozenset({_scope(statement, heard)})
-    return frozenset() if _amended(known, statement) == known else frozenset({known.scope})
+    return frozenset() if _add_session_evidence(known, statement) == known else frozenset({known.scope})
 
 
 def _scope(statement: OwnStatement, heard: _Heard) -> Scope:
@@ -160,7 +160,7 @@ def _is_allowed(collections: Collections, statement: OwnStatement, heard: _Heard
     ) and all(is_captured(collections, heard.sessions[name]) for name in sessions)
 
 
-def _known(collections: Collections, statement: OwnStatement) -> tuple[Record | None, bool]:
+def _find_record(collections: Collections, statement: OwnStatement) -> tuple[Record | None, bool]:
     """The record that was made of a statement, in any of its wordings, and stands; else whether one was made
     that stands no more."""
     made = [
@@ -174,7 +174,7 @@ def _known(collections: Collections, statement: OwnStatement) -> tuple[Record | 
     return best, bool(made)
 
 
-def _amended(known: Record, statement: OwnStatement) -> Record:
+def _add_session_evidence(known: Record, statement: OwnStatement) -> Record:
     """A candidate with the evidence and the confidence of all sessions; neither ever becomes less. A learning
     only gets the evidence."""
     refs = tuple(dict.fromkeys((*known.evidence_refs, *evidence_of(statement.said))))

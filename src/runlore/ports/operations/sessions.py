@@ -30,7 +30,7 @@ from runlore.ports.operations.declaring import (
 from runlore.ports.operations.field_types import Cursor, PageLimit, PromptTokens, Revision
 
 
-def _reported(kind: str, needed: Mapping[str, str], **optional: str) -> Mapping[str, object]:
+def _event_schema(kind: str, needed: Mapping[str, str], **optional: str) -> Mapping[str, object]:
     """The schema of one type of event that an agent reports."""
     fields = {name: {"type": type_} for name, type_ in {**needed, **optional}.items()}
     return {
@@ -44,16 +44,16 @@ def _reported(kind: str, needed: Mapping[str, str], **optional: str) -> Mapping[
 _EVENT = {
     "type": "object",
     "oneOf": [
-        _reported("assistant_message", {"text": "string"}),
-        _reported("tool_call", {"call_id": "string", "name": "string", "arguments": "object"}),
-        _reported(
+        _event_schema("assistant_message", {"text": "string"}),
+        _event_schema("tool_call", {"call_id": "string", "name": "string", "arguments": "object"}),
+        _event_schema(
             "tool_result",
             {"call_id": "string", "output": "string"},
             exit_code="integer",
             is_error="boolean",
             source="string",
         ),
-        _reported("usage", {}, input_tokens="integer", output_tokens="integer", model="string"),
+        _event_schema("usage", {}, input_tokens="integer", output_tokens="integer", model="string"),
     ],
 }
 
