@@ -28,7 +28,7 @@ from runlore.domain.skill import Usage
 from runlore.ports import operations as ops
 from tests.model_server import KEY_VARIABLE, Received, Reply, calls, hangs, says
 from tests.stories.daemons import Daemon
-from tests.stories.learning import Model, lapse_leases
+from tests.stories.learning import Model, lapse_leases, pressing_jobs
 from tests.waiting import until
 
 SKILL, MARKER = "check-project", "CHECK-OK-7"
@@ -160,7 +160,7 @@ class Story:
     def learn_it(self) -> None:
         with self.operations() as daemon:
             until(lambda: self.learned(daemon))
-            until(lambda: not daemon.list_jobs(), told=daemon.list_jobs)
+            until(lambda: not pressing_jobs(daemon), told=daemon.list_jobs)
 
     def remember_it(self) -> None:
         assert self.run("second", SECOND, TALK).status is RunStatus.COMPLETED
@@ -271,7 +271,7 @@ class Story:
     def ending(self) -> dict[str, Any]:
         """All that has come of it, in words that do not differ from one telling to the next."""
         with self.operations() as daemon:
-            until(lambda: not daemon.list_jobs(), told=daemon.list_jobs)
+            until(lambda: not pressing_jobs(daemon), told=daemon.list_jobs)
             views = daemon.list_runs(ops.RunsRequest(limit=100)).items
             children = {run.run_id for run in self.children(daemon)}
             approvals = daemon.list_approvals(ops.ApprovalsRequest(states=frozenset(ApprovalState))).items

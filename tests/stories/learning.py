@@ -13,7 +13,10 @@ import orjson
 import psycopg
 
 from runlore.config.settings import Settings
+from runlore.domain.job import Job
 from runlore.domain.record import State
+from runlore.flow.queueing import RECURRING
+from runlore.ports import operations as ops
 from tests.model_server import KEY_VARIABLE, Received, Reply
 from tests.stories.daemons import JSON, Daemon
 from tests.waiting import PATIENCE_S, until
@@ -102,10 +105,20 @@ class Learner:
 
     def wait_until_idle(self) -> None:
         """Wait until there is no background work left, and none that was given up."""
-        until(lambda: not self.call("GET", "/v1/jobs")["items"], told=self._waiting)
+        until(lambda: not self.pressing_jobs(), told=self._waiting)
+
+    def pressing_jobs(self) -> list[dict[str, Any]]:
+        """The work that is not put off by itself."""
+        jobs = self.call("GET", "/v1/jobs")["items"]
+        return [job for job in jobs if not job["subject"].startswith(RECURRING)]
 
     def _waiting(self) -> object:
         return self.call("GET", "/v1/jobs")
+
+
+def pressing_jobs(operations: ops.Operations) -> list[Job]:
+    """The work that is not put off by itself."""
+    return [job for job in operations.list_jobs() if not job.subject.startswith(RECURRING)]
 
 
 @dataclass

@@ -13,6 +13,7 @@ from runlore.domain.job import JobKind
 from runlore.ports import operations as ops
 from tests.model_server import KEY, KEY_VARIABLE, Received, Reply, calls, model_server, says
 from tests.stories.daemons import Daemon
+from tests.stories.learning import pressing_jobs
 from tests.surfaces.agent_runs import Working
 from tests.waiting import until
 
@@ -71,7 +72,7 @@ def test_what_a_command_leaves_behind_is_finished_by_the_daemon_that_starts_next
         try:
             with closing(daemon.transport()) as transport:
                 operations = RemoteOperations(transport)
-                until(lambda: not operations.list_jobs(), told=operations.list_jobs)
+                until(lambda: not pressing_jobs(operations), told=operations.list_jobs)
                 (skill,) = operations.list_skills(ops.SkillsRequest()).items
                 learned = operations.list_candidates(ops.CandidateRequest()).items
         finally:

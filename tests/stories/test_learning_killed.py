@@ -169,7 +169,7 @@ def test_each_candidate_is_reviewed_once_though_one_of_three_daemons_sleeps_whil
             late.answers.set()
             _let_work(others)
             # All is done but what the sleeper holds.
-            until(lambda: [job["state"] for job in two.call("GET", "/v1/jobs")["items"]] == ["leased"])
+            until(lambda: [job["state"] for job in two.pressing_jobs()] == ["leased"])
             lapse_leases(two.settings)
             two.wait_until_idle()
             first = _reviews(two)
