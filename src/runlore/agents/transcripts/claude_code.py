@@ -22,6 +22,7 @@ from runlore.agents.transcripts.claude_code_lines import (
     outside_of,
     queued_words,
     typed_words,
+    usage_counts,
     value_of,
     words_of,
 )
@@ -79,12 +80,6 @@ _TITLES: Final = {"ai-title": "aiTitle", "custom-title": "customTitle", "summary
 _QUEUE: Final = "queue-operation"
 _KNOWN: Final = _SPEAKING | _HOUSEKEEPING | {"system", "attachment", _QUEUE, *_TITLES}
 _TOLD_UNTIL: Final = "told until"
-_USAGE: Final = (
-    "input_tokens",
-    "output_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-)
 # Members of an enumeration are slow to reach, and these are asked for every line.
 _MESSAGE, _CALL, _RESULT, _USED = (
     EventType.ASSISTANT_MESSAGE,
@@ -101,7 +96,6 @@ _UNTOLD = ("thinking", "redacted_thinking", "image", "fallback")
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _RESULT_OF_SERVER = "_tool_result"
 _NO_MODEL = "<synthetic>"
-_COUNT_MAX = 2**63
 _AGENT_FILE = re.compile(r"agent-([A-Za-z0-9_-]{1,64})\.jsonl")
 _SUBAGENTS = "subagents"
 _PARENTS_MAX = 20_000
@@ -465,12 +459,7 @@ class ClaudeCodeParser:
         return self._time
 
     def _tell_usage(self, usage: Plain, at: object) -> None:
-        body: dict[str, JsonValue] = {}
-        for name in _USAGE:
-            count = usage.get(name)
-            if type(count) is int and 0 <= count < _COUNT_MAX:
-                body[name] = count
-        if body:
+        if body := usage_counts(usage):
             if self._assembly.model:
                 body["model"] = self._assembly.model
             self._assembly.add(_USED, body, self._moment(at))

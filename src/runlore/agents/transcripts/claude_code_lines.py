@@ -18,7 +18,15 @@ from typing import Final
 import orjson
 
 from runlore.agents.transcripts.parsing import Plain, list_of, object_of, parse_json, text_of
+from runlore.domain.record import JsonValue
 
+_USAGE: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+_COUNT_MAX = 2**63
 QUEUED: Final = "queued_command"
 _HOOK_SUCCEEDED: Final = "hook_success"
 # Where what a hook puts out is shown to the model.
@@ -299,3 +307,9 @@ def _unite(words: list[Words]) -> Words:
     if said:
         return Words(Speaker.INPUT, "\n\n".join(said))
     return next((one for one in words if one.said is not Speaker.HARNESS), _HARNESS)
+
+
+def usage_counts(usage: Plain) -> dict[str, JsonValue]:
+    """The tokens of each kind that a message has cost."""
+    counts = {name: usage.get(name) for name in _USAGE}
+    return {name: count for name, count in counts.items() if type(count) is int and 0 <= count < _COUNT_MAX}
