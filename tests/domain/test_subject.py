@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
@@ -341,6 +341,7 @@ def test_plain_statements_conflict_exactly_when_only_the_value_differs(
 ) -> None:
     one, two = semantic_key(f"{subject} is {value}"), semantic_key(f"{subject} = {other}")
     told, more = sorted((value.casefold().split(), other.casefold().split()), key=len)
+    assume(all(len(set(words)) == len(words) for words in (told, more)))
     rest = iter(more)
     is_detail = all(word in rest for word in told)
     assert conflicts(one, two) == (not is_detail)

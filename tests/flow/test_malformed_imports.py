@@ -270,7 +270,7 @@ _SMALL: dict[str, Any] = {}
 def _small_document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if not _SMALL:
         world = World(Settings(state_root=str(tmp_path_factory.mktemp("small"))))
-        world.profile("editor", "vim")
+        world.profile("editor", "vim", expires_at=START + timedelta(days=1))
         world.profile("editor", "emacs", expires_at=START + timedelta(days=1))
         found(world.agent, "Emacs is extensible")
         _SMALL.update(json.loads(Path(world.operator.export().path).read_bytes()))

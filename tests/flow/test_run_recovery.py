@@ -108,6 +108,7 @@ def test_a_death_while_old_memories_go_leaves_none_of_them(world: World, moment:
         watched(world, moment, dies).finish_run(ops.RunEnd(run_id=last.run_id, status=RunStatus.COMPLETED))
 
     start_of_a_daemon(world, last)
+    do_due_jobs(world.parts)
 
     assert world.memory(runs[0]) is None
     assert world.memory(last) is not None

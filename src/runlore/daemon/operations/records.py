@@ -12,7 +12,7 @@ from runlore.daemon.lookups import (
     profile_draft,
     storable,
 )
-from runlore.daemon.near_query import remark_on
+from runlore.daemon.near_query import WORDLESS, remark_on
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import (
     checked_limit,
@@ -119,7 +119,7 @@ class RecordActs(Bound):
             if may_see(self.caller, hit.record)
         )
         remark = remark_on(query, asked, found_any=bool(hits))
-        passed_over = () if hits or remark else list_unsearched(filters)
+        passed_over = () if hits or remark == WORDLESS else list_unsearched(filters)
         return ops.SearchHits(items=hits, semantic=asked.semantic, remark=remark, unsearched=passed_over)
 
     @operation
