@@ -110,6 +110,7 @@ def test_every_route_that_a_hint_names_is_one() -> None:
         ("stop it: runlore session run cancel run_1", "stop it: POST /v1/runs/run_1/cancel"),
         ("`runlore skill list --state deleted` shows them", "GET /v1/skills?state=deleted shows them"),
         ("say so with --force --expected-revision 3", 'say so with "force": true, "expected_revision": 3'),
+        ("or with --both-hold rec_1 where both hold", 'or with "both_hold": ["rec_1"] where both hold'),
         ("ask again with --yes", 'ask again with "confirm": true'),
         ("`runlore doctor --repair` rebuilds it", 'POST /v1/doctor with "repair": true rebuilds it'),
         ("`runlore skill rollout revoke it` ends it", "POST /v1/learning-skills/it/revoke ends it"),

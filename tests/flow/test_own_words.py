@@ -22,7 +22,7 @@ from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter
 from tests.fakes import START, ScriptedModels
 from tests.flow.capture_and_die import capturing
-from tests.flow.capturing import WEB, capture, put
+from tests.flow.capturing import WEB, capture, captured, put
 from tests.flow.dying import Died
 from tests.flow.kill_points import Fuse
 from tests.flow.procedures import suggest
@@ -406,3 +406,19 @@ def test_learning_from_what_was_brought_in_says_how_much_was_said_and_what_comes
     answer = suggest(sqlite_world)
     assert (answer.statements, answer.first_statement) == (2, RULE)
     assert suggest(sqlite_world).statements == 2
+
+
+@pytest.mark.req("CAP-8")
+def test_what_people_turned_down_is_not_brought_back_by_later_runs(world: World) -> None:
+    said(world, f"{RULE} {PRACTICE}", "first")
+    first = captured(world)
+    for record in first:
+        world.operator.reject(ops.Decision(record_id=record.record_id))
+    assert len(first) == 2
+
+    said(world, f"{RULE} {PRACTICE}", "second")
+    said(world, f"{RULE} {PRACTICE}", "third")
+    world.clock.advance(seconds=300)
+    do_due_jobs(world.parts)
+
+    assert [each.record_id for each in captured(world)] == [each.record_id for each in first]

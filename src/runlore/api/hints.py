@@ -53,6 +53,7 @@ ROUTES = {
 _YES = frozenset({"accept-untrusted", "apply", "dry-run", "force", "on-my-word", "repair", "yes"})
 # A field that has another name than the option.
 _FIELDS = {"yes": "confirm"}
+_LISTS = frozenset({"both-hold"})
 _NAMES = "|".join(sorted(map(re.escape, ROUTES), key=len, reverse=True))
 # A command with what it is given: in backticks up to the closing one, else the names in capitals or ids.
 _COMMAND = re.compile(
@@ -96,4 +97,6 @@ def _field(option: re.Match[str]) -> str:
     if option["name"] in _YES:
         told = option["value"]
         return f'"{name}": true' + (f" {told}" if told else "")
+    if option["name"] in _LISTS and option["value"]:
+        return f'"{name}": ["{option["value"]}"]'
     return f'"{name}": {option["value"]}' if option["value"] else f'"{name}"'

@@ -103,7 +103,7 @@ def backups_since(state_root: str, since: datetime, until: datetime | None) -> t
     One whose time cannot be read cannot be ruled out."""
     folder = os.path.join(state_root, FOLDER)
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except FileNotFoundError:
         return ()
     paths = [os.path.join(folder, name) for name in names]

@@ -208,6 +208,10 @@ class Records(Protocol):
         """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
         ...
 
+    def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The same of those that are tombstoned."""
+        ...
+
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
         ...

@@ -154,7 +154,7 @@ def _check(collections: Collections, wanted: Wanted) -> None:
         )
     if not current_capture(collections).semantic_candidates.enabled:
         raise Refused(
-            "semantic capture is off, and nothing is taken from runs",
+            "semantic capture is off: of runs only what users say in their own words is taken",
             code="capture.off",
             hint="put a learning policy with capture.semantic_candidates.enabled = true, then ask again",
         )

@@ -211,7 +211,8 @@ class Capturing:
                 continue
             known = said_already(tx, each.record, act.at)
             if known is None:
-                propose(tx, intake, [each.draft])
+                if not is_turned_down(tx, each.record):
+                    propose(tx, intake, [each.draft])
             else:
                 told = replace(act, reason="a later run says the same")
                 is_tainted = each.record.provenance.tainted
@@ -314,6 +315,21 @@ def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
         if is_same and not record.is_expired(now) and record.provenance.tainted <= new.provenance.tainted:
             return record
     return None
+
+
+def is_turned_down(tx: Transaction, new: Record) -> bool:
+    """Whether people rejected the same statement of the same scope: then another run does not bring it back.
+    One that came from outside was rejected as that, and says nothing of the user's own word."""
+    if new.layer is Layer.EPISODIC:
+        return False
+    subject = SemanticKey.parse(new.semantic_key).subject
+    ended = tx.records.ended_subject(new.scope, new.kind, subject, limit=limits.SAME_SUBJECT_MAX)
+    return any(
+        record.state_reason is StateReason.REJECTED
+        and record.semantic_key == new.semantic_key
+        and record.provenance.tainted <= new.provenance.tainted
+        for record in ended
+    )
 
 
 def _is_refuted(record: Record) -> bool:

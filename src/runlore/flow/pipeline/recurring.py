@@ -35,7 +35,7 @@ from runlore.domain.statements.said import Said
 from runlore.domain.whose_words import words_of
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.pipeline.capturing import add_evidence, draft_record, said_already
+from runlore.flow.pipeline.capturing import add_evidence, draft_record, is_turned_down, said_already
 from runlore.flow.policies import current_capture, current_learning, current_run_memory
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, propose
@@ -108,8 +108,9 @@ class Recurring:
         )
         draft = candidate_of(statement, source, _scope(statement, heard))
         with suppress(Invalid, Refused):
-            known = said_already(tx, draft_record(draft, act.at), act.at)
-            if known is not None:
+            record = draft_record(draft, act.at)
+            known = said_already(tx, record, act.at)
+            if known is not None or is_turned_down(tx, record):
                 return known
             propose(tx, Intake(ids=self.ids, act=act, origin=Origin.DAEMON), [draft])
         return None

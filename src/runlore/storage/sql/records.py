@@ -133,9 +133,18 @@ class SqlRecords:
 
     def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
         """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
+        return self._newest_of_subject("constrained", scope, kind, subject, limit)
+
+    def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
+        """The same of those that are tombstoned."""
+        return self._newest_of_subject("tombstoned", scope, kind, subject, limit)
+
+    def _newest_of_subject(
+        self, state: str, scope: Scope, kind: Kind, subject: str, limit: int
+    ) -> tuple[Record, ...]:
         found = (
             "SELECT r.record_id, r.created_at_ms FROM records r"
-            f" WHERE r.state = 'constrained' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
+            f" WHERE r.state = '{state}' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
             " ORDER BY r.created_at_ms DESC, r.record_id DESC LIMIT ?"
         )
         asked = (scope.kind.value, scope.id, kind.value, digest(subject), limit)
