@@ -16,7 +16,7 @@ from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, Record,
 from runlore.domain.run import Run, RunStatus
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
-from runlore.domain.statements.candidates import Rank, rank_of
+from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter

@@ -11,7 +11,6 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
 from runlore.domain.policy import PolicyName
@@ -24,6 +23,7 @@ from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure
 from runlore.ports.operations import (
+    OPERATIONS,
     AgentOperations,
     LibraryOperations,
     Operations,
@@ -40,6 +40,8 @@ from tests.world import Tables, World, decision, found
 SESSION, RUN, NOTES = SessionId("s1"), RunId("r1"), ArtifactId("a1")
 ADA = PersonaId("ada")
 SOMEBODY = "somebody"
+ROLES = {name: operation.roles for name, operation in OPERATIONS.items()}
+UNLIMITED = frozenset(name for name, operation in OPERATIONS.items() if operation.unlimited)
 # Making skills takes longer than most of the operations.
 _LIBRARY = frozenset(ROLES).intersection(dir(LibraryOperations))
 _AGENT = frozenset(ROLES).intersection(dir(AgentOperations))

@@ -8,12 +8,14 @@ import pytest
 
 from runlore.api.app import all_endpoints
 from runlore.config.settings import Settings
-from runlore.daemon.roles import ROLES, UNLIMITED
 from runlore.domain.access import Role
+from runlore.ports.operations import OPERATIONS
 from tests.surfaces.api_client import Answer, Api, Json, path_of, serving
 
 pytestmark = pytest.mark.req("OPS-5", "SCO-2")
 
+ROLES = {name: operation.roles for name, operation in OPERATIONS.items()}
+UNLIMITED = frozenset(name for name, operation in OPERATIONS.items() if operation.unlimited)
 PROPOSAL = {"key": "editor", "value": "helix", "reason": "they said so"}
 FINDING = {"summary": "s", "repo_slug": "a/b", "source_handle": "hn", "source_url": "https://example.org"}
 # Every operation as a call that gets past the door: method, path and body.

@@ -4,12 +4,17 @@ A count is no timing, and holds on every machine. Whoever goes beyond one looks 
 brings along: `python -X importtime -m runlore memory list` tells.
 """
 
+import inspect
 import os
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
+from runlore.ports import operations as ops
+from runlore.ports.operations.areas import AREA_OF_VALUE, OPERATIONS_OF, load_area
+from runlore.ports.operations.declaring import OPERATIONS
 from tests.surfaces.command_line import TIMEOUT_S, Runlore
 
 pytestmark = pytest.mark.req("SUR-7")
@@ -30,7 +35,11 @@ LIBRARIES = (
 WORK = (
     *("runlore.api", "runlore.agents", "runlore.daemon.agent.working", "runlore.daemon.mounting"),
     *("runlore.domain.guard.scan", "runlore.domain.shell", "runlore.domain.suspicion"),
-    *("runlore.domain.statements", "runlore.domain.personal_data", "runlore.domain.suggesting.parameters"),
+    *(
+        "runlore.domain.statements.finding",
+        "runlore.domain.personal_data",
+        "runlore.domain.suggesting.parameters",
+    ),
     *("runlore.flow.pipeline", "runlore.flow.reactions", "runlore.recall", "runlore.storage.sql.dump"),
 )
 ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", "runlore.storage.sql", "apsw")
@@ -54,6 +63,23 @@ def loaded(runlore: Runlore, *words: str) -> list[str]:
         check=True,
     )
     return ran.stderr.split()
+
+
+def test_the_tables_of_areas_name_every_operation_and_every_value_of_each() -> None:
+    declared: dict[str, list[str]] = {}
+    for name, operation in OPERATIONS.items():
+        declared.setdefault(operation.method.__module__.rpartition(".")[2], []).append(name)
+    values = {name for area in OPERATIONS_OF for name in _own_classes(load_area(area))}
+
+    assert {area: " ".join(names) for area, names in declared.items()} == OPERATIONS_OF
+    assert values - set(AREA_OF_VALUE) == set()
+    assert [name for name in AREA_OF_VALUE if not hasattr(ops, name)] == []
+
+
+def _own_classes(module: ModuleType) -> set[str]:
+    """The classes that a module makes for others."""
+    found = inspect.getmembers(module, inspect.isclass)
+    return {name for name, kind in found if kind.__module__ == module.__name__ and name[0] != "_"}
 
 
 @pytest.mark.parametrize("words", COMMANDS)

@@ -10,7 +10,7 @@ from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import feedback_text, verdict_rows, verdict_word
 from runlore.domain import limits
 from runlore.domain.excerpt import excerpt
-from runlore.domain.statements.candidates import confidence_reasons
+from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.visibility import hidden_because
 
 if TYPE_CHECKING:

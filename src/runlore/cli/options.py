@@ -17,7 +17,7 @@ from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import parse_time
-from runlore.ports.operations import Decision, Filters
+from runlore.ports import operations as ops
 
 WordT = TypeVar("WordT", bound=StrEnum)
 # Every list that narrows by a state takes the older word too.
@@ -102,9 +102,9 @@ class FilterOptions(Narrowing):
     as_of: AsOfOption = None
     session: SessionOption = None
 
-    def read(self) -> Filters:
+    def read(self) -> "ops.Filters":
         """The options as the operations take them."""
-        return Filters(
+        return ops.Filters(
             layers=words(Layer, self.layer, "layer"),
             kinds=self.kinds(),
             states=words(State, self.state, "state"),
@@ -149,9 +149,9 @@ class DecisionOptions:
     expected_revision: ExpectedOption = None
     idempotency_key: KeyOption = None
 
-    def read(self) -> Decision:
+    def read(self) -> "ops.Decision":
         """The options as the operations take them."""
-        return Decision(
+        return ops.Decision(
             record_id=RecordId(self.record_id),
             reason=self.reason,
             expected_revision=optional_number(self.expected_revision, "--expected-revision"),

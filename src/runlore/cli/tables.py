@@ -9,7 +9,7 @@ from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import verdict_rows
 from runlore.domain.codec import serialize
 from runlore.domain.record import Layer, State
-from runlore.domain.statements.candidates import confidence_reasons
+from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.timestamps import format_time
 
 if TYPE_CHECKING:

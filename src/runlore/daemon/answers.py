@@ -4,10 +4,11 @@ The types say how they are written (`domain.codec`); here is what belongs to a c
 comes from a server, and so from outside: whatever does not have the shape is one error, `answer.format`.
 """
 
+from __future__ import annotations
+
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runlore.domain.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.errors import (
@@ -21,9 +22,14 @@ from runlore.domain.errors import (
     Unavailable,
 )
 from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue, Record
-from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
+
+if TYPE_CHECKING:
+    from runlore.domain import transcript
+else:
+    transcript = LazyModule("runlore.domain.transcript")
 
 ValueT = TypeVar("ValueT")
 
@@ -91,7 +97,7 @@ class TranscriptPosition:
     """How far a source has been read."""
 
     source: str
-    position: Position
+    position: transcript.Position
 
 
 def write_hits(query: str, hits: ops.SearchHits) -> Plain:
@@ -106,12 +112,12 @@ def write_merges(items: Iterable[ops.MergeItem]) -> Plain:
     return serialize(Merges(items=found, count=len(proposed), records=proposed))
 
 
-def write_positions(positions: Mapping[str, Position]) -> Plain:
+def write_positions(positions: Mapping[str, transcript.Position]) -> Plain:
     """How far sources have been read."""
     return write([TranscriptPosition(source=source, position=each) for source, each in positions.items()])
 
 
-def read_positions(plain: object) -> dict[str, Position]:
+def read_positions(plain: object) -> dict[str, transcript.Position]:
     """Read how far sources have been read."""
     return {each.source: each.position for each in read_list(TranscriptPosition, plain)}
 

@@ -21,7 +21,6 @@ from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.run_access import own_artifact, own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.admission import OWN_WORDS
 from runlore.domain.agents_word import on_agents_word
 from runlore.domain.contracts import check_summary, check_text
 from runlore.domain.errors import Invalid, NotFound, Refused
@@ -32,6 +31,7 @@ from runlore.domain.record import LEARNING_KINDS, EvidenceRef, Record, Source
 from runlore.domain.run import ArtifactId, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
+from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.taint import TRUSTED, Provenance, inherited
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.ports.operations import NewCandidate

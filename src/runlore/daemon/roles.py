@@ -4,13 +4,11 @@ from runlore.domain.access import Caller
 from runlore.domain.errors import Denied
 from runlore.ports.operations import OPERATIONS
 
-ROLES = {name: operation.roles for name, operation in OPERATIONS.items()}
-UNLIMITED = frozenset(name for name, operation in OPERATIONS.items() if operation.unlimited)
-
 
 def require_role(caller: Caller, operation: str) -> None:
     """Refuse an operation that is not for this caller's role, or not for one that is limited to scopes."""
-    allowed = ROLES[operation]
+    declared = OPERATIONS[operation]
+    allowed = declared.roles
     if caller.role not in allowed:
         named = " or ".join(sorted(allowed))
         raise Denied(
@@ -18,7 +16,7 @@ def require_role(caller: Caller, operation: str) -> None:
             code="role.denied",
             hint=f"use a token of the role {named}",
         )
-    if operation in UNLIMITED and caller.scopes is not None:
+    if declared.unlimited and caller.scopes is not None:
         raise Denied(
             f"{operation} concerns everything, and the token of {caller.actor} is limited to some scopes",
             code="scope.denied",

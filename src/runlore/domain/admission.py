@@ -38,6 +38,7 @@ from runlore.domain.record import (
     VerificationStatus,
 )
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
 from runlore.domain.taint import TRUSTED, Provenance
 
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 else:
     suspicion = LazyModule("runlore.domain.suspicion")
 
-OWN_WORDS = "own_words"
-"""The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
 # What compaction, dedup and capture note of where a text comes from.
 _SOURCE_NOTES = frozenset({"compacted_from", "sources_digest", OWN_WORDS})
 

@@ -1,9 +1,16 @@
 """Cutting a text: counted in code points, never inside a grapheme, the ellipsis inside the cap."""
 
-import regex
+from typing import TYPE_CHECKING
+
+from runlore.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import regex
+else:
+    regex = LazyModule("regex")
 
 ELLIPSIS = "…"
-_GRAPHEME = regex.compile(r"\X")
+_GRAPHEME = r"\X"
 
 
 def excerpt(text: str, chars_max: int) -> str:
@@ -18,7 +25,7 @@ def excerpt(text: str, chars_max: int) -> str:
     room = chars_max - len(ELLIPSIS)
     end = 0
     # Whether a grapheme ends somewhere is told by the one character behind it: nothing further is looked at.
-    for grapheme in _GRAPHEME.finditer(text[: room + 1]):
+    for grapheme in regex.finditer(_GRAPHEME, text[: room + 1]):
         if grapheme.end() > room:
             break
         end = grapheme.end()

@@ -20,7 +20,7 @@ from runlore.domain.record import (
     RecordId,
     State,
 )
-from runlore.domain.statements.candidates import Rank, rank_of
+from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.verdict import rule_of
 
 if TYPE_CHECKING:

@@ -1,5 +1,7 @@
 """All operations, bound to one connection: each is made from its declaration, but for a few by hand."""
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import inspect
@@ -91,6 +93,22 @@ class _ByHand(Remote):
         )
 
 
+class _Declared(type):
+    """Makes the method of an operation when it is first asked for."""
+
+    def __getattr__(cls, name: str) -> Callable[..., object]:
+        if name.startswith("_") or name not in OPERATIONS:
+            raise AttributeError(f"there is no operation {name!r}")
+        method = _method_of(OPERATIONS[name])
+        setattr(cls, name, method)
+        return method
+
+
+class _Remote(_ByHand, metaclass=_Declared):
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        return functools.partial(getattr(_Remote, name), self)
+
+
 def _method_of(operation: Operation) -> Callable[..., object]:
     """The method that asks for an operation, with the signature that it has in its protocol."""
 
@@ -102,8 +120,5 @@ def _method_of(operation: Operation) -> Callable[..., object]:
     return method
 
 
-_METHODS = {each.name: _method_of(each) for each in OPERATIONS.values() if not hasattr(_ByHand, each.name)}
 # The operations over HTTP: the same requests, answers and errors as in this process.
-RemoteOperations = cast(
-    "Callable[[Transport], ops.Operations]", type("RemoteOperations", (_ByHand,), dict(_METHODS))
-)
+RemoteOperations = cast("Callable[[Transport], ops.Operations]", _Remote)

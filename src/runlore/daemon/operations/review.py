@@ -20,7 +20,7 @@ from runlore.domain.curation import compactions, dedups
 from runlore.domain.publication import Terms
 from runlore.domain.record import Layer, Record, StateReason
 from runlore.domain.scope import Scope
-from runlore.domain.statements.candidates import confidence_reasons
+from runlore.domain.statements.ranks import confidence_reasons
 from runlore.flow.publish.decide import reject
 from runlore.flow.publish.repeats import ended_before, published_before, restored_before
 from runlore.flow.publish.undo import replaced_by, restore

@@ -21,7 +21,7 @@ from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.record import RecordId
 from runlore.domain.session import SessionId
-from runlore.domain.statements.candidates import Rank
+from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.domain.told_bounds import check_position, check_told
 from runlore.domain.transcript import Position

@@ -4,49 +4,25 @@ What is noted stands in the metadata of the record: whether it ranks first, in h
 and the parts that its confidence is the sum of, by their names in `WEIGHTS`: a search finds no words there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from enum import StrEnum
 
 from runlore.domain import limits
-from runlore.domain.admission import OWN_WORDS, Draft
+from runlore.domain.admission import Draft
 from runlore.domain.excerpt import excerpt
 from runlore.domain.extraction import Sieve
 from runlore.domain.labels import labelled
-from runlore.domain.record import EvidenceRef, JsonValue, Origin, Record, Source
+from runlore.domain.record import EvidenceRef, JsonValue, Source
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding
 from runlore.domain.statements.finding import OwnStatement
+from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.statements.said import Said
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.to_remember import told_to_remember
 
 _NAMES = {reason: name for name, (_, reason) in WEIGHTS.items()}
-
-
-class Rank(StrEnum):
-    """How a candidate in the user's own words stands in the review list: shown, or folded under the rest."""
-
-    FIRST = "first"
-    FOLDED = "folded"
-
-
-def rank_of(record: Record) -> Rank | None:
-    """The rank of a candidate; None where it is not in the user's own words."""
-    noted = record.metadata.get(OWN_WORDS) if record.origin is Origin.DAEMON else None
-    if not isinstance(noted, Mapping):
-        return None
-    return Rank.FIRST if noted.get("first") is True else Rank.FOLDED
-
-
-def confidence_reasons(record: Record) -> Iterator[str]:
-    """The parts that the confidence of a candidate in the user's own words is made of, in words."""
-    noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
-    parts = noted.get("parts") if isinstance(noted, Mapping) else None
-    for name, points in parts.items() if isinstance(parts, Mapping) else ():
-        if name in WEIGHTS and isinstance(points, int):
-            yield f"{WEIGHTS[name][1]} ({points:+})"
 
 
 def proposable(

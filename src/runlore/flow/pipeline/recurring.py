@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from runlore.domain import limits
-from runlore.domain.admission import OWN_WORDS
 from runlore.domain.audit import DAEMON, Act, moved
 from runlore.domain.errors import Corrupt, Invalid, Refused
 from runlore.domain.extraction import Sieve
@@ -22,15 +21,14 @@ from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import PersonaId, Session, SessionId
 from runlore.domain.statements.candidates import (
-    Rank,
     candidate_of,
     evidence_of,
     notes_of,
     proposable,
-    rank_of,
     scope_of,
 )
 from runlore.domain.statements.finding import OwnStatement, statements_of
+from runlore.domain.statements.ranks import OWN_WORDS, Rank, rank_of
 from runlore.domain.statements.said import Said
 from runlore.domain.whose_words import words_of
 from runlore.flow.capture.consent import is_captured

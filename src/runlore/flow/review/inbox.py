@@ -20,7 +20,7 @@ from runlore.domain.record import (
 )
 from runlore.domain.rivals import Surroundings, in_the_way
 from runlore.domain.scope import Scope
-from runlore.domain.statements.candidates import Rank
+from runlore.domain.statements.ranks import Rank
 from runlore.domain.timestamps import format_time
 from runlore.flow.surroundings import surroundings
 from runlore.ports.store import RecordFilter, Records

@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, field
 from enum import Enum
 from typing import NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from runlore.domain.access import Role
 from runlore.domain.codec import hints_of
 from runlore.domain.json_form import About, form_of
 from runlore.domain.lazy import dataclass
+from runlore.ports.operations.areas import AREA_OF_OPERATION, OPERATIONS_OF, load_area
 
 MethodT = TypeVar("MethodT", bound=Callable[..., object])
 TypeT = TypeVar("TypeT", bound=type)
@@ -155,9 +156,9 @@ class Operation:
 
     def __call__(self, method: MethodT) -> MethodT:
         """Declare it for a method."""
-        name, module = method.__name__, method.__module__.rpartition(".")[2]
+        name, module = method.__name__, _module_of(method)
         area = self.area or _AREAS.get(module, module)
-        OPERATIONS[name] = dataclasses.replace(self, method=method, area=area)
+        _DECLARED[name] = dataclasses.replace(self, method=method, area=area)
         return method
 
     @property
@@ -209,8 +210,38 @@ class Operation:
 
 
 _AREAS = {"records": "memory", "library": "skills", "projection": "sessions"}
-# Every operation by its name, in the order of their modules.
-OPERATIONS: dict[str, Operation] = {}
+# The operations of the areas that are loaded.
+_DECLARED: dict[str, Operation] = {}
+
+
+class _Operations(Mapping[str, Operation]):
+    """Every operation by its name, in the order of their areas; one is loaded with its area."""
+
+    def __getitem__(self, name: str) -> Operation:
+        if name in AREA_OF_OPERATION:
+            load_area(AREA_OF_OPERATION[name])
+        elif name not in _DECLARED:
+            self._load_all()
+        return _DECLARED[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_all()
+        order = list(OPERATIONS_OF)
+        return iter(sorted(_DECLARED, key=lambda name: order.index(_module_of(_DECLARED[name].method))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def _load_all(self) -> None:
+        for area in OPERATIONS_OF:
+            load_area(area)
+
+
+OPERATIONS = _Operations()
+
+
+def _module_of(method: Callable[..., object]) -> str:
+    return method.__module__.rpartition(".")[2]
 
 
 def about(hint: object) -> About:

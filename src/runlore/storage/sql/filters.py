@@ -7,7 +7,7 @@ from enum import StrEnum
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Layer, State
 from runlore.domain.scope import Scope
-from runlore.domain.statements.candidates import Rank
+from runlore.domain.statements.ranks import Rank
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import RecordFilter
 from runlore.storage.sql.record_rows import name_digest, rank_digest

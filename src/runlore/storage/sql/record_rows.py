@@ -18,7 +18,7 @@ from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
-from runlore.domain.statements.candidates import Rank, rank_of
+from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.domain.verdict import rule_of

@@ -1,0 +1,34 @@
+"""How a candidate in the user's own words stands in the review list, and why: what was noted of it."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from runlore.domain.record import Origin, Record
+from runlore.domain.statements.weights import WEIGHTS
+
+OWN_WORDS = "own_words"
+"""The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
+
+
+class Rank(StrEnum):
+    """How a candidate in the user's own words stands in the review list: shown, or folded under the rest."""
+
+    FIRST = "first"
+    FOLDED = "folded"
+
+
+def rank_of(record: Record) -> Rank | None:
+    """The rank of a candidate; None where it is not in the user's own words."""
+    noted = record.metadata.get(OWN_WORDS) if record.origin is Origin.DAEMON else None
+    if not isinstance(noted, Mapping):
+        return None
+    return Rank.FIRST if noted.get("first") is True else Rank.FOLDED
+
+
+def confidence_reasons(record: Record) -> Iterator[str]:
+    """The parts that the confidence of a candidate in the user's own words is made of, in words."""
+    noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None
+    parts = noted.get("parts") if isinstance(noted, Mapping) else None
+    for name, points in parts.items() if isinstance(parts, Mapping) else ():
+        if name in WEIGHTS and isinstance(points, int):
+            yield f"{WEIGHTS[name][1]} ({points:+})"
