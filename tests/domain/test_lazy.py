@@ -1,6 +1,7 @@
 """Value types and modules that are made at their first use are what they would be if made at once."""
 
 import dataclasses
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -28,6 +29,7 @@ def shape(decorate: Decorate, **options: bool) -> Any:
         name: str
         sides: int = 4
         tags: list[str] = dataclasses.field(default_factory=list, compare=False)
+        made_at_once: list[str] = dataclasses.field(default_factory=list, init=False)
 
         def __post_init__(self) -> None:
             if self.sides < 0:
@@ -48,6 +50,8 @@ def what_it_does(kind: Any) -> list[object]:
         (kind.__doc__ or "").partition("(")[0],
         (value == same, value == other, repr(value), kind.__match_args__),
         dataclasses.replace(value, title="t") == kind(name="a", title="t"),
+        (str(inspect.signature(kind)), inspect.get_annotations(kind.__init__), value.made_at_once),
+        (kind.__init__.__name__, kind.__init__.__qualname__),
     ]
     for attempt in (
         lambda: hash(value),
@@ -95,7 +99,13 @@ def test_the_fields_are_known_before_the_first_value() -> None:
     kind = shape(AT_FIRST_USE, frozen=True)
 
     assert dataclasses.is_dataclass(kind)
-    assert [each.name for each in dataclasses.fields(kind)] == ["name", "sides", "tags", "title"]
+    assert [each.name for each in dataclasses.fields(kind)] == [
+        "name",
+        "sides",
+        "tags",
+        "made_at_once",
+        "title",
+    ]
 
 
 def test_threads_that_make_the_first_values_together_all_get_theirs() -> None:

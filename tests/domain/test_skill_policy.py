@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import PolicyName, SkillsPolicy, checked_policy, policy_to_plain, skills_policy
+from runlore.domain.policy import PolicyName, checked_policy, policy_to_plain
 from runlore.domain.policy_shapes import Flag, Whole
 from runlore.domain.record import JsonValue
-from runlore.domain.skills_policy import SKILLS, AutoSavePolicy, SkillCurationPolicy
+from runlore.domain.skills_policy import (
+    SKILLS,
+    AutoSavePolicy,
+    SkillCurationPolicy,
+    SkillsPolicy,
+    skills_policy,
+)
 from tests.storage.run_values import json_values
 
 pytestmark = pytest.mark.req("SKL-12", "OPS-6")

@@ -47,6 +47,19 @@ def test_a_command_loads_none_of_the_others(arguments: tuple[str, ...]) -> None:
     assert loaded_by(*arguments) & parts == wanted
 
 
+def test_a_group_is_shown_with_all_its_commands_and_loads_only_the_one_that_is_called() -> None:
+    root = get_command(app)
+    assert isinstance(root, TyperGroup)
+    memory = root.commands["memory"]
+    assert isinstance(memory, TyperGroup)
+    review = memory.commands["review"]
+    assert isinstance(review, TyperGroup)
+
+    assert {"list", "search", "profile", "review", "radar"} <= set(memory.commands)
+    assert {"list", "confirm"} <= set(review.commands)
+    assert not {"runlore.cli.review", "runlore.cli.radar"} & loaded_by("memory", "search", "--help")
+
+
 def test_the_version_is_told_without_loading_what_runlore_does() -> None:
     assert not {
         name
@@ -76,7 +89,4 @@ def test_whoever_asks_a_daemon_loads_none_of_what_finds_skills() -> None:
     )
 
     assert "runlore.daemon.answers" in loaded
-    assert {name for name in loaded if name.startswith(finding)} == {
-        "runlore.domain.detectors.match",
-        "runlore.domain.detectors.mined",
-    }
+    assert {name for name in loaded if name.startswith(finding)} == set()

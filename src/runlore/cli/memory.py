@@ -8,8 +8,6 @@ import typer
 
 from runlore.cli import options, tables
 from runlore.cli.calls import Call, command
-from runlore.cli.radar import radar
-from runlore.cli.review import procedural, review, semantic
 from runlore.cli.skill_changes import mounts_following
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
@@ -23,12 +21,6 @@ from runlore.ports import operations as ops
 memory = group("Records: list, search, propose, review, undo, forget.")
 profile = group("Stable facts about the user, preferences, constraints.")
 episode = group("Things that happened; only ever added to.")
-memory.add_typer(profile, name="profile")
-memory.add_typer(review, name="review")
-memory.add_typer(semantic, name="semantic")
-memory.add_typer(procedural, name="procedural")
-memory.add_typer(episode, name="episode")
-memory.add_typer(radar, name="radar")
 
 
 @command(memory, "list")

@@ -1,11 +1,13 @@
 """The commands of `runlore` by name: each is loaded when it is called, so that none pays for the others."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import copy
+from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import typer
-from typer.main import get_group
+from typer.main import get_command_from_info, get_group
 
 from runlore.cli.usage import HelpfulGroup, group
 
@@ -43,6 +45,17 @@ PARTS = {
     "token": Part("token", "token", "Who may call this Runlore, and as what."),
     "jobs": Part("upkeep", "jobs", "Background work: what waits, runs or has failed."),
 }
+# Groups of commands in another one, in its order; each has the words of its own help.
+_WITHIN = {
+    "memory": {
+        "profile": "memory.profile",
+        "review": "review.review",
+        "semantic": "review.semantic",
+        "procedural": "review.procedural",
+        "episode": "memory.episode",
+        "radar": "radar.radar",
+    }
+}
 
 
 class Root(HelpfulGroup):
@@ -50,7 +63,7 @@ class Root(HelpfulGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Loaded()
+        self.commands = _Loaded({name: partial(_make, name, part) for name, part in PARTS.items()})
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the table says it all
         """The commands with what each is for."""
@@ -59,21 +72,22 @@ class Root(HelpfulGroup):
 
 
 class _Loaded(MutableMapping[str, Any]):
-    """All commands by name, each made when somebody asks for it."""
+    """The commands of a group by name, each made when somebody asks for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            self._made[name] = _made(name, PARTS[name])
+            self._made[name] = self._makers[name]()
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(PARTS)
+        return iter(self._makers)
 
     def __len__(self) -> int:
-        return len(PARTS)
+        return len(self._makers)
 
     def __setitem__(self, name: str, made: Any) -> None:
         self._made[name] = made
@@ -82,14 +96,42 @@ class _Loaded(MutableMapping[str, Any]):
         del self._made[name]
 
 
-def _made(name: str, part: Part) -> Any:
+def _make(name: str, part: Part) -> Any:
     from runlore.cli.calls import command
 
-    found = getattr(import_module(f"runlore.cli.{part.module}"), part.name)
+    found = _load(f"{part.module}.{part.name}")
     if isinstance(found, typer.Typer):
-        made = get_group(found)
-        made.name = name
-        return made
+        return _make_group(name, found)
     alone = group("")
     command(alone, name)(found)
     return get_group(alone).commands[name]
+
+
+def _make_group(name: str, found: typer.Typer) -> Any:
+    """A group whose commands are made one by one."""
+    bare = copy(found)
+    bare.registered_commands, bare.registered_groups = [], []
+    made = get_group(bare)
+    made.name = name
+    commands: dict[str, Callable[[], Any]] = {
+        str(each.name): partial(
+            get_command_from_info, each, pretty_exceptions_short=True, rich_markup_mode=None
+        )
+        for each in found.registered_commands
+    }
+    for each in found.registered_groups:
+        inner = cast("typer.Typer", each.typer_instance)
+        commands[str(each.name)] = partial(_make_group, str(each.name), inner)
+    for inner_name, place in _WITHIN.get(name, {}).items():
+        commands[inner_name] = partial(_load_group, inner_name, place)
+    made.commands = _Loaded(commands)
+    return made
+
+
+def _load_group(name: str, place: str) -> Any:
+    return _make_group(name, _load(place))
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"runlore.cli.{module}"), name)

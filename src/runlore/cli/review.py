@@ -29,7 +29,7 @@ class MergeOptions(options.Scoping):
     ] = False
     idempotency_key: options.KeyOption = None
 
-    def read(self) -> ops.MergeRequest:
+    def read(self) -> "ops.MergeRequest":
         """The options as the operations take them."""
         return ops.MergeRequest(
             scopes=self.scopes(),

@@ -12,12 +12,14 @@ from runlore.config.agent import AgentSettings, read_agent
 from runlore.config.providers import EmbeddingSettings, ModelSettings, read_embedding, read_models
 from runlore.config.server import PORT_MAX, ServerSettings
 from runlore.domain.errors import Invalid, Unavailable
-from runlore.domain.lazy import dataclass
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
-from runlore.domain.skills_policy import skills_policy
 
 if TYPE_CHECKING:
     from runlore.config.file import ConfigFile, ServerTable
+    from runlore.domain import skills_policy
+else:
+    skills_policy = LazyModule("runlore.domain.skills_policy")
 
 HOME_VARIABLE = "RUNLORE_HOME"
 DATABASE_VARIABLE = "RUNLORE_DATABASE_URL"
@@ -154,7 +156,7 @@ def read_skills(file: "ConfigFile | None", path: str) -> JsonObject:
         exclude={"embedding"}, exclude_none=True, exclude_defaults=True
     )
     try:
-        skills_policy(document)
+        skills_policy.skills_policy(document)
     except Invalid as error:
         raise Invalid(
             f"[skills] in {path}: {error.sentence}", code="settings.skills", hint=error.hint

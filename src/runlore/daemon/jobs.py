@@ -24,7 +24,6 @@ from runlore.domain.run import RunId
 from runlore.domain.session import PersonaId
 from runlore.flow.asking import MODEL_BUDGET, Asking, budget_renews_at
 from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.pipeline.recurring import Recurring
 from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         capturing,
         enhancing_skills,
         keeping_skills,
+        recurring,
         reviewing,
         verifying,
     )
@@ -42,6 +42,7 @@ else:
     enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
     keeping_skills = LazyModule("runlore.flow.pipeline.keeping_skills")
     skill_learning = LazyModule("runlore.flow.pipeline.learning_skills")
+    recurring = LazyModule("runlore.flow.pipeline.recurring")
     reviewing = LazyModule("runlore.flow.pipeline.reviewing")
     verifying = LazyModule("runlore.flow.pipeline.verifying")
 
@@ -304,8 +305,8 @@ def _look_for_recurring(parts: Parts, job: Job, persona_id: PersonaId | None, be
         _recurring(parts).look(job, persona_id, beat)
 
 
-def _recurring(parts: Parts) -> Recurring:
-    return Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
+def _recurring(parts: Parts) -> "recurring.Recurring":
+    return recurring.Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
 
 
 def _capturing(parts: Parts, *, may_ask: bool) -> "capturing.Capturing":

@@ -5,10 +5,11 @@ it pays only for what it uses: docs/decisions/0003-start-up.md.
 """
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from threading import RLock
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
 __all__ = ["LazyModule", "dataclass"]
@@ -45,6 +46,8 @@ class LazyModule(ModuleType):
 
 # Of many threads, one makes the methods of a class, and with them those of what it inherits from.
 _MAKING = RLock()
+# Stands for a field that was not given, and has a factory.
+_GIVEN_NONE = type("_GivenNone", (), {"__repr__": lambda _: "<factory>"})()
 # Where `dataclasses` keeps the fields of a class.
 _FIELDS = "__dataclass_fields__"
 
@@ -67,7 +70,7 @@ def _defer(kind: type, options: dict[str, bool]) -> type:
                 make: Callable[[type], type] = dataclasses.dataclass(**{**options, "init": False})
                 make(kind)
                 # Last, and in one step: whoever makes a value meanwhile waits above.
-                type.__setattr__(kind, "__init__", _made_init(kind, is_frozen=options.get("frozen", False)))
+                type.__setattr__(kind, "__init__", _make_init(kind, is_frozen=options.get("frozen", False)))
 
     def first_init(self: object, /, *args: object, **fields: object) -> None:
         complete()
@@ -78,12 +81,35 @@ def _defer(kind: type, options: dict[str, bool]) -> type:
     return kind
 
 
-def _made_init(kind: type, *, is_frozen: bool) -> object:
-    """The `__init__` of a dataclass that has none: made for a class that adds nothing to it."""
-    same = type(kind)(
-        kind.__name__, (kind,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    )
-    make: Callable[[type], type] = dataclasses.dataclass(
-        frozen=is_frozen, eq=False, repr=False, match_args=False
-    )
-    return vars(make(same))["__init__"]
+def _make_init(kind: type, *, is_frozen: bool) -> object:
+    """The `__init__` that `dataclasses` would make. It makes none for a class that has one, as this has, and
+    making a second class for it costs as much as all other methods together."""
+    known: dict[str, object] = {"_set_": object.__setattr__, "_missing_": _GIVEN_NONE}
+    taken: dict[bool, list[str]] = {False: ["self"], True: []}
+    lines: list[str] = []
+    annotations: dict[str, object] = {}
+    for each in dataclasses.fields(kind):
+        value, default = each.name, f"_default_{each.name}"
+        if each.default_factory is not dataclasses.MISSING:
+            known[f"_factory{default}"], known[default] = each.default_factory, _GIVEN_NONE
+            made = f"_factory{default}()"
+            value = f"{made} if {value} is _missing_ else {value}" if each.init else made
+        elif each.default is not dataclasses.MISSING:
+            known[default] = each.default
+        if each.init:
+            taken[each.kw_only is True].append(f"{each.name}={default}" if default in known else each.name)
+            annotations[each.name] = each.type
+        if each.init or each.default_factory is not dataclasses.MISSING:
+            setting = f"_set_(self, {each.name!r}, {value})" if is_frozen else f"self.{each.name} = {value}"
+            lines.append(setting)
+    if hasattr(kind, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join([*taken[False], *(["*", *taken[True]] if taken[True] else [])])
+    body = "\n  ".join(lines or ["pass"])
+    text = f"def make({', '.join(known)}):\n def __init__({parameters}):\n  {body}\n return __init__"
+    made_here: dict[str, Callable[..., FunctionType]] = {}
+    exec(text, vars(sys.modules[kind.__module__]), made_here)
+    init = made_here["make"](**known)
+    init.__qualname__ = f"{kind.__qualname__}.__init__"
+    init.__annotations__ = {**annotations, "return": None}
+    return init

@@ -8,38 +8,20 @@ from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
-from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import LearningPolicy
-from runlore.domain.policy_fields import (
-    learning_policy,
-    learning_policy_to_plain,
-    unknown_quarantine,
-    without_secrets,
-)
-from runlore.domain.policy_shapes import bad_field
+from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.skills_policy import SkillsPolicy, skills_policy, skills_policy_to_plain
 
-__all__ = [
-    "PolicyLine",
-    "PolicyName",
-    "PolicyRevision",
-    "RetentionPolicy",
-    "RunMemoryPolicy",
-    "SearchVisibility",
-    "SkillsPolicy",
-    "checked_policy",
-    "policy_lines",
-    "policy_remarks",
-    "policy_to_plain",
-    "retention_policy",
-    "run_memory_policy",
-    "skills_policy",
-]
+if TYPE_CHECKING:
+    from runlore.domain import learning_policy, policy_fields, policy_shapes, skills_policy
+else:
+    learning_policy = LazyModule("runlore.domain.learning_policy")
+    policy_fields = LazyModule("runlore.domain.policy_fields")
+    policy_shapes = LazyModule("runlore.domain.policy_shapes")
+    skills_policy = LazyModule("runlore.domain.skills_policy")
 
 
 class PolicyName(StrEnum):
@@ -186,7 +168,7 @@ def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
     """Read a run-memory policy."""
     policy = _read(RunMemoryPolicy, document)
     if policy.max_prompt_entries > policy.max_tracked_per_session:
-        raise bad_field(
+        raise policy_shapes.bad_field(
             "max_prompt_entries",
             f"is {policy.max_prompt_entries}, more than max_tracked_per_session"
             f" ({policy.max_tracked_per_session})",
@@ -202,13 +184,13 @@ def retention_policy(document: JsonObject) -> RetentionPolicy:
 def checked_policy(name: PolicyName, document: JsonObject) -> JsonObject:
     """The whole document of a policy: what was given, completed by the defaults."""
     if name is PolicyName.LEARNING:
-        policy = learning_policy(document)
+        policy = policy_fields.learning_policy(document)
         # The defaults are ours, and hold nothing that anybody has written.
-        return policy_to_plain(without_secrets(policy) if document else policy)
+        return policy_to_plain(policy_fields.without_secrets(policy) if document else policy)
     if name is PolicyName.RUN_MEMORY:
         return policy_to_plain(run_memory_policy(document))
     if name is PolicyName.SKILLS:
-        return policy_to_plain(skills_policy(document))
+        return policy_to_plain(skills_policy.skills_policy(document))
     return policy_to_plain(retention_policy(document))
 
 
@@ -219,7 +201,7 @@ def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
     if revision.name is not PolicyName.LEARNING:
         return ()
     try:
-        names = unknown_quarantine(learning_policy(revision.policy))
+        names = policy_fields.unknown_quarantine(policy_fields.learning_policy(revision.policy))
     except Invalid:
         # A newer Runlore elsewhere may answer with fields that this one does not know.
         return ()
@@ -227,13 +209,13 @@ def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
 
 
 def policy_to_plain(
-    policy: LearningPolicy | RunMemoryPolicy | RetentionPolicy | SkillsPolicy,
+    policy: "learning_policy.LearningPolicy | RunMemoryPolicy | RetentionPolicy | skills_policy.SkillsPolicy",
 ) -> dict[str, JsonValue]:
     """A policy as a document."""
-    if isinstance(policy, LearningPolicy):
-        return learning_policy_to_plain(policy)
-    if isinstance(policy, SkillsPolicy):
-        return skills_policy_to_plain(policy)
+    if isinstance(policy, learning_policy.LearningPolicy):
+        return policy_fields.learning_policy_to_plain(policy)
+    if isinstance(policy, skills_policy.SkillsPolicy):
+        return skills_policy.skills_policy_to_plain(policy)
     plain: dict[str, JsonValue] = {}
     for field in fields(policy):
         value = getattr(policy, field.name)
@@ -246,7 +228,9 @@ def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
     names = {field.name for field in fields(defaults)}
     for name in document:
         if name not in names:
-            raise bad_field(name, f"is not a field of this policy; there are {', '.join(sorted(names))}")
+            raise policy_shapes.bad_field(
+                name, f"is not a field of this policy; there are {', '.join(sorted(names))}"
+            )
     given = {name: _value(name, value, getattr(defaults, name)) for name, value in document.items()}
     return kind(**given)  # type: ignore[arg-type]
 
@@ -254,15 +238,15 @@ def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
 def _value(name: str, value: JsonValue, default: object) -> bool | int | SearchVisibility:
     if isinstance(default, bool):
         if not isinstance(value, bool):
-            raise bad_field(name, "is neither true nor false")
+            raise policy_shapes.bad_field(name, "is neither true nor false")
         return value
     if isinstance(default, SearchVisibility):
         if value not in SearchVisibility.__members__.values():
-            raise bad_field(name, f"is not one of {', '.join(SearchVisibility)}")
+            raise policy_shapes.bad_field(name, f"is not one of {', '.join(SearchVisibility)}")
         return SearchVisibility(str(value))
     if isinstance(value, bool) or not isinstance(value, int):
-        raise bad_field(name, "is not a whole number")
+        raise policy_shapes.bad_field(name, "is not a whole number")
     least, most = _RANGES[name]
     if not least <= value <= most:
-        raise bad_field(name, f"is {value}, outside {least} to {most}")
+        raise policy_shapes.bad_field(name, f"is {value}, outside {least} to {most}")
     return value

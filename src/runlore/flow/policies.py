@@ -1,21 +1,30 @@
 """The policies in force, read from the store; the defaults where nobody has put one."""
 
-from datetime import datetime
+from __future__ import annotations
 
-from runlore.domain.learning_policy import CapturePolicy, LearningPolicy, ProjectionPolicy
+from typing import TYPE_CHECKING
+
+from runlore.domain.lazy import LazyModule
 from runlore.domain.policy import (
     PolicyName,
     PolicyRevision,
     RetentionPolicy,
     RunMemoryPolicy,
-    SkillsPolicy,
     checked_policy,
     retention_policy,
     run_memory_policy,
-    skills_policy,
 )
-from runlore.domain.policy_fields import capture_policy, learning_policy, projection_policy
-from runlore.ports.store import Collections
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from runlore.domain import learning_policy, policy_fields, skills_policy
+    from runlore.domain.learning_policy import CapturePolicy, LearningPolicy, ProjectionPolicy
+    from runlore.ports.store import Collections
+else:
+    learning_policy = LazyModule("runlore.domain.learning_policy")
+    policy_fields = LazyModule("runlore.domain.policy_fields")
+    skills_policy = LazyModule("runlore.domain.skills_policy")
 
 
 def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision:
@@ -31,7 +40,11 @@ def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision
 def learning_in_force(collections: Collections) -> tuple[LearningPolicy, int]:
     """What automation may do, and under which revision it does it."""
     stored = collections.policies.current(PolicyName.LEARNING)
-    return (LearningPolicy(), 0) if stored is None else (learning_policy(stored.policy), stored.revision)
+    return (
+        (learning_policy.LearningPolicy(), 0)
+        if stored is None
+        else (policy_fields.learning_policy(stored.policy), stored.revision)
+    )
 
 
 def current_learning(collections: Collections) -> LearningPolicy:
@@ -42,21 +55,25 @@ def current_learning(collections: Collections) -> LearningPolicy:
 def current_capture(collections: Collections) -> CapturePolicy:
     """What becomes a candidate by itself, without reading all the rules for it."""
     stored = collections.policies.current(PolicyName.LEARNING)
-    return CapturePolicy() if stored is None else capture_policy(stored.policy)
+    return learning_policy.CapturePolicy() if stored is None else policy_fields.capture_policy(stored.policy)
 
 
 def current_projection(collections: Collections) -> ProjectionPolicy:
     """What an input is given of learnings, without reading all the rules for it."""
     stored = collections.policies.current(PolicyName.LEARNING)
-    return ProjectionPolicy() if stored is None else projection_policy(stored.policy)
+    return (
+        learning_policy.ProjectionPolicy()
+        if stored is None
+        else policy_fields.projection_policy(stored.policy)
+    )
 
 
 def learning_then(collections: Collections, moment: datetime) -> LearningPolicy:
     """What held at a past moment."""
     for revision in collections.policies.history(PolicyName.LEARNING):
         if revision.updated_at is not None and revision.updated_at <= moment:
-            return learning_policy(revision.policy)
-    return LearningPolicy()
+            return policy_fields.learning_policy(revision.policy)
+    return learning_policy.LearningPolicy()
 
 
 def current_run_memory(collections: Collections) -> RunMemoryPolicy:
@@ -78,7 +95,7 @@ def current_retention(collections: Collections) -> RetentionPolicy:
     return retention_policy(current_policy(collections, PolicyName.RETENTION).policy)
 
 
-def current_skills(collections: Collections) -> SkillsPolicy:
+def current_skills(collections: Collections) -> skills_policy.SkillsPolicy:
     """Whether skills are learned."""
     stored = collections.policies.current(PolicyName.SKILLS)
-    return SkillsPolicy() if stored is None else skills_policy(stored.policy)
+    return skills_policy.SkillsPolicy() if stored is None else skills_policy.skills_policy(stored.policy)

@@ -7,17 +7,23 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from runlore.client.answer import Upload
 from runlore.client.remote.calls import Remote, path_of
-from runlore.client.remote.following import followed, until_ended
 from runlore.client.transport import Transport
 from runlore.daemon import answers
-from runlore.daemon.import_files import opened_import
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.lazy import LazyModule
 from runlore.ports import operations as ops
 from runlore.ports.operations.declaring import OPERATIONS, Operation
+
+if TYPE_CHECKING:
+    from runlore.client.remote import following
+    from runlore.daemon import import_files
+else:
+    following = LazyModule("runlore.client.remote.following")
+    import_files = LazyModule("runlore.daemon.import_files")
 
 
 class _ByHand(Remote):
@@ -27,17 +33,17 @@ class _ByHand(Remote):
         """Begin a run there. With `wait` its stream is followed until it has ended."""
         asked = dataclasses.replace(request, wait=False)
         view = cast("ops.RunView", self.ask(OPERATIONS["start_input"], {"request": asked}))
-        return until_ended(self, view) if request.wait else view
+        return following.until_ended(self, view) if request.wait else view
 
     def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
         """Run a promoted skill once there, in the same way."""
         asked = dataclasses.replace(request, wait=False)
         view = cast("ops.RunView", self.ask(OPERATIONS["try_promoted"], {"request": asked}))
-        return until_ended(self, view) if request.wait else view
+        return following.until_ended(self, view) if request.wait else view
 
     def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
         """What happened and happens in a run; a stream that breaks off is taken up again."""
-        return followed(self.transport, request)
+        return following.followed(self.transport, request)
 
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
         """Append to a run's journal. The number makes it repeatable: an equal range changes nothing."""
@@ -72,7 +78,7 @@ class _ByHand(Remote):
 
     def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
         """Read an export of this machine back there."""
-        with opened_import(path) as file:
+        with import_files.opened_import(path) as file:
             landed = self.upload(path_of("memory", "import"), Upload(file, progress))
         return answers.read(ops.ImportAnswer, landed)
 
