@@ -238,7 +238,7 @@ def forget(
     call.answer(answers.write(answer), lambda: tables.show_forget(answer))
 
 
-def _asked(call: Call, decision: ops.Decision) -> ops.Decision:
+def _asked(call: Call, decision: "ops.Decision") -> "ops.Decision":
     """The decision, bound to the record as it was shown; the store is free while the person reads."""
     with call.operations() as operations:
         shown = operations.forget(decision, dry_run=True)

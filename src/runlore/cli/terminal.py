@@ -36,6 +36,8 @@ _MARKS = frozenset({"Mn", "Me"})
 _LINE_ENDS = re.compile(r"\r?\n(?:[ \t]*\r?\n)*[ \t]*|\t")
 # A word, with what stands in backticks in it; where two blanks follow each other there is an empty one.
 _WORDS = re.compile(r"(?:`[^`]*`|[^ `]|`)+|(?<= )(?= )")
+# Variables that give colours or an edge to what is piped; without them a line is written as it is.
+_RICH_HEEDS = frozenset({"COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"})
 # What neither hides nor moves anything where an agent speaks.
 _SPOKEN = ("\r\n", "\t", "\\")
 
@@ -68,6 +70,11 @@ def say(
 ) -> None:
     """One line for a person. Where it is wider than a terminal it goes on in the next ones, between words and
     outside of backticks. What `is_code`, or has lines of its own, is left to the terminal."""
+    stream = sys.stderr if on_stderr else sys.stdout
+    if not stream.isatty() and not _RICH_HEEDS & os.environ.keys():
+        stream.write(visible(text, keep_newlines=keep_newlines) + "\n")
+        stream.flush()
+        return
     console = _console(on_stderr=on_stderr)
     line = _text((text, style), keep_newlines=keep_newlines)
     is_left = keep_newlines or is_code or not _has_edge(console)

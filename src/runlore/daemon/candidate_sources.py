@@ -27,11 +27,10 @@ from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.injected import without_notes
 from runlore.domain.radar import ORIGIN
-from runlore.domain.record import LEARNING_KINDS, EvidenceRef, Record, Source
+from runlore.domain.record import LEARNING_KINDS, OWN_WORDS, EvidenceRef, Record, Source
 from runlore.domain.run import ArtifactId, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
-from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.taint import TRUSTED, Provenance, inherited
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.ports.operations import NewCandidate

@@ -22,6 +22,7 @@ from runlore.domain.guard import Finding, find_secrets, first_secret
 from runlore.domain.guard.finding import REDACTION_MARKER
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import (
+    OWN_WORDS,
     PROMPT_KINDS,
     EvidenceRef,
     JsonObject,
@@ -38,7 +39,6 @@ from runlore.domain.record import (
     VerificationStatus,
 )
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.subject import SemanticKey, key_of_parts, semantic_key, slug, topic_terms
 from runlore.domain.taint import TRUSTED, Provenance
 

@@ -18,6 +18,8 @@ from runlore.domain.scope import Scope
 from runlore.domain.taint import TRUSTED, Provenance
 
 RecordId = NewType("RecordId", str)
+OWN_WORDS = "own_words"
+"""The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
 JsonValue: TypeAlias = Union[bool, int, float, str, Sequence["JsonValue"], Mapping[str, "JsonValue"], None]  # noqa: UP007
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 

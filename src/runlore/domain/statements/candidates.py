@@ -12,11 +12,10 @@ from runlore.domain.admission import Draft
 from runlore.domain.excerpt import excerpt
 from runlore.domain.extraction import Sieve
 from runlore.domain.labels import labelled
-from runlore.domain.record import EvidenceRef, JsonValue, Source
+from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Source
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding
 from runlore.domain.statements.finding import OwnStatement
-from runlore.domain.statements.ranks import OWN_WORDS
 from runlore.domain.statements.said import Said
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.domain.taint import TRUSTED, Provenance

@@ -3,11 +3,8 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from runlore.domain.record import Origin, Record
+from runlore.domain.record import OWN_WORDS, Origin, Record
 from runlore.domain.statements.weights import WEIGHTS
-
-OWN_WORDS = "own_words"
-"""The name under which the metadata of what a user said holds what is noted of it; callers cannot give it."""
 
 
 class Rank(StrEnum):

@@ -16,7 +16,7 @@ from runlore.domain.extraction import Sieve
 from runlore.domain.job import Job, JobKind
 from runlore.domain.journal import text_of
 from runlore.domain.learning_policy import Mode, OwnWords
-from runlore.domain.record import Move, Origin, Record, Source, State
+from runlore.domain.record import OWN_WORDS, Move, Origin, Record, Source, State
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import PersonaId, Session, SessionId
@@ -28,7 +28,7 @@ from runlore.domain.statements.candidates import (
     scope_of,
 )
 from runlore.domain.statements.finding import OwnStatement, statements_of
-from runlore.domain.statements.ranks import OWN_WORDS, Rank, rank_of
+from runlore.domain.statements.ranks import Rank, rank_of
 from runlore.domain.statements.said import Said
 from runlore.domain.whose_words import words_of
 from runlore.flow.capture.consent import is_captured
