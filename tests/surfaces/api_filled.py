@@ -8,6 +8,7 @@ from typing import Any
 from runlore.daemon import answers
 from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.job import JobState
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, State
 from runlore.domain.rollout import RolloutStatus
@@ -337,4 +338,4 @@ def service_readings(filled: Filled) -> Iterator[tuple[str, Json, Json]]:
         yield f"/v1/policies/{name}/history", {}, answers.write(inside.policy_history(name))
     yield "/v1/tokens", {}, answers.write(inside.list_tokens())
     yield "/v1/capture", {}, answers.write(inside.capture_status())
-    yield "/v1/jobs", {"state": "dead"}, answers.write(inside.list_jobs())
+    yield "/v1/jobs", {"state": "dead"}, answers.write(inside.list_jobs(frozenset({JobState.DEAD})))

@@ -137,7 +137,7 @@ def test_every_reading_call_answers_what_the_operation_answers_and_changes_nothi
     asked = ops.PolicyTrial(name=PolicyName.LEARNING, policy=trial["policy"], limit=5)
     assert tried == answers.write(filled.api.operations.test_policy(asked))
     backfill = filled.api.post("/v1/capture/backfill", {"dry_run": True})
-    assert backfill == {"dry_run": True, "runs": [filled.run], "more": False}
+    assert backfill == {"dry_run": True, "runs": [filled.run], "more": False, "beyond_retention": 2}
     deletion = filled.api.post("/v1/capture/delete-memories", {"dry_run": True})
     assert deletion == {"dry_run": True, "memories": 1, "sessions": 1, "more": False}
     matching = filled.api.post("/v1/learnings/revoke-matching", {"kind": "fact", "dry_run": True})
@@ -337,12 +337,8 @@ def test_an_operator_confirms_rejects_rolls_back_and_restores(api: Api) -> None:
 
 @pytest.mark.req("LAY-3", "LAY-4", "LAY-7")
 def test_what_says_the_same_is_merged_when_asked(api: Api) -> None:
-    for number, repo_slug in enumerate(["acme/atlas", "acme/borea"]):
-        finding = {
-            **FINDING,
-            "repo_slug": repo_slug,
-            "summary": f"Atlas builds with one command, number {number}",
-        }
+    for repo_slug, where in (("acme/atlas", "as its CI does"), ("acme/borea", "as its page says")):
+        finding = {**FINDING, "repo_slug": repo_slug, "summary": f"Atlas builds with one command, {where}"}
         found = api.post("/v1/memory/radar", finding, status=201)["items"][1]["record_id"]
         api.post(f"/v1/review/{found}/confirm")
         api.post(f"/v1/memory/radar/{found}/adopt", {"workflow": "build"})

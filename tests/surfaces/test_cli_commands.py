@@ -43,7 +43,7 @@ VALUE_MODULES = {
     ),
     *(
         f"runlore.domain.{name}"
-        for name in ("access", "excerpt", "job", "journal", "policy", "projection", "run", "session")
+        for name in ("access", "excerpt", "job", "journal", "lazy", "policy", "projection", "run", "session")
     ),
     *(f"runlore.domain.{name}" for name in ("skill", "skill_curation", "suggestion", "taint", "transcript")),
     *(f"runlore.domain.{name}" for name in ("approval", "rollout")),
@@ -56,6 +56,11 @@ READ_FROM = {
     "runlore.domain.detectors.match": {"Heuristic"},
     "runlore.domain.detectors.mined": {"Outcome", "Step"},
     "runlore.domain.codec": {"serialize"},
+    "runlore.domain.learning_policy": {"OwnWords"},
+    "runlore.domain.policy_fields": {"learning_policy"},
+    "runlore.domain.skills_policy": {"SkillCurationPolicy", "skills_policy"},
+    "runlore.domain.statements.finding": {"OwnStatement"},
+    "runlore.domain.statements.ranks": {"confidence_reasons"},
 }
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),

@@ -24,7 +24,9 @@ PARTS = {
     "up": Part("service", "up", "Start the daemon of a state root."),
     "down": Part("service", "down", "End the daemon of a state root; what it has begun is finished."),
     "logs": Part("service", "logs", "Show the log of the daemon."),
-    "status": Part("status", "status", "Show where the state lies, what it holds and what it does."),
+    "status": Part(
+        "status", "status", "Show where the state lies, what needs you, what it holds and what it does."
+    ),
     "run": Part("run", "run", "Have Runlore's own agent work through a task."),
     "chat": Part("chat", "chat", "Talk with Runlore's own agent."),
     "approvals": Part("approvals", "approvals", "What runs wait for a person to say."),

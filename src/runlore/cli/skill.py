@@ -107,9 +107,10 @@ def show(call: Call, name: NameArgument) -> None:
 
 @command(suggestions, "skip")
 def skip(call: Call, name: NameArgument) -> None:
-    """Take a suggestion out of the queue, for as long as skip_reset_days says (30 days).
+    """Take a suggestion out of the queue, for 30 days by default.
 
-    The same pattern does not come back under another name.
+    How long is `skip_reset_days` of the skills policy. The same pattern does not come back under another
+    name.
     """
     with call.operations() as operations:
         stored = operations.skip_suggestion(operations.get_suggestion(name).suggestion_id)

@@ -80,10 +80,10 @@ def skip(
         str, typer.Argument(metavar="NAME", help="A suggestion or a saved skill, by name or id.")
     ],
 ) -> None:
-    """Do not suggest this again, for as long as skip_reset_days says (30 days).
+    """Do not suggest this again, for 30 days by default.
 
-    The same pattern does not come back under another name. A draft that was saved from it goes with the next
-    curation; a skill that somebody edited stays.
+    How long is `skip_reset_days` of the skills policy. The same pattern does not come back under another
+    name. A draft that was saved from it goes with the next curation; a skill that somebody edited stays.
     """
     with call.operations() as operations:
         skill = skill_or_none(operations, name)

@@ -133,15 +133,16 @@ class SqlRecords:
 
     def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
         """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
-        return self._newest_of_subject("constrained", scope, kind, subject, limit)
+        return self._newest_of_subject("constrained", (scope, kind, subject), limit)
 
     def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
         """The same of those that are tombstoned."""
-        return self._newest_of_subject("tombstoned", scope, kind, subject, limit)
+        return self._newest_of_subject("tombstoned", (scope, kind, subject), limit)
 
     def _newest_of_subject(
-        self, state: str, scope: Scope, kind: Kind, subject: str, limit: int
+        self, state: str, about: tuple[Scope, Kind, str], limit: int
     ) -> tuple[Record, ...]:
+        scope, kind, subject = about
         found = (
             "SELECT r.record_id, r.created_at_ms FROM records r"
             f" WHERE r.state = '{state}' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
