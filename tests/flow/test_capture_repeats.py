@@ -57,6 +57,7 @@ def test_the_same_in_another_session_or_after_a_rejection_is_a_candidate_of_its_
     assert [record.scope.id for record in captured(world)] == ["talk", "other"]
 
     world.reject(captured(world)[0])
+    world.clock.advance(seconds=1)
     world.finished("Fact: the codename is Atlas")
     capture(world)
 
@@ -65,6 +66,20 @@ def test_the_same_in_another_session_or_after_a_rejection_is_a_candidate_of_its_
         State.CONSTRAINED,
         State.CONSTRAINED,
     ]
+
+
+@pytest.mark.req("CAP-5")
+def test_a_run_that_ended_before_the_rejection_does_not_bring_it_back(world: World) -> None:
+    allow(world)
+    world.finished("Fact: the codename is Atlas")
+    capture(world)
+    world.finished("Fact: the codename is Atlas")
+    world.clock.advance(seconds=1)
+    world.reject(captured(world)[0])
+
+    capture(world)
+
+    assert [record.state for record in captured(world)] == [State.TOMBSTONED]
 
 
 def held_provisionally(world: World) -> Record:

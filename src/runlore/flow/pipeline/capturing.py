@@ -144,7 +144,7 @@ class Capturing:
             if not _still(tx, run, sight, now):
                 return False, None
             act = Act(actor=DAEMON, at=now, reason=REASON)
-            self._write(tx, ready, act)
+            self._write(tx, ready, act, ended_at=sight.run.finished_at)
             self._write(tx, _not_proposed_before(tx, run_id, own), replace(act, reason=SAID))
             state = _state(sight, found)
             _note(tx, sight, state)
@@ -203,15 +203,18 @@ class Capturing:
         with self.store.transaction() as tx:
             tx.jobs.heartbeat(job, lease_until=self.asking.clock.now() + lasting)
 
-    def _write(self, tx: Transaction, ready: Sequence[_Ready], act: Act) -> None:
-        """Propose what is new; what a live record says already gets its evidence."""
+    def _write(
+        self, tx: Transaction, ready: Sequence[_Ready], act: Act, *, ended_at: datetime | None = None
+    ) -> None:
+        """Propose what is new; what a live record says already gets its evidence. What a user labels or asks
+        to remember in a run that ended since people turned it down is proposed again."""
         intake = Intake(ids=self.ids, act=act, origin=Origin.DAEMON)
         for each in ready:
             if each.record.is_expired(act.at):
                 continue
             known = said_already(tx, each.record, act.at)
             if known is None:
-                if not is_turned_down(tx, each.record):
+                if not is_turned_down(tx, each.record, since=ended_at):
                     propose(tx, intake, [each.draft])
             else:
                 told = replace(act, reason="a later run says the same")
@@ -317,9 +320,10 @@ def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
     return None
 
 
-def is_turned_down(tx: Transaction, new: Record) -> bool:
-    """Whether people rejected the same statement of the same scope: then another run does not bring it back.
-    One that came from outside was rejected as that, and says nothing of the user's own word."""
+def is_turned_down(tx: Transaction, new: Record, *, since: datetime | None = None) -> bool:
+    """Whether people rejected the same statement of the same scope, ever or since a moment: then another run
+    does not bring it back. One that came from outside was rejected as that, and says nothing of the user's
+    own word."""
     if new.layer is Layer.EPISODIC:
         return False
     subject = SemanticKey.parse(new.semantic_key).subject
@@ -328,6 +332,7 @@ def is_turned_down(tx: Transaction, new: Record) -> bool:
         record.state_reason is StateReason.REJECTED
         and record.semantic_key == new.semantic_key
         and record.provenance.tainted <= new.provenance.tainted
+        and (since is None or tx.records.events(record.record_id)[-1].at >= since)
         for record in ended
     )
 
