@@ -256,7 +256,7 @@ def test_the_guided_tour_runs_to_its_end_and_leaves_nothing(embedded: Runlore, t
     assert all(
         "runlore memory" in line or line.count("rec_") > 1 or str(tmp_path) in line for line in wide
     ), wide
-    assert "policies        learning: the defaults; run-memory: the defaults; retention: the\n" in done.stdout
+    assert "needs you" in done.stdout
     for command in ("profile propose", "review list", "review confirm", "search", "rollback", "history"):
         assert f"$ runlore memory {command}" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -4,10 +4,16 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from runlore.daemon.sockets import running
-from runlore.storage.sqlite.disk_space import DiskSpace
+from runlore.domain.lazy import LazyModule
 from runlore.storage.sqlite.files import DATABASE_FILE, prepare_state_root
+
+if TYPE_CHECKING:
+    from runlore.storage.sqlite import disk_space
+else:
+    disk_space = LazyModule("runlore.storage.sqlite.disk_space")
 
 LOCK_FILE = "daemon.lock"
 _PID_BYTES_MAX = 20
@@ -19,12 +25,12 @@ def made_private(state_root: str) -> None:
     A start writes a little before it opens the store: on a full disk it does so in what the store holds free.
     """
     prepare_state_root(state_root)
-    DiskSpace(os.path.join(state_root, DATABASE_FILE)).spare()
+    disk_space.DiskSpace(os.path.join(state_root, DATABASE_FILE)).spare()
 
 
 def is_disk_full(state_root: str) -> bool:
     """Whether there is hardly a byte left on the disk that holds a state root."""
-    return DiskSpace(os.path.join(state_root, DATABASE_FILE)).is_used_up()
+    return disk_space.DiskSpace(os.path.join(state_root, DATABASE_FILE)).is_used_up()
 
 
 @contextmanager
