@@ -273,6 +273,6 @@ def test_covering_does_not_depend_on_the_order_and_loses_nothing_uncovered(
     for at, one in enumerate(chosen):
         assert not any(covers(rival, one) for rival in chosen[:at])
     assert len({one.pattern for one in chosen}) == len(chosen)
-    assert [STRENGTH.index(one.heuristic) for one in chosen] == sorted(
-        STRENGTH.index(one.heuristic) for one in chosen
+    assert [list(STRENGTH).index(one.heuristic) for one in chosen] == sorted(
+        list(STRENGTH).index(one.heuristic) for one in chosen
     )

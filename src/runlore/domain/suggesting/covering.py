@@ -13,16 +13,18 @@ from runlore.domain.detectors.cross_session_rows import FORMS_CACHED_MAX, PRINTI
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.lazy import dataclass
 
-STRENGTH = (
-    Heuristic.EXPLICIT_INSTRUCTION,
-    Heuristic.CROSS_SESSION,
-    Heuristic.USER_CORRECTION,
-    Heuristic.ERROR_RECOVERY,
-    Heuristic.MULTI_STEP,
-    Heuristic.REPEATED_ACTION,
-)
+# The stronger first; each with the points that its findings begin with, and why.
+STRENGTH = {
+    Heuristic.EXPLICIT_INSTRUCTION: (60, "the user asked for it"),
+    Heuristic.CROSS_SESSION: (40, "several sessions show it"),
+    Heuristic.USER_CORRECTION: (50, "the user corrected the command"),
+    Heuristic.ERROR_RECOVERY: (40, "a failure was put right"),
+    Heuristic.MULTI_STEP: (40, "the steps worked in a row"),
+    Heuristic.REPEATED_ACTION: (40, "the command was run again and again"),
+}
 ALIKE_SHARE = 0.8
 PROCEDURES = frozenset({Heuristic.CROSS_SESSION, Heuristic.MULTI_STEP})
+_ORDER = {heuristic: place for place, heuristic in enumerate(STRENGTH)}
 
 
 # What everybody who works with a toolchain runs untold.
@@ -64,8 +66,15 @@ class Found:
 
 def strength(one: Found) -> tuple[object, ...]:
     """By what the stronger of two is told: it comes first."""
-    order = STRENGTH.index(one.heuristic)
-    return order, -one.points, len(one.forms), one.pattern, one.forms, one.is_fix, sorted(one.projects)
+    return (
+        _ORDER[one.heuristic],
+        -one.points,
+        len(one.forms),
+        one.pattern,
+        one.forms,
+        one.is_fix,
+        sorted(one.projects),
+    )
 
 
 def covers(stronger: Found, weaker: Found) -> bool:

@@ -15,7 +15,7 @@ from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Outcome, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
 from runlore.domain.suggesting.condensing import form_of, key_of
-from runlore.domain.suggesting.covering import PROCEDURES, default_toolchain
+from runlore.domain.suggesting.covering import PROCEDURES, STRENGTH, default_toolchain
 from runlore.domain.suggesting.everyday import is_plain, task_of
 from runlore.domain.suggesting.fixes import (
     does_more,
@@ -35,15 +35,6 @@ from runlore.domain.suggesting.purposes import is_passing, is_sending, purposes_
 from runlore.domain.suggestion import Score, ScorePart
 
 SCORE_MIN = 40
-
-_BASE = {
-    Heuristic.EXPLICIT_INSTRUCTION: (60, "the user asked for it"),
-    Heuristic.USER_CORRECTION: (50, "the user corrected the command"),
-    Heuristic.CROSS_SESSION: (40, "several sessions show it"),
-    Heuristic.ERROR_RECOVERY: (40, "a failure was put right"),
-    Heuristic.MULTI_STEP: (40, "the steps worked in a row"),
-    Heuristic.REPEATED_ACTION: (40, "the command was run again and again"),
-}
 LONG_STEPS = 8
 WHOLE_STEPS = 3
 PAIR_SESSIONS, PAIR_WEIGHT = 4, 4
@@ -64,7 +55,7 @@ def scored(match: Match, written: Written) -> Score:
 
 
 def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
-    points, reason = _BASE[match.heuristic]
+    points, reason = STRENGTH[match.heuristic]
     yield ScorePart(reason=reason, points=points)
     yield from _seen(match)
     lines = written.lines[-1:] if is_fix(match) else written.lines
