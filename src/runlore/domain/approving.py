@@ -9,14 +9,16 @@ behind programs such as `sudo`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.denying import canonical, denied_by, doubt_of, program_name
 from runlore.domain.record import JsonObject
 from runlore.domain.safe_text import escaped, hidden_characters
 from runlore.domain.shell.command import ShellCommand
+from runlore.domain.shell.effects import effect_of
 from runlore.domain.shell.plain_script import plain_commands
 from runlore.domain.shell.script import EXECUTING, Script, script_of
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS, inner_of
@@ -28,8 +30,6 @@ HARMLESS = frozenset(
     {"read_file", "list_skills", "use_skill", "memory_search", "propose_learning", "scratch", "ask_user"}
 )
 _TOLD_CHARS = 120
-# Words that mean themselves, in a command and in a pattern; any other is told in quotes.
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=~^*-]+")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _WHITE = " \t\n"
 # What a shell makes something else of before a program is given it.
@@ -73,11 +73,6 @@ def verdict(rules: ApprovalRules, tool: str, arguments: JsonObject, *, confined:
     return Ruled(ruling=Ruling.ASK, why=f"no rule names the tool {_told(tool)}")
 
 
-def canonical(words: Sequence[str]) -> str:
-    """A command as patterns see it: one blank between its words, and quotes around what is no plain word."""
-    return " ".join(word if _PLAIN_WORD.fullmatch(word) else _in_quotes(word) for word in words)
-
-
 def _of_write(rules: ApprovalRules, path: str) -> Ruled:
     if rules.writes is Stance.ALLOW and ".git" in path.replace("\\", "/").lower().split("/"):
         # A hook or a setting there is a command that the next harmless call of git runs.
@@ -93,6 +88,7 @@ def _of_command(rules: ApprovalRules, line: str) -> Ruled:
     if unclear is None:
         commands = plain_commands(line.strip(_WHITE)) or ()
         unread = _not_allowed(rules, commands) if commands else "there is no command in it"
+        unread = unread or _named_doubt(rules.deny, script)
         if unread is None:
             return Ruled(ruling=Ruling.ALLOWED, why="every command in it is allowed by a pattern")
     else:
@@ -121,6 +117,8 @@ def _of_any(rules: ApprovalRules, line: str, script: Script) -> Ruled:
         for command in script.commands:
             if doubt := _doubt(rules.deny, command.words, command.text):
                 return Ruled(ruling=Ruling.ASK, why=doubt)
+        if doubt := _named_doubt(rules.deny, script):
+            return Ruled(ruling=Ruling.ASK, why=doubt)
     return Ruled(ruling=Ruling.ALLOWED, why="the rule for commands is allow")
 
 
@@ -149,21 +147,27 @@ def _not_allowed(rules: ApprovalRules, commands: Sequence[ShellCommand]) -> str 
 
 def _allows(pattern: str, words: Sequence[str]) -> bool:
     """Whether a pattern allows a command. One that runs another command has to be written in it, up to and
-    including the program that is run; one that runs a script, as a whole."""
+    including the program that is run; one that runs a script, as a whole. An option by which a program that
+    reads would write or run something has to be written in it too."""
     text, begun = canonical(words), pattern.removesuffix(STAR)
     is_behind_a_word = begun != pattern and begun[-1:].isalnum()
     meant = (begun, f"{begun} {STAR}") if is_behind_a_word else (pattern,)
     if not any(matches(each, text) for each in meant):
         return False
     written, star, _ = pattern.partition(STAR)
-    return not star or len(written) >= _fixed_chars(words)
+    if not star:
+        return True
+    effect = effect_of(program_name(words[0]), words[1:])
+    named = {word.partition("=")[0] for word in written.split()}
+    is_named = effect is None or effect.partition("=")[0] in named
+    return is_named and len(written) >= _fixed_chars(words)
 
 
 def _fixed_chars(words: Sequence[str]) -> float:
     """How many of a command's first characters no star may stand for."""
     at = 0
     while True:
-        name = _name(words[at])
+        name = program_name(words[at])
         arguments = words[at + 1 :]
         if name in _RUNNING or (name == "find" and not _EXECUTING.isdisjoint(arguments)):
             return float("inf")
@@ -179,24 +183,11 @@ def _fixed_chars(words: Sequence[str]) -> float:
 
 
 def _denied(patterns: Sequence[str], script: Script) -> Ruled | None:
-    if not patterns:
+    found = denied_by(patterns, script)
+    if found is None:
         return None
-    for command in script.commands:
-        for told in _seen_as(command):
-            for pattern in patterns:
-                if matches(pattern, told):
-                    why = f"{_told(told)} is denied by the pattern {_told(pattern)}"
-                    return Ruled(ruling=Ruling.DENIED, why=why)
-    return None
-
-
-def _seen_as(command: ShellCommand) -> Iterator[str]:
-    """All that a command could be called: as it is written, without its folder, and behind each wrapper."""
-    plain = (_name(command.program), *command.arguments)
-    yield from dict.fromkeys((canonical(command.words), canonical(plain), " ".join(command.text.split())))
-    for first in range(len(command.wrappers)):
-        yield canonical((*command.wrappers[first:], *plain))
-        yield canonical((command.wrappers[first], *plain))
+    told, pattern = found
+    return Ruled(ruling=Ruling.DENIED, why=f"{_told(told)} is denied by the pattern {_told(pattern)}")
 
 
 def _doubt(deny: Sequence[str], words: Sequence[str], text: str) -> str | None:
@@ -207,23 +198,20 @@ def _doubt(deny: Sequence[str], words: Sequence[str], text: str) -> str | None:
         return f"the program of {_told(text)} is not written out, and something is denied"
     if not _is_expanded(text):
         return None
-    name = _name(words[0])
+    name = program_name(words[0])
     if any(matches(pattern.partition(" ")[0], each) for pattern in deny for each in (name, words[0])):
         return f"what {_told(text)} is given is not written out, and a pattern denies some of that"
     return None
 
 
+def _named_doubt(deny: Sequence[str], script: Script) -> str | None:
+    text = doubt_of(deny, script)
+    return None if text is None else f"{_told(text)} names what a pattern denies, and may run it"
+
+
 def _is_expanded(text: str) -> bool:
     """Whether a shell may make other words of a command's; a backslash could hide where its quotes end."""
     return any(sign in text for sign in "$`\\") or bool(_EXPANDED.intersection(_QUOTED.sub("", text)))
-
-
-def _name(program: str) -> str:
-    return program.rstrip("/").rpartition("/")[2]
-
-
-def _in_quotes(word: str) -> str:
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def _told(text: str) -> str:

@@ -1,0 +1,123 @@
+"""What is denied is denied however it is written; what only reads is allowed no option that writes."""
+
+import pytest
+
+from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.approving import Ruling, verdict
+
+pytestmark = pytest.mark.req("SEC-6", "AGT-4")
+
+DENYING = ApprovalRules(
+    shell=Stance.ALLOW, deny=("git push*", "npm publish*", "rm *", "kubectl delete --all*")
+)
+
+
+def ruled(line: str, rules: ApprovalRules = DENYING) -> Ruling:
+    return verdict(rules, "shell", {"command": line}).ruling
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git push",
+        # Options stand before the subcommand, with their values or without.
+        "git -C . push",
+        "git --no-pager push",
+        "git -c a.b=c -C sub push origin",
+        "git --git-dir=.git --work-tree . push",
+        "npm --silent publish",
+        "npm --registry http://x publish",
+        "kubectl -n prod delete pods --all",
+        "kubectl delete pods --wait --all",
+        "git.exe push",
+        # Other programs run it.
+        "trap 'git push' EXIT",
+        "alias p='git push'; p",
+        "coproc git -P push",
+        "ssh -p 22 host 'cd x && git push'",
+        "systemd-run --user git push",
+        "tmux new -d 'git push'",
+        "watch 'git push'",
+        "at now <<< 'git push'",
+        "uv run -- git push",
+        "xargs rm -f",
+        "echo a | xargs -I{} rm {}",
+    ],
+)
+def test_what_is_denied_is_found_behind_options_and_programs(line: str) -> None:
+    assert ruled(line) is Ruling.DENIED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo push | xargs git",
+        "xargs -I{} git {}",
+        "xargs -I{} {} push",
+        "parallel git ::: push",
+        "git -c alias.p=push p",
+        "git config alias.p push",
+        "git rebase -x 'git push' main",
+        "git submodule foreach git push",
+        "python3 -c 'import os; os.system(\"git push\")'",
+        "perl -e 'system qw(git push)'",
+        "awk 'BEGIN{system(\"git push\")}'",
+        "make -f - <<< 'a:;git push'",
+        "echo 'git push' | deploy-it",
+        "bash <(echo git push)",
+        "git " + "-c a.b=c " * 100 + "push",
+    ],
+)
+def test_where_it_cannot_be_told_whether_it_is_run_a_person_is_asked(line: str) -> None:
+    assert ruled(line) is Ruling.ASK
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git log --grep push",
+        "git commit -m 'git push is for later'",
+        "echo 'git push' | grep push",
+        "git rm x",
+        "ls | xargs git add",
+        "npm --silent run build",
+        "kubectl delete pod a",
+        "python3 -c 'print(1)'",
+        "which rm",
+    ],
+)
+def test_what_names_it_and_does_not_run_it_is_like_any_other(line: str) -> None:
+    assert ruled(line) is Ruling.ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("pattern", "allowed", "asked"),
+    [
+        (
+            "git log*",
+            ("git log", "git log --oneline -5", "git log --all --stat"),
+            ("git log --output=x", "git log --outp x", "git log -p --ext-diff"),
+        ),
+        ("git *", ("git status", "git add -A"), ("git -c core.pager=x log", "git --exec-path=. log")),
+        (
+            "sed -n*",
+            ("sed -n 1,20p a", "sed -n '/x/,$p' a", "sed -n 's/a/b/gp;3q' a", "sed -n -E -e '/a/p' a"),
+            ("sed -n -i 1p a", "sed -ni 1p a", "sed -n '1w b' a", "sed -n '1e ls' a", "sed -n 's/a/b/e' a"),
+        ),
+        ("awk *", ("awk '{print $1}' a",), ("awk '{system($1)}' a", "awk '{print > 2}' a", "awk -f x")),
+        ("find *", ("find . -name a",), ("find . -delete", "find . -fprint a")),
+        ("sort*", ("sort -u a",), ("sort -o a a", "sort -uo a a", "sort --outp=a a")),
+        ("uniq*", ("uniq -c a",), ("uniq a b",)),
+        ("rg *", ("rg -n x src",), ("rg --pre ./x a",)),
+        ("git log --output=*", ("git log --output=x",), ("git log --ext-diff",)),
+    ],
+)
+def test_an_option_that_writes_or_runs_is_allowed_where_the_pattern_names_it(
+    pattern: str, allowed: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    rules = ApprovalRules(allow=(pattern,))
+
+    assert {line: ruled(line, rules) for line in (*allowed, *asked)} == {
+        **dict.fromkeys(allowed, Ruling.ALLOWED),
+        **dict.fromkeys(asked, Ruling.ASK),
+    }
