@@ -273,3 +273,21 @@ def test_a_forgetting_that_has_to_leave_a_file_says_so(sqlite_world: World) -> N
 def _refuses_removal(call: str, name: str) -> None:
     if call in ("rename", "remove_file") and name.startswith(".SKILL.md"):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), name)
+
+
+@pytest.mark.req("SEC-3")
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_file_with_a_secret_is_left_alone_and_told(sqlite_world: World, is_known: bool) -> None:
+    world, secret = sqlite_world, "ghp_" + "a1B2c3D4e5F6" * 3
+    if is_known:
+        put_by_hand(world, "kept", EDITED)
+        world.parts.library.refresh()
+    put_by_hand(world, "kept", EDITED + f"\nThe token is {secret}.\n")
+
+    world.parts.library.refresh()
+
+    assert secret not in str(world.tables())
+    assert rows(world) == ({"kept": EDITED} if is_known else {})
+    (differing,) = world.parts.library.look()
+    assert "looks like it holds a secret" in differing.told
+    assert secret not in differing.told

@@ -45,9 +45,11 @@ def report(error: RunloreError, *, as_json: bool) -> int:
         sys.stderr.flush()
         sys.stderr.buffer.write(document + b"\n")
     else:
-        sys.stderr.write(_lines("error: ", f"{visible(error.sentence)} [{error.code}]"))
+        from runlore.domain.guard import redact
+
+        sys.stderr.write(_lines("error: ", f"{visible(redact(error.sentence)[0])} [{error.code}]"))
         if error.hint:
-            sys.stderr.write(_lines("hint: ", visible(error.hint)))
+            sys.stderr.write(_lines("hint: ", visible(redact(error.hint)[0])))
     return code
 
 

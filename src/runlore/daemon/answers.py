@@ -21,6 +21,7 @@ from runlore.domain.errors import (
     RunloreError,
     Unavailable,
 )
+from runlore.domain.guard import redact
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue, Record
@@ -174,14 +175,15 @@ _BY_TITLE = {kind.title: kind for kind in _CLASSES}
 
 
 def problem(error: RunloreError, status: int) -> Plain:
-    """The problem document of an error (RFC 9457), with its stable code and hint."""
+    """The problem document of an error (RFC 9457), with its stable code and hint. What a caller has sent is
+    repeated without secrets."""
     return {
         "type": f"urn:runlore:error:{error.code}",
         "title": error.title,
         "status": status,
         "code": error.code,
-        "detail": error.sentence,
-        "hint": error.hint,
+        "detail": redact(error.sentence)[0],
+        "hint": redact(error.hint)[0],
     }
 
 

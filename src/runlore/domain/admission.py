@@ -224,6 +224,7 @@ def _secret(name: str, finding: Finding) -> Refused:
 
 def _guarded_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "the content", record.summary
+    yield "the scope", record.scope.id
     yield from _texts_in("metadata", record.metadata)
     for number, reference in enumerate(record.evidence_refs):
         if reference.note:

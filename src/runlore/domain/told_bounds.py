@@ -5,6 +5,7 @@ Readers keep to it. Whoever else sends runs is told which field is too long.
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.transcript import Position, ToldRun
 
 _CHARS_MAX = {
@@ -31,6 +32,7 @@ def check_told(run: ToldRun) -> None:
 def check_position(name: str, position: Position) -> None:
     """Refuse a position that holds more than one can; Invalid (`transcript.field`) names the field."""
     _check_length(f"{name}.fingerprint", position.fingerprint, limits.ID_CHARS_MAX)
+    without_secret(f"{name}.fingerprint", position.fingerprint)
     if len(position.carried) > limits.POSITION_CARRIED_MAX:
         raise _beyond(f"{name}.carried", f"more than {limits.POSITION_CARRIED_MAX:,} things")
     for key, value in position.carried.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.safe_text import escaped
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
@@ -84,6 +85,8 @@ def look_at(root: Folder, name: str, manifest: Manifest) -> FoundSkill | None:
             standing = FileStanding.OURS
         check_name(name)
         read = reading.read_skill(front_matter.decoded(content), folder=name)
+        if standing is not FileStanding.OURS:
+            without_secret("the file", read.text)
         return _found(name, manifest, read, is_ours=standing is FileStanding.OURS)
     except (Invalid, Refused) as error:
         problem = f"{error.sentence}; {error.hint}"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
 from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, StoredAs
@@ -204,8 +205,9 @@ class SkillRoot:
         return told if isinstance(told, dict) else {}
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
-        """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`)."""
-        return reading.read_skill(text, folder=folder)
+        """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`), Refused with a
+        secret."""
+        return reading.read_skill(without_secret("the skill", text), folder=folder)
 
     def _change_all(
         self, root: Folder, wanted: Sequence[tuple[SkillFile, bytes | None]], refused: dict[str, RunloreError]

@@ -28,6 +28,7 @@ from runlore.domain.access import Role
 from runlore.domain.audit import Act
 from runlore.domain.capability import Capabilities
 from runlore.domain.errors import Denied, Invalid, NotFound
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
 from runlore.domain.skill_curation import Curation, CurationId
@@ -86,6 +87,7 @@ class LibraryActs(Bound):
             raise Invalid(
                 "the source of a skill is blank", code="skill.source", hint="say where it comes from"
             )
+        without_secret("the source", source)
         if request.name is not None:
             _check_name(request.name)
         read = self.parts.library.read(request.text)

@@ -11,6 +11,7 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.access import AccessToken, TokenId, checked_token_name, is_reserved_name
 from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.job import Job, JobId, JobState
 from runlore.domain.policy import PolicyName, PolicyRevision, checked_policy
 from runlore.domain.record import JsonObject
@@ -74,6 +75,9 @@ class ServiceActs(Bound):
                 code="token.reserved",
                 hint="name the token after the person or program that uses it",
             )
+        without_secret("the token's name", name)
+        for scope in request.scopes or ():
+            without_secret("a scope of the token", scope.id)
         now = self.parts.clock.now()
         token_id = TokenId(self.parts.ids.new("tok", now))
         made = new_token(replace(request, name=name), token_id, Act(actor=self.caller.actor, at=now))

@@ -19,6 +19,7 @@ from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.record import RecordId
 from runlore.domain.session import SessionId
 from runlore.domain.statements.ranks import Rank
@@ -183,6 +184,7 @@ def _check_source(source: str) -> None:
             code="transcript.source",
             hint="give a digest of where the runs come from",
         )
+    without_secret("the source", source)
 
 
 def _imported_numbers(answer: ops.ImportedRuns) -> dict[str, int]:
