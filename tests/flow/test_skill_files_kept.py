@@ -32,7 +32,7 @@ from tests.flow.test_curating import chain, put_skills
 from tests.flow.test_detecting import worked
 from tests.flow.test_forgetting_skills import deploy, lived
 from tests.flow.test_forgetting_suggestions import forget
-from tests.skill_files.disks import WatchedDisk
+from tests.skill_files.disks import Crash, DyingDisk, WatchedDisk
 from tests.world import World, outcome
 
 pytestmark = pytest.mark.req("SKL-8")
@@ -479,6 +479,60 @@ def test_a_file_that_cannot_be_read_is_written_again_and_never_taken(sqlite_worl
 
     assert [settle(ops.Keep.FILE), settle(ops.Keep.STORED)] == ["skill.file-refused", "done"]
     assert path.read_text() == LONG
+
+
+@pytest.mark.req("OPS-2", "SUR-9")
+def test_a_hint_about_a_file_names_only_what_helps_with_it(sqlite_world: World) -> None:
+    world = sqlite_world
+    for name in ("cut", "refused", "contested"):
+        put_by_hand(world, name, LONG.replace("long", name, 1))
+    world.parts.library.refresh()
+    skill_file(world, "cut").write_text(LONG.replace("long", "cut", 1)[:-40])
+    skill_file(world, "refused").write_bytes(bytes(300))
+    (world.root / "skills" / ".written.json").unlink()
+    put_by_hand(world, "contested", skill_text("contested", "By somebody else."))
+    put_by_hand(world, "new").write_bytes(bytes(300))
+
+    world.parts.library.refresh()
+
+    told = {finding.hint for finding in world.operator.doctor().findings if finding.check == "skills"}
+    assert len(told) == 4
+    assert not any("doctor --repair" in hint for hint in told)
+    listed = world.operator.list_skills(ops.SkillsRequest()).items
+    offered = {each.name: [k for k in ops.Keep if f"--keep {k}" in each.file_remark] for each in listed}
+    assert offered == {"cut": [*ops.Keep], "contested": [*ops.Keep], "refused": [ops.Keep.STORED]}
+    # Each of them does what it says, also where the list of what was written is lost.
+    for name in offered:
+        asked = ops.SettleFile(name=name, keep=ops.Keep.STORED)
+        assert world.operator.settle_skill_file(asked).file_remark == ""
+        assert skill_file(world, name).read_text() == LONG.replace("long", name, 1) == rows(world)[name]
+
+
+@pytest.mark.req("OPS-2")
+@pytest.mark.parametrize(
+    ("keep", "is_listed"), [(ops.Keep.FILE, True), (ops.Keep.STORED, True), (ops.Keep.STORED, False)]
+)
+def test_settling_that_died_at_any_step_is_finished_by_the_next_call(
+    sqlite_world: World, keep: ops.Keep, is_listed: bool
+) -> None:
+    world = sqlite_world
+    asked = ops.SettleFile(name="long", keep=keep)
+    for at in range(200):
+        stored = LONG.replace("step 3 ", f"step {at} ")
+        path = put_by_hand(world, "long", stored)
+        world.parts.library.refresh()
+        path.write_text(short := stored[:-40])
+        if not is_listed:
+            (world.root / "skills" / ".written.json").unlink()
+        try:
+            operator_on(world, disk=DyingDisk(at)).settle_skill_file(asked)
+        except Crash:
+            operator_on(world).settle_skill_file(asked)
+            assert path.read_text() == rows(world)["long"] == (short if keep is ops.Keep.FILE else stored)
+            assert library_on(world).look() == ()
+            continue
+        break
+    assert 3 < at < 199
 
 
 def test_the_cut_file_of_a_skill_that_is_gone_is_no_new_skill(sqlite_world: World) -> None:

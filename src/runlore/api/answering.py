@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from runlore.api.errors import RETRY_AFTER_S, status_of
-from runlore.api.hints import OWN_AGENT, hint_over_http
+from runlore.api.hints import HINTS, OWN_AGENT, hint_over_http
 from runlore.daemon.answers import problem
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import JsonValue
@@ -78,7 +78,7 @@ def _over_http(told: JsonValue) -> JsonValue:
     if isinstance(told, Mapping):
         return {
             name: hint_over_http(value)
-            if name == "hint" and isinstance(value, str)
+            if name in HINTS and isinstance(value, str)
             else value
             if name == "metadata"
             else _over_http(value)

@@ -7,6 +7,8 @@ Our own client, by which the command line asks a daemon, is told the commands.
 import re
 
 OWN_AGENT = b"runlore/"
+# The fields of answers in which we say what to do.
+HINTS = frozenset({"hint", "file_remark"})
 # Each command that a hint names, and the call that does the same; a route takes what the command takes.
 ROUTES = {
     "approvals list": "GET /v1/approvals",

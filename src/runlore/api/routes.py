@@ -16,6 +16,7 @@ from starlette.responses import Response
 from runlore.api import errors
 from runlore.api.answering import PRIVATE_HEADERS, document, entity_tag, place
 from runlore.api.calls import Call, body_of, decode_path, failed, key_of, revision_of
+from runlore.api.hints import HINTS
 from runlore.api.reading import RequestReader
 from runlore.daemon import answers
 from runlore.daemon.roles import require_role
@@ -117,7 +118,7 @@ def holds_hints(hint: object) -> bool:
     """Whether a value of this type has a hint somewhere."""
     kind, arguments, _ = split_type(hint)
     if isinstance(kind, type) and is_dataclass(kind):
-        return any(key.key == "hint" or holds_hints(key.hint) for key in keys_of(kind))
+        return any(key.key in HINTS or holds_hints(key.hint) for key in keys_of(kind))
     return any(map(holds_hints, arguments))
 
 

@@ -48,11 +48,10 @@ def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None
 
 
 def show_file_remarks(skills: Sequence[Skill]) -> None:
-    """What is wrong with files, and how to say which stands."""
+    """What is wrong with files, and what to do about it."""
     for skill in skills:
         if skill.file_remark:
             say(f"{skill.file_remark[:1].upper()}{skill.file_remark[1:]}.", "yellow")
-            say(f"To end that: runlore skill settle {skill.name} --keep file|stored", "dim")
 
 
 def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:

@@ -197,7 +197,9 @@ def show_diagnosis(diagnosis: ops.Diagnosis) -> None:
     if diagnosis.healthy:
         say("Everything is whole.", "green")
     else:
-        say("Something is wrong: `runlore doctor --repair` mends what is derived.", "red")
+        helps = any(f.outcome == "problem" and "doctor --repair" in f.hint for f in diagnosis.findings)
+        mends = ": `runlore doctor --repair` mends what is derived" if helps else ""
+        say(f"Something is wrong{mends}.", "red")
 
 
 def _advice(finding: ops.Finding) -> str:

@@ -14,7 +14,7 @@ from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted import mend_promoted, promoted_findings
 from runlore.daemon.skills.comparing import LEFT_ALONE
-from runlore.daemon.skills.refreshing import HINTS, RefreshReport
+from runlore.daemon.skills.refreshing import RefreshReport
 from runlore.domain.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.job import JobState
@@ -288,10 +288,7 @@ def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
             "skills",
             each.told,
             repaired=repair and each.difference not in LEFT_ALONE and each.name not in failed,
-            hint=HINTS.get(
-                each.difference,
-                "`runlore doctor --repair` reads in what was written by hand, and writes the rest",
-            ),
+            hint=each.hint,
         )
     for problem in left:
         if problem.name in failed:

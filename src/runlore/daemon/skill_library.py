@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from runlore.daemon.embedding import Backend
 from runlore.daemon.skills.choosing import Choosing
-from runlore.daemon.skills.comparing import Difference, Differing
-from runlore.daemon.skills.refreshing import HINTS, FileProblem, Refreshing, RefreshReport
+from runlore.daemon.skills.comparing import LEFT_ALONE, Difference, Differing
+from runlore.daemon.skills.refreshing import FileProblem, Refreshing, RefreshReport
 from runlore.daemon.skills.seen import Seen, load_seen, save_seen
 from runlore.daemon.skills.shelf import Shelves, SkillEngine
 from runlore.daemon.skills.skipping import mark_of, skipped_document
@@ -256,7 +256,7 @@ class SkillLibrary:
             raise Unavailable(
                 f"the content is erased, and {behind[0].told}",
                 code="skill.file-left",
-                hint=HINTS.get(behind[0].difference, _WRITABLE),
+                hint=behind[0].hint if behind[0].difference in LEFT_ALONE else _WRITABLE,
             )
 
     def check_file(self, skill: Skill) -> None:
@@ -295,8 +295,8 @@ class SkillLibrary:
         self.refresh()
 
     def add_remarks(self, skills: Iterable[Skill]) -> Iterator[Skill]:
-        """The skills, each with what was wrong with its file at the last look."""
-        wrong = {problem.name: problem.told for problem in self._problems}
+        """The skills, each with what was wrong with its file at the last look, and what to do about it."""
+        wrong = {problem.name: f"{problem.told}; {problem.hint}" for problem in self._problems}
         for skill in skills:
             remark = wrong.get(skill.name, "") if skill.is_there else ""
             yield replace(skill, file_remark=remark) if remark else skill

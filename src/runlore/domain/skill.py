@@ -134,7 +134,7 @@ class Skill:
     `text` is the file as somebody wrote it; empty where the document is Runlore's own, and then the file is
     the document as it is rendered. `pattern` and `suggestion_id` are those of what it was learned from,
     `also_from` those of the drafts that were merged into it. `file_remark` is what is wrong with its
-    file, for whoever is shown the skill: it is never stored.
+    file and what to do, for whoever is shown the skill: it is never stored.
     """
 
     skill_id: SkillId

@@ -56,6 +56,14 @@ class Differing:
         said = _TOLD[self.difference].format(name=self.name)
         return f"{said}: {self.problem}" if self.problem else said
 
+    @property
+    def hint(self) -> str:
+        """What to do about it: only what helps with this one."""
+        hint = _HINTS.get(self.difference, _REPAIR)
+        if self.difference is Difference.REFUSED and self.row is not None:
+            hint = _REFUSED_AND_STORED
+        return hint.format(name=self.name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
@@ -198,4 +206,14 @@ _TOLD = {
     Difference.TAKEN: "the file of skill {name} is somebody's, and the name is a promoted skill's",
     Difference.REFUSED: "the file of skill {name} is refused",
     Difference.UNLISTED: "{name} is not what is skipped by now",
+}
+_REPAIR = "`runlore doctor --repair` reads in what was written by hand, and writes the rest"
+_KEEP_STORED = "`runlore skill settle {name} --keep stored` writes the stored text again"
+_SETTLE = f"`runlore skill settle {{name}} --keep file` takes the file as it is, {_KEEP_STORED}"
+_REFUSED_AND_STORED = f"mend the file, or {_KEEP_STORED}"
+_HINTS = {
+    Difference.CUT: _SETTLE,
+    Difference.CONTESTED: f"{_SETTLE}; or give the folder another name",
+    Difference.TAKEN: "give the folder another name, or remove it: what is promoted has its own file",
+    Difference.REFUSED: "mend the file, or move its folder away",
 }

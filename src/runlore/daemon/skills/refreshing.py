@@ -114,7 +114,7 @@ class _Doing:
 
     def leave(self, differing: Differing, *, lasts: bool) -> None:
         """Tell of a file that is left as it is."""
-        hint = HINTS.get(differing.difference, "the next look reads it in")
+        hint = "the next look reads it in" if differing.difference in ROW_FOLLOWS else differing.hint
         is_stored = differing.row is not None
         self.problems.append(
             FileProblem(name=differing.name, told=differing.told, hint=hint, lasts=lasts, is_stored=is_stored)
@@ -196,13 +196,15 @@ class Refreshing:
             compared = () if row is None else _compared(snapshot, found, (row,))
         doubtful = [each for each in compared if each.difference in LEFT_ALONE]
         if any(each.difference is Difference.TAKEN for each in doubtful):
-            raise Refused(doubtful[0].told, code="skill.file-foreign", hint=HINTS[Difference.TAKEN])
+            raise Refused(doubtful[0].told, code="skill.file-foreign", hint=doubtful[0].hint)
         if doubtful and keep_file:
             failed = self._keep_file(doubtful[0], act)
         else:
-            files = [replace(_file(name, each.row, each.store), overrides=True) for each in doubtful]
             with self._writing:
-                failed = self._files.put_all(files)
+                # What stands there is ours to replace, whoever wrote it: somebody has said so.
+                failed = self._files.take_all([SkillFile(name=each.name, text=None) for each in doubtful])
+                files = [_file(name, each.row, each.store) for each in doubtful]
+                failed = failed or self._files.put_all(files)
         for error in failed.values():
             raise error
 
@@ -211,7 +213,7 @@ class Refreshing:
             raise Invalid(
                 f"{differing.told}; it cannot become the skill",
                 code="skill.file-refused",
-                hint=HINTS[Difference.REFUSED],
+                hint=differing.hint,
             )
         row = self._take_in(differing, differing.read, _Doing(), act)
         stored = stored_as(row, differing.store)
@@ -361,15 +363,3 @@ def _store_of(collections: Collections) -> str:
 
 def _revision(skill: Skill | None) -> tuple[str, int] | None:
     return None if skill is None else (skill.skill_id, skill.revision)
-
-
-_SETTLE = (
-    "`runlore skill settle NAME --keep file` takes the file as it is,"
-    " `runlore skill settle NAME --keep stored` writes the stored text again"
-)
-HINTS = {
-    Difference.CUT: _SETTLE,
-    Difference.CONTESTED: f"{_SETTLE}; or give the folder another name",
-    Difference.TAKEN: "give the folder another name, or remove it: what is promoted has its own file",
-    Difference.REFUSED: "mend the file, or move its folder away",
-}

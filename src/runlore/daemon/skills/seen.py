@@ -13,7 +13,7 @@ import orjson
 from runlore.daemon.skills.refreshing import FileProblem
 from runlore.domain.lazy import dataclass
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, kw_only=True)
