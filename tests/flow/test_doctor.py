@@ -4,11 +4,14 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.presence import damage_found
+from runlore.daemon.server import Health
+from runlore.domain.record import State
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -17,7 +20,8 @@ from tests.flow.dead_letters import dead_job
 from tests.flow.meanings import backend_of
 from tests.flow.skill_shelf import put_by_hand, skill_text
 from tests.model_server import fails, model_server
-from tests.world import World
+from tests.waiting import until
+from tests.world import World, outcome
 
 SESSION = SessionId("s1")
 
@@ -58,6 +62,58 @@ def test_a_healthy_runlore_has_every_check_fine(world: World) -> None:
         "models",
         "confinement",
     ]
+
+
+class _FullLog(apsw.VFS):
+    """A disk on which the write-ahead log may not grow any more, though there seems to be room."""
+
+    log_bytes_max = 2**40
+
+    def __init__(self) -> None:
+        super().__init__("full-log", "", makedefault=True)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return _FullLogFile(self, name, flags)
+
+
+class _FullLogFile(apsw.VFSFile):
+    def __init__(self, disk: _FullLog, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        self._disk = disk
+        self._is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
+        super().__init__("unix", name, flags)  # type: ignore[arg-type]
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        if self._is_log and offset + len(data) > self._disk.log_bytes_max:
+            raise apsw.FullError
+        super().xWrite(data, offset)
+
+
+@pytest.mark.req("OPS-2", "PRF-2")
+def test_a_full_disk_is_told_until_a_write_of_some_size_went_through(sqlite_world: World) -> None:
+    world = sqlite_world
+    world.close()
+    disk = _FullLog()
+    world.restart()
+    kept = world.profile()
+    # A page or two still go in, which is no room for anything that somebody wants to keep.
+    disk.log_bytes_max = (world.root / "runlore.db-wal").stat().st_size + 10_000
+    health = Health(world.parts)
+    assert outcome(lambda: world.propose("theme", "dark")) == "store.disk-full"
+
+    failures = [health.failure() for _ in range(3)]
+    found = world.operator.doctor()
+    disk.log_bytes_max = 2**40
+    until(lambda: health.failure() is None)
+
+    assert [getattr(failure, "code", "ready") for failure in failures] == ["store.disk-full"] * 3
+    (told,) = (finding for finding in found.findings if finding.outcome == "problem")
+    assert told.detail.startswith("nothing can be written: the disk that holds")
+    assert "free some space" in told.hint
+    assert world.operator.doctor().healthy
+    assert (world.propose("theme", "dark").state, world.record(kept)) == (State.CONSTRAINED, kept)
+    world.close()
+    disk.unregister()
+    world.restart()
 
 
 @pytest.mark.req("OPS-2")

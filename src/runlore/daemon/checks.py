@@ -66,6 +66,10 @@ def _bounded(
 
 
 def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
+    refusal = parts.store.refusal()
+    if refusal is not None:
+        detail = f"nothing can be written: {refusal.sentence}"
+        yield Finding(check="database", outcome=PROBLEM, detail=detail, hint=refusal.hint)
     with parts.store.snapshot() as snapshot:
         miscounted = snapshot.journal.find_miscounted(limit=_MISCOUNTED_MAX)
     for session_id in miscounted:

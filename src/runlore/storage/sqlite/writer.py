@@ -24,8 +24,10 @@ BATCH_MEMBERS_MAX = 64
 BATCH_S_MAX = 0.02
 TURN_WAIT_S = 30.0
 CHECKPOINT_PAGES = 2_000
-# How often it is tried whether a full disk has room again.
+# How often it is tried whether a full disk has room again, and for how much: a page or two may fit into what
+# the log has already, which is no room for what people write.
 RETRY_S = 0.5
+PROOF_BYTES = 256 * 1024
 
 
 class _Batch:
@@ -168,7 +170,8 @@ class Writer:
         self._room.spare()
         connection = connect(self._connection.filename, writing=True)
         try:
-            connection.execute("UPDATE store_meta SET value = value WHERE name = 'store_id'")
+            connection.execute("INSERT OR REPLACE INTO store_meta VALUES ('room', ?)", ("." * PROOF_BYTES,))
+            connection.execute("DELETE FROM store_meta WHERE name = 'room'")
         except BaseException as error:
             connection.close()
             if isinstance(error, apsw.FullError):
