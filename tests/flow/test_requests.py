@@ -1,6 +1,7 @@
 """Whatever is asked for gets an answer, or an error that says what is wrong: never a surprise."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId, State
+from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
 from tests.world import World, decision, outcome
 
@@ -48,11 +50,39 @@ def test_a_record_that_is_not_there_cannot_be_superseded(world: World, text: str
 @given(cursor=any_text)
 def test_a_cursor_that_no_list_gave_is_refused_or_a_place_in_the_list(world: World, cursor: str) -> None:
     codes = {
-        outcome(lambda: world.operator.list_records(ops.ListRequest(cursor=cursor))),
-        outcome(lambda: world.operator.review_list(ops.ReviewRequest(cursor=cursor))),
+        outcome(lambda: world.operator.list_records(ops.ListRequest(cursor=f"list_records.{cursor}"))),
+        outcome(lambda: world.operator.review_list(ops.ReviewRequest(cursor=f"review_list.{cursor}"))),
     }
 
     assert codes in ({"cursor.format"}, {"done"})
+
+
+@pytest.mark.req("SUR-3")
+def test_a_cursor_belongs_to_the_list_that_gave_it(sqlite_world: World) -> None:
+    world, page = sqlite_world, ops.PageRequest(limit=1)
+    for number in range(2):
+        world.profile(f"key {number}")
+        world.operator.create_session(ops.NewSession(session_id=SessionId(f"s{number}")))
+        world.operator.put_persona(ops.PersonaChange(persona_id=PersonaId(f"p{number}")))
+    records = world.operator.list_records(ops.ListRequest(limit=1))
+    sessions = world.operator.list_sessions(page)
+    personas = world.operator.list_personas(page)
+
+    asked = {
+        each.next_cursor: [
+            outcome(partial(world.operator.list_records, ops.ListRequest(cursor=each.next_cursor))),
+            outcome(partial(world.operator.list_sessions, ops.PageRequest(cursor=each.next_cursor))),
+            outcome(partial(world.operator.list_personas, ops.PageRequest(cursor=each.next_cursor))),
+        ]
+        for each in (records, sessions, personas)
+    }
+
+    refused = "cursor.format"
+    assert list(asked.values()) == [
+        ["done", refused, refused],
+        [refused, "done", refused],
+        [refused, refused, "done"],
+    ]
 
 
 @pytest.mark.req("RET-4")

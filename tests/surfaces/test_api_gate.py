@@ -250,12 +250,12 @@ def test_json_is_json_however_it_is_written(embedded_api: Api, media: str) -> No
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("DELETE", "/v1/memory/records/x", "GET"),
-        ("POST", "/v1/memory/search", "GET"),
-        ("DELETE", "/v1/sessions/x", "GET, PATCH"),
-        ("POST", "/memory/records/x", "GET"),
-        ("OPTIONS", "/v1/tokens", "GET, POST"),
-        ("BREW", "/v1/policies/retention", "GET, PUT"),
+        ("DELETE", "/v1/memory/records/x", "GET, HEAD"),
+        ("POST", "/v1/memory/search", "GET, HEAD"),
+        ("DELETE", "/v1/sessions/x", "GET, HEAD, PATCH"),
+        ("POST", "/memory/records/x", "GET, HEAD"),
+        ("OPTIONS", "/v1/tokens", "GET, HEAD, POST"),
+        ("BREW", "/v1/policies/retention", "GET, HEAD, PUT"),
     ],
 )
 def test_a_wrong_method_tells_the_right_ones(embedded_api: Api, method: str, path: str, allowed: str) -> None:
@@ -263,6 +263,19 @@ def test_a_wrong_method_tells_the_right_ones(embedded_api: Api, method: str, pat
 
     assert answer.problem == (405, "method.denied")
     assert answer.headers["allow"] == allowed
+
+
+def test_head_tells_of_an_answer_what_get_does_without_it(embedded_api: Api) -> None:
+    for path in ("/readyz", "/v1/status", "/v1/memory/records", "/v1/nothing", "/v1/policies/skills"):
+        asked, told = (embedded_api.call(method, path) for method in ("GET", "HEAD"))
+        headers = [
+            (answer.status, *map(answer.headers.get, ("etag", "content-type"))) for answer in (asked, told)
+        ]
+        assert headers[0] == headers[1], path
+        assert told.body == b""
+    tagged = {"If-None-Match": str(told.headers["etag"])}
+    assert embedded_api.call("HEAD", "/v1/policies/skills", headers=tagged).status == 304
+    assert embedded_api.call("HEAD", "/v1/runs/x/events").headers["allow"] == "GET, POST"
 
 
 @pytest.mark.parametrize(

@@ -114,12 +114,18 @@ def test_status_is_taken_for_state_wherever_a_list_narrows_by_it(filled: Filled)
         query = {"query": "editor"} if named.get("query", {}).get("required") else {}
         for state in schema["components"]["schemas"][states]["enum"]:
             assert filled.api.get(path, **query, status=state) == filled.api.get(path, **query, state=state)
-        assert filled.api.call("GET", path, query={**query, "status": "nothing"}).status == 422
+        for word in ("status", "state"):
+            refused = filled.api.call("GET", path, query={**query, word: "nothing"})
+            assert refused.problem == (422, "request.field")
+            assert refused.json["detail"].startswith(f"{word} is wrong: it is one of "), path
         narrowed.append(path)
 
     assert {"/memory/search", "/v1/memory/search", "/v1/memory/records", "/v1/learnings"} <= set(narrowed)
     found = filled.api.get("/memory/search", query="editor", status="superseded", layer="profile")
     assert all(item["record"]["state"] == "superseded" for item in found["items"])
+    wrong = {"scope": "workspace", "kind": "fact", "summary": 1}
+    refused = filled.api.call("POST", "/v1/learning-candidates", wrong)
+    assert refused.json["detail"] == "summary is wrong: a text is expected"
 
 
 @pytest.mark.req("SUR-1", "SUR-3")

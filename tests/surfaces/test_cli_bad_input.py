@@ -105,8 +105,8 @@ WRONG_WORDS = [
     Case(
         ("memory", "search", "x", "--limit", "51"), 2, "limit.range", "the limit is 51, outside 1 to 50", "50"
     ),
-    Case(("memory", "list", "--cursor", "!"), 2, "cursor.format", "not one that a list gave", "next_cursor"),
-    Case(("memory", "list", "--cursor", ""), 2, "cursor.format", "not one that a list gave", "next_cursor"),
+    Case(("memory", "list", "--cursor", "!"), 2, "cursor.format", "not one that this list gave", "next_cursor"),
+    Case(("memory", "list", "--cursor", ""), 2, "cursor.format", "not one that this list gave", "next_cursor"),
     Case(
         ("memory", "list", "--as-of", "last week"),
         2,
@@ -239,7 +239,7 @@ WRONG_MOVES = [
             ("memory", "review", "reject", "{waiting}"),
             ("memory", "rollback", "{active}"),
             ("memory", "restore", "{active}"),
-            ("memory", "forget", "{active}"),
+            ("memory", "forget", "{active}", "--yes"),
             ("memory", "forget", "{active}", "--dry-run"),
         )
     ),
@@ -269,7 +269,7 @@ SECRETS = [
     ("memory", "review", "confirm", "{waiting}", "--reason", TOKEN),
     ("memory", "review", "reject", "{waiting}", "--reason", TOKEN),
     ("memory", "rollback", "{active}", "--reason", TOKEN),
-    ("memory", "forget", "{active}", "--reason", TOKEN),
+    ("memory", "forget", "{active}", "--reason", TOKEN, "--yes"),
 ]
 
 UNKNOWN_IDS = [

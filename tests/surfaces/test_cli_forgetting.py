@@ -72,7 +72,7 @@ def holds(folder: Path, text: str) -> list[str]:
 def test_a_program_forgets_without_being_asked(runlore: Runlore) -> None:
     record_id = runlore.learn(TEXT)
 
-    receipt = runlore.json("memory", "forget", record_id, "--reason", "asked by Dana")
+    receipt = runlore.json("memory", "forget", record_id, "--reason", "asked by Dana", "--yes")
 
     (tombstone,) = receipt["records"]
     assert (receipt["dry_run"], receipt["exports_left"]) == (False, [])
@@ -88,7 +88,7 @@ def test_no_row_holds_what_was_forgotten(runlore: Runlore) -> None:
     adopted = runlore.json("memory", "radar", "adopt", record_id)["procedure"]["record_id"]
     assert WORD in json.dumps(runlore.contents())
 
-    receipt = runlore.json("memory", "forget", record_id)
+    receipt = runlore.json("memory", "forget", record_id, "--yes")
 
     assert {record["record_id"] for record in receipt["records"]} >= {record_id, adopted}
     assert WORD not in json.dumps(runlore.contents())
@@ -110,7 +110,7 @@ def test_no_file_of_the_state_root_holds_a_byte_of_what_was_forgotten(
     assert list(embedded.home.glob("index/*"))
     assert holds(embedded.home, WORD)
 
-    embedded.json("memory", "forget", record_id)
+    embedded.json("memory", "forget", record_id, "--yes")
 
     assert holds(embedded.home, WORD) == []
     assert embedded.items("memory", "search", "finding number 7", "--include-stale")
@@ -126,7 +126,7 @@ def test_what_was_made_of_a_record_is_forgotten_with_it(runlore: Runlore) -> Non
 
     shown = runlore.json("memory", "forget", secret, "--dry-run")
     before = runlore.contents()
-    receipt = runlore.json("memory", "forget", secret)
+    receipt = runlore.json("memory", "forget", secret, "--yes")
 
     assert {record["record_id"] for record in shown["records"]} == {secret, summary["record_id"]}
     assert {record["record_id"] for record in receipt["records"]} == {secret, summary["record_id"]}
@@ -153,22 +153,22 @@ def test_exports_that_still_hold_it_are_named(runlore: Runlore) -> None:
     record_id = runlore.learn(TEXT)
     path = runlore.json("memory", "export")["path"]
 
-    shown = runlore.text("memory", "forget", record_id)
+    shown = runlore.text("memory", "forget", record_id, "--yes")
 
     assert f"An export still holds it; delete it yourself: {path}" in shown
     assert other not in shown
-    assert runlore.json("memory", "forget", record_id)["exports_left"] == [path]
+    assert runlore.json("memory", "forget", record_id, "--yes")["exports_left"] == [path]
     os.unlink(path)
-    assert runlore.json("memory", "forget", record_id)["exports_left"] == []
+    assert runlore.json("memory", "forget", record_id, "--yes")["exports_left"] == []
 
 
 @pytest.mark.req("LRN-12")
 def test_what_is_forgotten_already_stays_as_it_is(runlore: Runlore) -> None:
     record_id = runlore.learn(TEXT)
-    runlore.json("memory", "forget", record_id)
+    runlore.json("memory", "forget", record_id, "--yes")
     before = runlore.contents()
 
-    assert runlore.text("memory", "forget", record_id) == "There is nothing left to erase.\n"
+    assert runlore.text("memory", "forget", record_id, "--yes") == "There is nothing left to erase.\n"
     assert runlore.contents() == before
 
 
@@ -184,7 +184,7 @@ def test_a_record_in_any_state_can_be_forgotten(state: str, runlore: Runlore) ->
         runlore.json("memory", "rollback", record_id)
     assert runlore.inspect(record_id)["state"] == state
 
-    runlore.json("memory", "forget", record_id)
+    runlore.json("memory", "forget", record_id, "--yes")
 
     assert runlore.state(record_id) == "tombstoned forgotten"
     assert WORD not in json.dumps(runlore.contents())
@@ -213,6 +213,21 @@ def test_a_person_who_says_yes_gets_the_receipt(embedded: Runlore) -> None:
     assert done.code == 0
     assert done.shown.endswith(f"\nErased  {record_id}  fact\n")
     assert embedded.state(record_id) == "tombstoned forgotten"
+
+
+@pytest.mark.req("LRN-12", "LRN-9")
+def test_nothing_is_taken_away_for_good_where_nobody_says_yes(runlore: Runlore) -> None:
+    record_id = runlore.learn(TEXT)
+    before = runlore.contents()
+
+    for words in (
+        ("memory", "forget", record_id),
+        ("learning", "revoke-matching", "--text", WORD),
+    ):
+        refused = runlore.fails(*words)
+        assert (refused.code, refused.exit_code) == ("command.unconfirmed", 2)
+        assert "--yes" in refused.problem["hint"]
+    assert runlore.contents() == before
 
 
 @pytest.mark.req("LRN-12")

@@ -85,7 +85,7 @@ def test_hostile_text_of_a_candidate_is_shown_escaped_everywhere(name: str, embe
         ("learning", "revoke-matching", "--kind", "fact", "--dry-run"),
         ("learning", "supersede", candidate, f"no longer {text}"[:1_600], *accepted),
         ("learning", "candidates", "reject", other, "--reason", text[:900]),
-        ("learning", "revoke-matching", "--kind", "fact", "--reason", text[:900]),
+        ("learning", "revoke-matching", "--kind", "fact", "--reason", text[:900], "--yes"),
         ("memory", "history", candidate),
     ]
 

@@ -217,7 +217,7 @@ def test_what_would_be_revoked_is_shown_and_then_revoked(runlore: Runlore) -> No
 
     shown = runlore.text(*matching, "--dry-run")
     assert runlore.contents() == before
-    done = runlore.text(*matching, "--reason", "both left")
+    done = runlore.text(*matching, "--reason", "both left", "--yes")
 
     assert re.findall("Would revoke +(rec_[^ ]+)", shown) == ids[::-1]
     assert re.findall("Revoked +(rec_[^ ]+)", done) == ids[::-1]

@@ -46,7 +46,7 @@ WRONG_WORDS = [
     Case(("learning", "list", "--state", "x"), 2, "word.unknown", "'x' is not a state", "constrained"),
     Case(("learning", "list", "--scope-kind", "x"), 2, "word.unknown", "'x' is not a scope kind", "session"),
     Case(("learning", "list", "--limit", "0"), 2, "limit.range", "the limit is 0", "500"),
-    Case(("learning", "list", "--cursor", "!"), 2, "cursor.format", "not one that a list gave", "cursor"),
+    Case(("learning", "list", "--cursor", "!"), 2, "cursor.format", "not one that this list gave", "cursor"),
     Case(("learning", "list", "--as-of", "x"), 2, "time.format", "'x' is not a time", "2026-11-15"),
     Case(("learning", "candidates", "list", "--limit", "x"), 2, "number.format", "--limit is 'x'", "digits"),
     Case(
@@ -115,7 +115,7 @@ SECRETS = [
     ("learning", "revoke", "{active}", "--reason", TOKEN),
     ("learning", "supersede", "{active}", TOKEN),
     ("learning", "verify", "{active}", "--on-my-word", "--reason", TOKEN),
-    (*MATCHING, "--kind", "fact", "--reason", TOKEN),
+    (*MATCHING, "--kind", "fact", "--reason", TOKEN, "--yes"),
 ]
 ID_COMMANDS = [
     (("learning", "candidates", "get"), ()),

@@ -33,7 +33,7 @@ def live_a_little(runlore: Runlore) -> None:
     runlore.adopt("Deploy with the green pipeline", "deploy")
     made = runlore.json("memory", "semantic", "compact", "--create-proposals")["records"]
     runlore.json("memory", "rollback", runlore.confirm(made[0]["record_id"])["record_id"])
-    runlore.json("memory", "forget", runlore.prefer("hobby", "birds"))
+    runlore.json("memory", "forget", runlore.prefer("hobby", "birds"), "--yes")
 
 
 def export(runlore: Runlore) -> Path:

@@ -112,7 +112,7 @@ def records(story: Story) -> None:
     story.done("memory", "history", first["record_id"])
     story.done("memory", "states")
     story.done("memory", "forget", second["record_id"], "--dry-run")
-    story.done("memory", "forget", second["record_id"])
+    story.done("memory", "forget", second["record_id"], "--yes")
     story.done("memory", "inspect", second["record_id"])
 
 
@@ -148,6 +148,7 @@ def sessions(story: Story) -> None:
         ("session", "end", "s/1"),
         ("memory", "forget", "run/1", "--dry-run"),
         ("memory", "forget", "run/1"),
+        ("memory", "forget", "run/1", "--yes"),
         ("session", "run", "show", "run/1"),
     ):
         story.run(*words)
@@ -178,7 +179,7 @@ def learnings(story: Story) -> None:
         ("learning", "verify", newer["record_id"], "--on-my-word"),
         ("learning", "revoke-matching"),
         ("learning", "revoke-matching", "--text", "wait for", "--dry-run"),
-        ("learning", "revoke-matching", "--text", "wait for", "--reason", "left"),
+        ("learning", "revoke-matching", "--text", "wait for", "--reason", "left", "--yes"),
         ("learning", "revoke", newer["record_id"], "--reason", "renamed"),
         ("learning", "revoke", newer["record_id"]),
         ("learning", "supersede", newer["record_id"], "The codename is Caldera"),

@@ -35,6 +35,8 @@ from runlore.ports.operations.declaring import (
 ValueT = TypeVar("ValueT")
 Reader = Callable[[Any], Any]
 Place = tuple[str, ...]
+# The words that older programs send in a query.
+_QUERY = RequestForm(aliases={"status": "state"})
 _FLAGS = {
     **dict.fromkeys(("true", "1", "yes", "on", "t", "y"), True),
     **dict.fromkeys(("false", "0", "no", "off", "f", "n"), False),
@@ -63,10 +65,11 @@ class RequestReader:
         self._by_name = {each.place[-1]: each for each in taken}
         self._in_path = {name: self._by_name[at] for name, at in route.in_path.items()}
         forms = [form for hint, _ in self._parameters.values() for form in _forms_of(hint)]
+        self.has_body = route.method not in ("GET", "DELETE")
+        forms += [] if self.has_body else [_QUERY]
         self.keys = _Keys([each for each in taken if each.place[-1] not in elsewhere], forms)
         self.takes_key = KEY in self._by_name
         self.takes_revision = REVISION in self._by_name
-        self.has_body = route.method not in ("GET", "DELETE")
         self.needs_body = operation.needs_body or any(each.is_required for each in self.keys.fields.values())
 
     def arguments(
@@ -76,7 +79,9 @@ class RequestReader:
         try:
             values = self.keys.read(plain)
         except WrongField as wrong:
-            raise errors.bad_field(".".join(wrong.path) or "the body", wrong.problem) from None
+            # A query has no lists: what is given more than once is one parameter.
+            path = wrong.path if self.has_body else wrong.path[:1]
+            raise errors.bad_field(".".join(path) or "the body", wrong.problem) from None
         values |= self._left_out
         for name, text in in_path.items():
             field = self._in_path[name]
@@ -95,18 +100,18 @@ class RequestReader:
         return found
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-        """The JSON that a query stands for. `status`, the word of older programs, is taken for `state`."""
+        """The JSON that a query stands for."""
         fields = {} if self.has_body else self.keys.fields
         found: dict[str, Any] = {}
-        for given, text in pairs:
-            name = "state" if given == "status" and given not in fields and "state" in fields else given
-            if name not in fields:
-                raise errors.bad_field(f"the query parameter {given!r}", "is not one of this call")
-            kind, _, _ = split_type(_without_none(fields[name].hint))
+        for name, text in pairs:
+            field = fields.get(self.keys.aliases.get(name, name))
+            if field is None:
+                raise errors.bad_field(f"the query parameter {name!r}", "is not one of this call")
+            kind, _, _ = split_type(_without_none(field.hint))
             if kind in (tuple, frozenset):
                 found.setdefault(name, []).append(text)
             elif name in found:
-                raise errors.bad_field(f"the query parameter {given!r}", "was given more than once")
+                raise errors.bad_field(f"the query parameter {name!r}", "was given more than once")
             else:
                 found[name] = _from_text(kind, text, name)
         return found
@@ -122,8 +127,11 @@ class _Keys:
         self._readers = [
             (each, _reader_of(each.hint, is_lenient=is_lenient)) for each in self.fields.values()
         ]
-        self._aliases = {
-            other: key for form in forms for other, key in form.aliases.items() if key in self.fields
+        self.aliases = {
+            other: key
+            for form in forms
+            for other, key in form.aliases.items()
+            if key in self.fields and other not in self.fields
         }
         self._ignored = frozenset[str]().union(*(form.ignored for form in forms))
         self._is_open = any(form.open for form in forms)
@@ -136,18 +144,17 @@ class _Keys:
             plain = prepare(plain)
         if not isinstance(plain, dict):
             raise WrongField("is wrong: an object is expected")
-        for other, key in self._aliases.items():
-            if other in plain and key not in plain:
-                plain = {(key if name == other else name): part for name, part in plain.items()}
+        sent = {key: other for other, key in self.aliases.items() if other in plain and key not in plain}
         values: Values = {}
         for field, read in self._readers:
-            if field.key in plain:
-                values[field.key] = _read_at(read, plain[field.key], field.key)
+            name = sent.get(field.key, field.key)
+            if name in plain:
+                values[field.key] = _read_at(read, plain[name], name)
             elif field.is_required:
                 raise WrongField("is missing", field.key)
         if len(values) != len(plain) and not self._is_open:
             for name in plain:
-                if name not in self.fields and name not in self._ignored:
+                if name not in self.fields and name not in self._ignored and name not in sent.values():
                     raise WrongField("is not a field of this call", str(name))
         for settle in self._after:
             values = settle(values)

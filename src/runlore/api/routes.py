@@ -93,7 +93,7 @@ class Endpoint:
 def response_to(operation: Operation, call: Call, answer: object) -> Response:
     """The answer of an operation, with its revision as the entity tag, and where what was made is found."""
     revision: int | None = _part(answer, "revision") if operation.tagged else None
-    if revision is not None and call.request.method == "GET" and not operation.moves_on:
+    if revision is not None and call.request.method in ("GET", "HEAD") and not operation.moves_on:
         tag = entity_tag(revision)
         if tag in call.request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers={**PRIVATE_HEADERS, "ETag": tag})
@@ -153,7 +153,11 @@ class RouteTable:
             node = self._root
             for segment in endpoint.path.strip("/").split("/"):
                 node = node.setdefault("{}" if segment[0] == "{" else segment, {})
-            node.setdefault("", {})[endpoint.method] = endpoint
+            methods = node.setdefault("", {})
+            methods[endpoint.method] = endpoint
+            # The server leaves the body out. A stream has nothing to tell before its first event.
+            if endpoint.method == "GET" and endpoint.route.name != "follow_run":
+                methods["HEAD"] = endpoint
 
     def find(self, path: str) -> Iterator[tuple[Mapping[str, Endpoint], tuple[str, ...]]]:
         """The endpoints of every path that fits, by their methods, with what stands in place of names."""

@@ -97,7 +97,8 @@ def delete_memories(
     """Delete what is remembered of runs, for good.
 
     Switching run memory off stops its use and leaves what is stored; this deletes it. Journals and records
-    stay: `runlore memory forget` erases these. On a terminal it shows how many there are and asks.
+    stay: `runlore memory forget` erases these. On a terminal it shows how many there are and asks;
+    elsewhere it needs --yes.
     """
     request = ops.RunMemoryDeletion(
         session_id=options.session_id(session),

@@ -1,6 +1,5 @@
 """`runlore learning`: what was published, whether it holds, and how it is taken back."""
 
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 from runlore.cli import learning_options, learning_tables, options
 from runlore.cli.calls import Call, command
 from runlore.cli.candidates import candidates
+from runlore.cli.cells import counted
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
@@ -187,12 +187,12 @@ def revoke_matching(
     """Take back every active learning that passes the filters.
 
     At least one filter is needed. All of them go in one transaction, or none. On a terminal it shows them
-    first, and asks.
+    first, and asks; elsewhere it needs --yes.
     """
     request = ops.MatchingRevocation(
         filters=where.read(), reason=reason, dry_run=dry_run, idempotency_key=idempotency_key
     )
-    if sys.stdin.isatty() and not yes and not dry_run:
+    if not yes and not dry_run:
         _show_first(call, request)
     with call.operations() as operations:
         answer = operations.revoke_matching(request)
@@ -203,6 +203,7 @@ def _show_first(call: Call, request: ops.MatchingRevocation) -> None:
     """Show what would go; the store is free while the person reads."""
     with call.operations() as operations:
         shown = operations.revoke_matching(replace(request, dry_run=True, idempotency_key=None))
-    learning_tables.show_revoked(shown, on_stderr=True)
     if shown.items:
+        options.require_person(f"{counted(len(shown.items), 'learning')} would be revoked")
+        learning_tables.show_revoked(shown, on_stderr=True)
         typer.confirm("Revoke them?", abort=True, err=True)

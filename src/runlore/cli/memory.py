@@ -1,6 +1,5 @@
 """`runlore memory`: reading, searching, proposing, undoing, forgetting, exporting."""
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from runlore.cli import options, tables
 from runlore.cli.calls import Call, command
+from runlore.cli.cells import counted
 from runlore.cli.skill_changes import mounts_following
 from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
@@ -227,11 +227,11 @@ def forget(
     """Erase a record, a run or a session, and all derived from it.
 
     The content of its history goes too; what happened and when stays. A run takes its events, artifacts and
-    memory along, a session all of its runs. On a terminal it shows what would be erased and asks. It cannot
-    be undone.
+    memory along, a session all of its runs. On a terminal it shows what would be erased and asks; elsewhere
+    it needs --yes. It cannot be undone.
     """
     decision = target.read()
-    if sys.stdin.isatty() and not yes and not dry_run:
+    if not yes and not dry_run:
         decision = _asked(call, decision)
     with call.operations() as operations:
         answer = operations.forget(decision, dry_run=dry_run)
@@ -244,8 +244,9 @@ def _asked(call: Call, decision: "ops.Decision") -> "ops.Decision":
         shown = operations.forget(decision, dry_run=True)
         is_record = decision.record_id not in {*shown.sessions, *shown.runs}
         revision = operations.get_record(decision.record_id).revision if is_record else None
-    tables.show_forget(shown, on_stderr=True)
-    if shown.records or shown.runs or shown.sessions:
+    if found := len((*shown.records, *shown.runs, *shown.sessions)):
+        options.require_person(f"{counted(found, 'thing')} would be erased for good")
+        tables.show_forget(shown, on_stderr=True)
         typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
     return replace(decision, expected_revision=decision.expected_revision or revision)
 

@@ -1,6 +1,7 @@
 """Options that several commands share, and their text read into domain values with our own errors."""
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime
@@ -11,7 +12,7 @@ import orjson
 import typer
 
 from runlore.domain import limits
-from runlore.domain.errors import Invalid
+from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject, Kind, Layer, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope
@@ -22,6 +23,17 @@ from runlore.ports import operations as ops
 WordT = TypeVar("WordT", bound=StrEnum)
 # Every list that narrows by a state takes the older word too.
 STATE_NAMES = ("--state", "--status")
+
+
+def require_person(told: str) -> None:
+    """Refused (`command.unconfirmed`) where nobody is at the terminal to say yes to what is told."""
+    if not sys.stdin.isatty():
+        raise Refused(
+            f"{told}, and nobody is at the terminal to be asked",
+            code="command.unconfirmed",
+            hint="look at it with --dry-run, then ask again with --yes",
+        )
+
 
 RecordArgument = Annotated[str, typer.Argument(metavar="ID", help="The record's id.")]
 SessionArgument = Annotated[str, typer.Argument(metavar="ID", help="The session's id.")]

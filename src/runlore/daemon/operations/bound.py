@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from runlore.daemon.access import require_visible
 from runlore.daemon.acts import Acting, Call, Done, same_records
 from runlore.daemon.lookups import target
+from runlore.daemon.pages import close_cursor, open_cursor
 from runlore.daemon.parts import Parts
 from runlore.daemon.roles import require_role
 from runlore.domain.audit import Act
@@ -28,12 +29,15 @@ AnswerT = TypeVar("AnswerT")
 def operation(
     method: Callable[Concatenate[BoundT, ParametersT], AnswerT],
 ) -> Callable[Concatenate[BoundT, ParametersT], AnswerT]:
-    """An operation: it runs only when the caller's role allows it."""
+    """An operation: it runs only when the caller's role allows it, and with a cursor only of its own."""
 
     @functools.wraps(method)
     def guarded(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
-        require_role(self.caller, method.__name__)
-        return method(self, *args, **kwargs)
+        name = method.__name__
+        require_role(self.caller, name)
+        given = [open_cursor(name, each) for each in args]
+        named = {key: open_cursor(name, each) for key, each in kwargs.items()}
+        return close_cursor(name, method(self, *given, **named))  # type: ignore[arg-type]
 
     return guarded
 
