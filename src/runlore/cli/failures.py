@@ -8,7 +8,7 @@ import traceback
 import orjson
 import typer
 
-from runlore.cli.terminal import visible
+from runlore.cli.terminal import has_edge, visible
 from runlore.domain.errors import (
     Conflict,
     Corrupt,
@@ -54,8 +54,9 @@ def report(error: RunloreError, *, as_json: bool) -> int:
 
 
 def _lines(label: str, text: str) -> str:
-    """A labelled text. At a terminal it goes on between words, below where it began; no word is broken."""
-    if not sys.stderr.isatty():
+    """A labelled text. Where lines have an edge it goes on between words, below where it began; no word is
+    broken."""
+    if not has_edge(sys.stderr):
         return f"{label}{text}\n"
     lines = textwrap.wrap(
         text,

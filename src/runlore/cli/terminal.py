@@ -13,7 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import IO, TYPE_CHECKING, TextIO, TypeAlias
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.safe_text import escaped
@@ -77,7 +77,7 @@ def say(
         return
     console = _console(on_stderr=on_stderr)
     line = _text((text, style), keep_newlines=keep_newlines)
-    is_left = keep_newlines or is_code or not _has_edge(console)
+    is_left = keep_newlines or is_code or not has_edge(console.file)
     lines = [line] if is_left else _fit_lines(console, line, style)
     for each in lines:
         console.print(each, soft_wrap=True)
@@ -194,9 +194,9 @@ def _text(cell: Cell, *, keep_newlines: bool = False) -> "Text":
     return Text(visible(text, keep_newlines=keep_newlines), style=style)
 
 
-def _has_edge(console: "Console") -> bool:
+def has_edge(stream: IO[str]) -> bool:
     """Whether lines end somewhere: what is piped has no edge, unless somebody says where."""
-    return console.file.isatty() or "COLUMNS" in os.environ
+    return stream.isatty() or "COLUMNS" in os.environ
 
 
 def _fit_lines(console: "Console", line: "Text", style: str) -> "list[Text]":
