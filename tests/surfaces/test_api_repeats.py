@@ -280,6 +280,17 @@ def test_the_same_act_again_changes_nothing_and_answers_the_same(scene: Scene, a
     assert unmoved(scene.api.tables()) == before
 
 
+def test_a_skill_that_is_there_already_is_not_made_again(scene: Scene) -> None:
+    name = scene.skill()
+    before = unmoved(scene.api.tables())
+
+    again = scene.api.call("POST", "/v1/skills", {"text": skill_md(name), "source": "another friend"})
+
+    assert (again.status, again.headers["location"]) == (200, f"/v1/skills/{name}")
+    assert again.json["was_there_before"] is True
+    assert unmoved(scene.api.tables()) == before
+
+
 def unmoved(tables: Json) -> Json:
     """What acts write, without what time alone brings about."""
     return {name: rows for name, rows in tables.items() if name not in {"processes", "notes", "jobs"}}

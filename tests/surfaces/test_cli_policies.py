@@ -76,8 +76,10 @@ def test_a_rollback_puts_an_earlier_revision_again(runlore: Runlore) -> None:
 
     back = runlore.json("policy", "rollback", "run-memory")
     assert (back["revision"], back["policy"]["retention_days"]) == (3, 40)
-    first = runlore.json("policy", "rollback", "run-memory", "--to", "2")
-    assert (first["revision"], first["policy"]["retention_days"]) == (4, 50)
+    assert runlore.text("policy", "rollback", "run-memory").endswith("It is what revision 2 was.\n")
+    again = runlore.json("policy", "show", "run-memory")
+    assert (again["revision"], again["policy"]["retention_days"]) == (4, 50)
+    assert "nothing has changed" in runlore.text("policy", "rollback", "run-memory", "--to", "2")
     revisions = [item["revision"] for item in runlore.items("policy", "history", "run-memory")]
     assert revisions == [4, 3, 2, 1]
     shown = runlore.text("policy", "history", "run-memory")

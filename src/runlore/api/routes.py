@@ -126,7 +126,7 @@ def _is_made(created: Created | None, answer: Any) -> bool:
     if created is Created.IF_STORED:
         return answer is not None and getattr(answer, "stored", True)
     if created is Created.IF_NEW:
-        return not answer.was_proposed_before
+        return not any(getattr(answer, name, False) for name in ("was_proposed_before", "was_there_before"))
     return created is Created.ALWAYS
 
 

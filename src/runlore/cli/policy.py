@@ -8,6 +8,7 @@ import typer
 from runlore.cli import options, policy_tables
 from runlore.cli.calls import Call, command
 from runlore.cli.policy_files import policy_document, with_fields
+from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
@@ -149,7 +150,10 @@ def rollback(
     ] = None,
     expected_revision: options.ExpectedOption = None,
 ) -> None:
-    """Put an earlier version again, as a new one."""
+    """Put an earlier version again, as a new one.
+
+    Without --to it is the one before the present one, so a second call takes the first one back.
+    """
     request = ops.PolicyRollback(
         name=_name(name),
         to_revision=options.optional_number(to, "--to"),
@@ -158,7 +162,14 @@ def rollback(
     with call.operations() as operations:
         before = operations.get_policy(request.name)
         after = operations.rollback_policy(request)
-    call.answer(answers.write(after), lambda: policy_tables.show_policy_change(before, after))
+
+    def show() -> None:
+        policy_tables.show_policy_change(before, after)
+        if after.revision != before.revision:
+            to_revision = before.revision - 1 if request.to_revision is None else request.to_revision
+            say(f"It is what revision {to_revision} was.", "dim")
+
+    call.answer(answers.write(after), show)
 
 
 def _name(text: str) -> PolicyName:

@@ -63,7 +63,8 @@ def import_skill(
         bring_mounts_up_to_date(call, operations)
 
     def show() -> None:
-        say(f"Imported {skill.name}  {skill.skill_id}")
+        did = f"{skill.name} was there already" if skill.was_there_before else f"Imported {skill.name}"
+        say(f"{did}  {skill.skill_id}")
         if same:
             say(f"  it says the same as {', '.join(same[:_SAME_SHOWN])}: one of them is enough", "yellow")
         _show(skill, request.text, path if is_folder else "")

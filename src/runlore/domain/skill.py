@@ -126,7 +126,7 @@ class SkillWords:
     provenance: Provenance
 
 
-@JsonForm(flat=("document",), damage=DAMAGE, omit_default=("file_remark",))
+@JsonForm(flat=("document",), damage=DAMAGE, omit_default=("file_remark", "was_there_before"))
 @dataclass(frozen=True, kw_only=True)
 class Skill:
     """A skill as it is kept.
@@ -134,7 +134,8 @@ class Skill:
     `text` is the file as somebody wrote it; empty where the document is Runlore's own, and then the file is
     the document as it is rendered. `pattern` and `suggestion_id` are those of what it was learned from,
     `also_from` those of the drafts that were merged into it. `file_remark` is what is wrong with its
-    file and what to do, for whoever is shown the skill: it is never stored.
+    file and what to do, for whoever is shown the skill, and `was_there_before` says of one that is brought in
+    that it was there already: neither is ever stored.
     """
 
     skill_id: SkillId
@@ -154,6 +155,7 @@ class Skill:
     updated_at: datetime
     revision: int = 1
     file_remark: str = field(default="", compare=False)
+    was_there_before: bool = field(default=False, compare=False)
 
     @property
     def words(self) -> SkillWords:

@@ -90,7 +90,7 @@ def import_skill(
     for taken in names_of(wanted):
         known = tx.skills.find(taken)
         if known is not None and _is_import_of(read, known):
-            return known
+            return replace(known, was_there_before=True)
         if is_free(tx, taken):
             break
     document = replace(read.document, name=taken, quality=Quality.IMPORTED)

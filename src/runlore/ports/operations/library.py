@@ -200,11 +200,11 @@ class LibraryOperations(Protocol):
         OPERATORS,
         unlimited=True,
         tagged=True,
-        created=Created.ALWAYS,
+        created=Created.IF_NEW,
         location="/v1/skills/{name}",
     )
     def import_skill(self, request: ImportSkill) -> Skill:
-        """Bring a skill in. It is tainted until it is promoted."""
+        """Bring a skill in, tainted until it is accepted. The same again answers the one that is there."""
         ...
 
     @Operation("GET /v1/skills", OVERSEERS, unlimited=True)
