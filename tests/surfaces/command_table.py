@@ -164,7 +164,7 @@ TAKEN = {
     "jobs work": {"--limit"},
     "backup": {"PATH"},
     "restore": {"PATH"},
-    "doctor": {"--repair"},
+    "doctor": {"--repair", "--verbose"},
     "up": {"--detach", "--host", "--port", "--no-tcp"},
     "down": {"--timeout"},
     "logs": {"--lines", "-n", "--follow", "-f"},

@@ -105,8 +105,12 @@ WRONG_WORDS = [
     Case(
         ("memory", "search", "x", "--limit", "51"), 2, "limit.range", "the limit is 51, outside 1 to 50", "50"
     ),
-    Case(("memory", "list", "--cursor", "!"), 2, "cursor.format", "not one that this list gave", "next_cursor"),
-    Case(("memory", "list", "--cursor", ""), 2, "cursor.format", "not one that this list gave", "next_cursor"),
+    Case(
+        ("memory", "list", "--cursor", "!"), 2, "cursor.format", "not one that this list gave", "next_cursor"
+    ),
+    Case(
+        ("memory", "list", "--cursor", ""), 2, "cursor.format", "not one that this list gave", "next_cursor"
+    ),
     Case(
         ("memory", "list", "--as-of", "last week"),
         2,

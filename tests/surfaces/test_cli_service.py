@@ -151,9 +151,12 @@ def test_a_healthy_store_passes_every_check(used: Runlore) -> None:
 
     assert diagnosis["healthy"] is True
     assert {finding["outcome"] for finding in diagnosis["findings"]} == {"ok"}
-    shown = used.text("doctor", columns=100)
-    assert shown.endswith("Everything is whole.\n")
-    assert re.search(r"database +ok", shown)
+    number = len(diagnosis["findings"])
+    whole = f"{number} checks found nothing wrong; --verbose lists them.\nEverything is whole.\n"
+    assert [used.text("doctor", columns=columns) for columns in (80, 120)] == [whole, whole]
+    listed = used.text("doctor", "--verbose", columns=100)
+    assert len(re.findall(r"^[a-z ]+ ok ", listed, re.MULTILINE)) == number
+    assert listed.endswith("Everything is whole.\n")
 
 
 @pytest.mark.req("OPS-2")
@@ -167,6 +170,7 @@ def test_what_is_open_to_others_is_told_and_closed_again(embedded: Runlore) -> N
     outcome = embedded.run("doctor")
     assert outcome.code == 1
     assert re.search(r"permissions +problem +others can reach .*notes\.txt", outcome.out)
+    assert not re.search(r"^[a-z ]+ ok ", outcome.out, re.MULTILINE)
     assert "`runlore doctor --repair`" in outcome.out
 
     repaired = embedded.text("doctor", "--repair")

@@ -26,7 +26,8 @@ def show_status(status: ops.Status, where: str) -> None:
     for what, command in needs:
         say(f"  {what}{f': `runlore {command}`' if command else ''}", "yellow")
     say(f"Holds: {', '.join(_holds(status))}")
-    say(f"Does: {', '.join(_does(status))}")
+    doing = ", ".join(_does(status))
+    say(f"{doing[:1].upper()}{doing[1:]}.")
     say("`runlore status --verbose` shows the rest.", "dim")
 
 
@@ -66,8 +67,9 @@ def _holds(status: ops.Status) -> Iterator[str]:
 
 def _does(status: ops.Status) -> Iterator[str]:
     sections = status.sections
-    yield "capture is paused" if _at(sections, "capture", "paused") else "captures runs"
-    yield f"model {_at(sections, 'models', 'default') or 'none'}"
+    yield "capture is paused" if _at(sections, "capture", "paused") else "runs are captured"
+    model = _at(sections, "models", "default")
+    yield f"the model is {model}" if model else "no model is set"
     running = sum(
         _number(sections, "sessions", "runs", state) for state in (RunStatus.QUEUED, RunStatus.RUNNING)
     )
@@ -188,12 +190,17 @@ def show_backup(deed: str, where: str, answer: ops.BackupAnswer) -> None:
     say(f"{deed} {rows} ({counted(answer.bytes, 'byte')}) {where} {answer.path}")
 
 
-def show_diagnosis(diagnosis: ops.Diagnosis) -> None:
-    """What a check found, and what to do."""
-    show_table(
-        [Column(title="CHECK"), Column(title="OUTCOME"), Column(title="WHAT", wraps=True)],
-        [(f.check, (f.outcome, _OUTCOME_STYLES.get(f.outcome, "")), _advice(f)) for f in diagnosis.findings],
-    )
+def show_diagnosis(diagnosis: ops.Diagnosis, *, all_checks: bool = False) -> None:
+    """What the checks found, and what to do; those that are fine are counted where nobody asks for all."""
+    fine = [finding for finding in diagnosis.findings if finding.outcome == "ok" and not all_checks]
+    shown = [finding for finding in diagnosis.findings if finding not in fine]
+    if shown:
+        show_table(
+            [Column(title="CHECK"), Column(title="OUTCOME"), Column(title="WHAT", wraps=True)],
+            [(f.check, (f.outcome, _OUTCOME_STYLES.get(f.outcome, "")), _advice(f)) for f in shown],
+        )
+    if fine:
+        say(f"{counted(len(fine), 'check')} found nothing wrong; --verbose lists them.", "dim")
     if diagnosis.healthy:
         say("Everything is whole.", "green")
     else:

@@ -51,6 +51,9 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair what is derived, such as indexes and permissions.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="List the checks that found nothing wrong too.")
+    ] = False,
 ) -> None:
     """Check that everything is whole, and repair what can be.
 
@@ -58,7 +61,9 @@ def doctor(
     """
     with call.operations(mounts_follow=repair) as operations:
         diagnosis = operations.doctor(repair=repair)
-    call.answer(answers.write(diagnosis), lambda: service_tables.show_diagnosis(diagnosis))
+    call.answer(
+        answers.write(diagnosis), lambda: service_tables.show_diagnosis(diagnosis, all_checks=verbose)
+    )
     if not diagnosis.healthy:
         raise typer.Exit(1)
 

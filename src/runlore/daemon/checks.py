@@ -189,7 +189,7 @@ def _permissions(parts: Parts, repair: bool) -> Iterator[Finding]:
             "permissions",
             f"others can reach {path}{told}",
             repaired=repair,
-            hint=f"chmod {every}go= {shlex.quote(path)}",
+            hint=f"`runlore doctor --repair` closes it, and so does: chmod {every}go= {shlex.quote(path)}",
         )
 
 
