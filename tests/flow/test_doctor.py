@@ -80,7 +80,7 @@ class _FullLogFile(apsw.VFSFile):
     def __init__(self, disk: _FullLog, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self._disk = disk
         self._is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
-        super().__init__("unix", name, flags)  # type: ignore[arg-type]
+        super().__init__("unix", name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self._is_log and offset + len(data) > self._disk.log_bytes_max:
@@ -176,7 +176,7 @@ def test_a_folder_that_others_can_read_is_told_once_with_how_much_is_in_it(sqlit
 
     assert (told.detail, told.hint) == (
         f"others can reach {folder} and 32 more in it",
-        f"chmod -R go= {folder}",
+        f"`runlore doctor --repair` closes it, and so does: chmod -R go= {folder}",
     )
     assert _outcomes(sqlite_world, repair=True)["permissions"] == {"repaired"}
     assert _outcomes(sqlite_world)["permissions"] == {"ok"}

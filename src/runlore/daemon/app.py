@@ -1,50 +1,23 @@
 """The operations of one Runlore, bound to one caller: an area is loaded with the first of its operations."""
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from runlore.daemon.parts import Parts
+from runlore.ports.operations.areas import AREA_OF_OPERATION
 
-# The areas by their modules, each with the operations that it has.
-AREAS = {
-    "records.RecordActs": "list_records get_record history search states propose_profile add_episode",
-    "review.ReviewActs": "forget review_list confirm reject rollback restore compact dedup",
-    "radar.RadarActs": "radar_add radar_adopt radar_undo radar_log",
-    "learning.LearningActs": (
-        "create_candidate list_candidates get_candidate publish list_learnings get_learning "
-        "revoke revoke_matching supersede verify feedback"
-    ),
-    "trials.TrialActs": "test_policy",
-    "capturing.CaptureActs": "backfill_capture delete_run_memories",
-    "working.WorkActs": "work_jobs",
-    "sessions.SessionActs": (
-        "open_run get_run list_runs add_scratch list_scratch add_artifact get_artifact "
-        "list_artifacts finish_run append_events add_checkpoint journal create_session "
-        "change_session get_session list_sessions put_persona get_persona list_personas"
-    ),
-    "projection.ProjectionActs": "memory_context session_search preview_input receipt goal_context",
-    "service.ServiceActs": (
-        "get_policy put_policy policy_history rollback_policy create_token list_tokens "
-        "revoke_token pause_capture resume_capture capture_status list_jobs retry_job"
-    ),
-    "upkeep.UpkeepActs": "export import_records backup restore_backup doctor status",
-    "skills.SkillActs": (
-        "import_runs transcript_positions suggest list_suggestions get_suggestion skip_suggestion "
-        "reset_suggestion"
-    ),
-    "library.LibraryActs": (
-        "save_skill import_skill list_skills get_skill accept_skill delete_skill restore_skill "
-        "match_skills session_skills use_skill curate_skills undo_curation list_curations "
-        "reset_skips skill_log"
-    ),
-    "agent.AgentActs": "start_input follow_run cancel_run list_approvals get_approval decide_approval",
-    "rollouts.RolloutActs": (
-        "promote_learning list_promoted get_promoted promoted_history record_result "
-        "advance_promoted revoke_promoted rollback_promoted"
-    ),
-    "trying.TryActs": "try_promoted",
+# What is not done in the module of its area: few ask for it, and others do not load it.
+_APART = {
+    "capturing": "backfill_capture delete_run_memories",
+    "projection": "goal_context",
+    "trials": "test_policy",
+    "trying": "try_promoted",
+    "upkeep": "export import_records backup restore_backup doctor status",
+    "working": "work_jobs",
 }
+_MODULES = AREA_OF_OPERATION | {name: module for module, names in _APART.items() for name in names.split()}
 
 if TYPE_CHECKING:
     from runlore.daemon.operations.agent import AgentActs
@@ -95,34 +68,18 @@ else:
             self.caller = caller
 
         def __getattr__(self, name: str) -> object:
-            # What is in no row is looked for everywhere: the table only saves time.
-            for area in AREAS:
-                if hasattr(_load(area), name):
-                    return getattr(_load(area)(self.parts, self.caller), name)
-            raise AttributeError(f"there is no operation {name!r}")
+            if name not in _MODULES:
+                raise AttributeError(f"there is no operation {name!r}")
+            return getattr(_load(_MODULES[name])(self.parts, self.caller), name)
 
 
-class _Operation:
-    """An operation as an attribute of `Application`: its area is loaded when somebody asks for it."""
-
-    def __init__(self, area: str, name: str) -> None:
-        self._area = area
-        self._name = name
-
-    def __get__(self, application: Application, owner: type) -> object:
-        return getattr(_load(self._area)(application.parts, application.caller), self._name)
-
-
-def _load(area: str) -> Callable[[Parts, "Caller"], object]:
-    module, _, kind = area.partition(".")
-    found: Callable[[Parts, Caller], object] = getattr(
-        import_module(f"runlore.daemon.operations.{module}"), kind
-    )
+@cache
+def _load(name: str) -> Callable[[Parts, "Caller"], object]:
+    """The class of a module whose methods are its operations."""
+    module = import_module(f"runlore.daemon.operations.{name}")
+    own = (each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__)
+    found: Callable[[Parts, Caller], object] = next(each for each in own if each.__name__.endswith("Acts"))
     return found
 
 
-for _area, _names in AREAS.items():
-    for _name in _names.split():
-        setattr(Application, _name, _Operation(_area, _name))
-
-__all__ = ["AREAS", "Application", "Parts"]
+__all__ = ["Application", "Parts"]

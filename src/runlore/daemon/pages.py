@@ -3,7 +3,6 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,29 +12,6 @@ from runlore.domain.errors import Invalid
 from runlore.domain.timestamps import to_milliseconds
 
 ItemT = TypeVar("ItemT")
-RequestT = TypeVar("RequestT")
-AnswerT = TypeVar("AnswerT")
-
-
-def open_cursor(operation: str, request: RequestT) -> RequestT:
-    """A request with the place that its cursor names; Invalid where another list gave it, or none."""
-    cursor: str | None = getattr(request, "cursor", None)
-    if cursor is None:
-        return request
-    given, _, place = cursor.partition(".")
-    if given != operation:
-        raise Invalid(
-            "the cursor is not one that this list gave",
-            code="cursor.format",
-            hint="take next_cursor from the page before, or leave it out",
-        )
-    return replace(request, cursor=place)  # type: ignore[type-var]
-
-
-def close_cursor(operation: str, answer: AnswerT) -> AnswerT:
-    """An answer whose cursor says which list it is of."""
-    cursor: str | None = getattr(answer, "next_cursor", None)
-    return answer if cursor is None else replace(answer, next_cursor=f"{operation}.{cursor}")  # type: ignore[type-var]
 
 
 def cut(

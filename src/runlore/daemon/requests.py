@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from runlore.domain import limits
 from runlore.domain.contracts import check_text
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from runlore.domain.record import Record
     from runlore.ports.operations import Filters, SearchRequest
 
+RequestT = TypeVar("RequestT")
+AnswerT = TypeVar("AnswerT")
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 _NO_EPISODES = "episodes were not searched: they are in the layer episodic"
 _NO_RUNS = "what Runlore itself wrote of runs was not searched: it is in the layer episodic"
@@ -138,6 +140,27 @@ def first_cursor() -> str:
 def _cursor(moment: datetime, record_id: str) -> str:
     place = f"{to_milliseconds(moment)}:{record_id}"
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def open_cursor(operation: str, request: RequestT) -> RequestT:
+    """A request with the place that its cursor names; Invalid where another list gave it, or none."""
+    cursor: str | None = getattr(request, "cursor", None)
+    if cursor is None:
+        return request
+    given, _, place = cursor.partition(".")
+    if given != operation:
+        raise Invalid(
+            "the cursor is not one that this list gave",
+            code="cursor.format",
+            hint="take next_cursor from the page before, or leave it out",
+        )
+    return dataclasses.replace(request, cursor=place)  # type: ignore[type-var]
+
+
+def close_cursor(operation: str, answer: AnswerT) -> AnswerT:
+    """An answer whose cursor says which list it is of."""
+    cursor: str | None = getattr(answer, "next_cursor", None)
+    return answer if cursor is None else dataclasses.replace(answer, next_cursor=f"{operation}.{cursor}")  # type: ignore[type-var]
 
 
 def place_of(cursor: str | None) -> tuple[datetime, RecordId] | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from runlore.daemon.access import require_visible
 from runlore.daemon.acts import Acting, Call, Done, same_records
 from runlore.daemon.lookups import target
-from runlore.daemon.pages import close_cursor, open_cursor
 from runlore.daemon.parts import Parts
+from runlore.daemon.requests import close_cursor, open_cursor
 from runlore.daemon.roles import require_role
 from runlore.domain.audit import Act
 from runlore.domain.lazy import LazyModule

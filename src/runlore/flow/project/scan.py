@@ -13,7 +13,7 @@ from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 
 
 class RecordScan:
-    """The records of a snapshot, ranked one by one."""
+    """The records of a snapshot, ranked one by one. Implements `ports.index.Searchable`."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._records = {record.record_id: Analysed(record) for record in records}
@@ -27,7 +27,7 @@ class RecordScan:
         overlay: Overlay = NO_OVERLAY,
         relative_to: Collection | None = None,
     ) -> Ranking:
-        """The best `limit` records of the filtered set: by `score_of`, then the newest, then by id."""
+        """The best of them."""
         asked = analysed(query)
         shown = {key: each for key, each in self._records.items() if key not in overlay.hidden}
         shown |= {record.record_id: Analysed(record) for record in overlay.records}
@@ -42,7 +42,7 @@ class RecordScan:
         return Ranking(hits=tuple(hits[:limit]), collection=collection)
 
     def passing(self, where: RankFilter) -> frozenset[RecordId]:
-        """Every record of the filtered set."""
+        """Those that the filter lets through."""
         return frozenset(key for key, each in self._records.items() if passes(each.record, where))
 
 
