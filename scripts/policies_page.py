@@ -23,7 +23,9 @@ $ runlore policy rollback run-memory
 ```
 
 Over HTTP the same are `GET` and `PUT /v1/policies/run-memory` (`{{"policy": {{"retention_days": 14}}}}`),
-`GET .../history` and `POST .../rollback`.
+`GET .../history` and `POST .../rollback`. A rollback without a revision goes back to the one before the
+present one, as a new revision: asked for twice it takes itself back, with one `Idempotency-Key` it is done
+once. `--to N` (`to_revision`) names one.
 
 ## Run memory
 

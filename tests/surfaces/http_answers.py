@@ -24,7 +24,7 @@ FILE = Path(__file__).with_name("http_answers.jsonl")
 _HEADERS = ("etag", "location", "retry-after", "www-authenticate")
 _IDS = re.compile(r"\b([a-z]{2,5})_([0-9a-z]{12,})\b|\b([0-9a-f]{16,64})\b")
 _PRIVATE = ("no-store", "nosniff")
-_CURSORS = re.compile(r"cursor=[\w-]+")
+_CURSORS = re.compile(r"cursor=[\w.-]+")
 _TIMES = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{3}Z)?")
 _OWN = {"bytes", "journal_bytes", "artifact_bytes", "size_bytes", "next_cursor", "secret", "path", "store"}
 _USUAL_HINT = "GET /openapi.json tells what this call takes"

@@ -19,7 +19,8 @@ from runlore.ports.operations.declaring import Created, Operation, Route, about
 
 _ABOUT = (
     "Reviewed memory for AI agents. Every call beyond `/healthz` and `/readyz` needs a bearer token; errors"
-    " are problem documents (RFC 9457) with a stable `code`; lists page with `limit` and `cursor`."
+    " are problem documents (RFC 9457) with a stable `code`; lists page with `limit` and their own"
+    " `cursor`. HEAD is answered as GET is, streams apart."
 )
 _PROBLEMS = {
     400: "The request cannot be read.",
