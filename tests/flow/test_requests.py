@@ -1,5 +1,6 @@
 """Whatever is asked for gets an answer, or an error that says what is wrong: never a surprise."""
 
+import base64
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 
@@ -50,11 +51,21 @@ def test_a_record_that_is_not_there_cannot_be_superseded(world: World, text: str
 @given(cursor=any_text)
 def test_a_cursor_that_no_list_gave_is_refused_or_a_place_in_the_list(world: World, cursor: str) -> None:
     codes = {
-        outcome(lambda: world.operator.list_records(ops.ListRequest(cursor=f"list_records.{cursor}"))),
-        outcome(lambda: world.operator.review_list(ops.ReviewRequest(cursor=f"review_list.{cursor}"))),
+        outcome(
+            lambda: world.operator.list_records(ops.ListRequest(cursor=_cursor_of("list_records", cursor)))
+        ),
+        outcome(
+            lambda: world.operator.review_list(ops.ReviewRequest(cursor=_cursor_of("review_list", cursor)))
+        ),
     }
 
     assert codes in ({"cursor.format"}, {"done"})
+    for request in (ops.ListRequest(cursor=cursor), ops.ListRequest(cursor=f"{cursor}====")):
+        assert outcome(partial(world.operator.list_records, request)) == "cursor.format"
+
+
+def _cursor_of(operation: str, place: str) -> str:
+    return base64.urlsafe_b64encode(f"{operation} {place}".encode(errors="surrogatepass")).decode()
 
 
 @pytest.mark.req("SUR-3")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import hashlib
 import json
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")
+_NUMBER_DIGITS = 18
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 _NO_EPISODES = "episodes were not searched: they are in the layer episodic"
 _NO_RUNS = "what Runlore itself wrote of runs was not searched: it is in the layer episodic"
@@ -127,56 +127,72 @@ def list_unsearched(filters: Filters) -> tuple[str, ...]:
     return (_NO_RUNS if filters.kinds else _NO_EPISODES,)
 
 
-def cursor_after(record: Record) -> str:
-    """The opaque place behind a record in the order of lists."""
-    return _cursor(record.created_at, record.record_id)
-
-
-def first_cursor() -> str:
-    """The place before the newest record, where a list goes on that has told something else first."""
-    return _cursor(_LAST_MOMENT, "")
-
-
-def _cursor(moment: datetime, record_id: str) -> str:
-    place = f"{to_milliseconds(moment)}:{record_id}"
-    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
-
-
 def open_cursor(operation: str, request: RequestT) -> RequestT:
     """A request with the place that its cursor names; Invalid where another list gave it, or none."""
     cursor: str | None = getattr(request, "cursor", None)
     if cursor is None:
         return request
-    given, _, place = cursor.partition(".")
+    try:
+        text = base64.urlsafe_b64decode(f"{cursor}{'=' * (-len(cursor) % 4)}".encode()).decode()
+        given, _, place = check_text("the cursor", text).partition(" ")
+    except (ValueError, Invalid):
+        raise wrong_cursor() from None
     if given != operation:
-        raise Invalid(
-            "the cursor is not one that this list gave",
-            code="cursor.format",
-            hint="take next_cursor from the page before, or leave it out",
-        )
+        raise wrong_cursor()
     return dataclasses.replace(request, cursor=place)  # type: ignore[type-var]
 
 
 def close_cursor(operation: str, answer: AnswerT) -> AnswerT:
-    """An answer whose cursor says which list it is of."""
-    cursor: str | None = getattr(answer, "next_cursor", None)
-    return answer if cursor is None else dataclasses.replace(answer, next_cursor=f"{operation}.{cursor}")  # type: ignore[type-var]
+    """An answer whose cursor is opaque, and says which list it is of."""
+    place: str | None = getattr(answer, "next_cursor", None)
+    if place is None:
+        return answer
+    cursor = base64.urlsafe_b64encode(f"{operation} {place}".encode()).decode().rstrip("=")
+    return dataclasses.replace(answer, next_cursor=cursor)  # type: ignore[type-var]
+
+
+def wrong_cursor() -> Invalid:
+    """The error for a cursor that the list which is asked for has not given."""
+    return Invalid(
+        "the cursor is not one that this list gave",
+        code="cursor.format",
+        hint="take next_cursor from the page before, or leave it out",
+    )
+
+
+def cursor_after(record: Record) -> str:
+    """The place behind a record in the order of lists."""
+    return cursor_at(record.created_at, record.record_id)
+
+
+def first_cursor() -> str:
+    """The place before the newest record, where a list goes on that has told something else first."""
+    return cursor_at(_LAST_MOMENT, "")
+
+
+def cursor_at(moment: datetime, name: str) -> str:
+    """The place of a moment and an id."""
+    return f"{to_milliseconds(moment)}:{name}"
 
 
 def place_of(cursor: str | None) -> tuple[datetime, RecordId] | None:
-    """Read a cursor back."""
+    """Read such a place back."""
     if cursor is None:
         return None
+    moment, _, record_id = cursor.partition(":")
     try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        moment, _, record_id = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
-        return from_milliseconds(int(moment)), RecordId(check_text("the cursor", record_id))
-    except (ValueError, binascii.Error, OverflowError, Invalid):
-        raise Invalid(
-            "the cursor is not one that a list gave",
-            code="cursor.format",
-            hint="take next_cursor from the page before, or leave it out",
-        ) from None
+        return from_milliseconds(int(moment)), RecordId(record_id)
+    except (ValueError, OverflowError):
+        raise wrong_cursor() from None
+
+
+def number_of(cursor: str | None) -> int:
+    """The number that a list goes on behind; 0 where there is none."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) <= _NUMBER_DIGITS):
+        raise wrong_cursor()
+    return int(cursor)
 
 
 def request_digest(operation: str, request: object) -> str:

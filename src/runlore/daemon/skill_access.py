@@ -1,7 +1,5 @@
 """Skills as callers ask for them: what a session may use, pages, the log, and a skill that is opened."""
 
-import base64
-import binascii
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -15,8 +13,7 @@ from runlore.daemon.skills.shelf import Shelf
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combined
-from runlore.domain.contracts import check_text
-from runlore.domain.errors import Denied, Invalid, NotFound, Refused
+from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.lazy import dataclass
 from runlore.domain.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.run import Run
@@ -32,7 +29,6 @@ from runlore.ports.store import Collections, Transaction
 
 _PAGE = limits.LIST_LIMIT_MAX
 _ACTIVE = frozenset({SkillState.ACTIVE})
-_NUMBER_DIGITS = 18
 
 
 def session_capabilities(collections: Collections, binding: Binding) -> Capabilities:
@@ -195,10 +191,11 @@ def _pages(collections: Collections, states: frozenset[SkillState]) -> Iterator[
 
 def page_of(skills: Iterable[Skill], *, limit: int, cursor: str | None) -> ops.SkillPage:
     """A page of skills that are in the order of their names."""
-    after = None if cursor is None else _place(cursor)
-    left = [skill for skill in skills if after is None or (skill.name, skill.skill_id) > after]
+    name, _, skill_id = (cursor or "").partition(":")
+    left = [skill for skill in skills if (skill.name, skill.skill_id) > (name, skill_id)]
     items = tuple(left[:limit])
-    return ops.SkillPage(items=items, next_cursor=_cursor(items[-1]) if len(left) > limit else None)
+    onward = f"{items[-1].name}:{items[-1].skill_id}" if len(left) > limit else None
+    return ops.SkillPage(items=items, next_cursor=onward)
 
 
 def events_of(
@@ -215,35 +212,3 @@ def events_of(
         found += [event for event in page if name in (event.name, event.skill_id)]
         before = page[-1].number
     return tuple(found[:limit])
-
-
-def log_place(cursor: str | None) -> int | None:
-    """The number behind which a page of the log begins."""
-    if cursor is None:
-        return None
-    if cursor.isascii() and cursor.isdecimal() and len(cursor) <= _NUMBER_DIGITS:
-        return int(cursor)
-    raise _no_cursor()
-
-
-def _cursor(skill: Skill) -> str:
-    return base64.urlsafe_b64encode(f"{skill.name}:{skill.skill_id}".encode()).decode().rstrip("=")
-
-
-def _place(cursor: str) -> tuple[str, str]:
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        name, colon, skill_id = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
-        if colon:
-            return check_text("the cursor", name), check_text("the cursor", skill_id)
-    except (ValueError, binascii.Error, Invalid):
-        pass
-    raise _no_cursor()
-
-
-def _no_cursor() -> Invalid:
-    return Invalid(
-        "the cursor is not one that a list of skills gave",
-        code="cursor.format",
-        hint="take next_cursor from the page before, or leave it out",
-    )

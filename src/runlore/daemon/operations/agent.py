@@ -8,8 +8,8 @@ from runlore.daemon.acts import Call
 from runlore.daemon.agent.following import Following
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import cut, moment_and_id
-from runlore.daemon.requests import checked_limit
+from runlore.daemon.pages import cut
+from runlore.daemon.requests import checked_limit, place_of
 from runlore.daemon.run_access import Unstored, own_run, own_run_turn, run_id_of
 from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.run_opening import run_view
@@ -91,7 +91,8 @@ class AgentActs(Bound):
     def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
         """What runs wait for, the oldest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = moment_and_id(request.cursor)
+        place = place_of(request.cursor)
+        after = None if place is None else (place[0], ApprovalId(place[1]))
         run_id = None if request.run_id is None else run_id_of(request.run_id)
         states = request.states or frozenset({ApprovalState.WAITING})
         session_id = None
@@ -101,7 +102,7 @@ class AgentActs(Bound):
                 own_session(snapshot, self.caller, session_id)
             found = snapshot.approvals.page(
                 limit=limit + 1,
-                after=None if place is None else (place[0], ApprovalId(place[1])),
+                after=after,
                 states=states,
                 run_id=run_id,
                 session_id=session_id,
@@ -109,7 +110,7 @@ class AgentActs(Bound):
             unstored = [
                 each
                 for each in self.parts.agent.waiting.all()
-                if (place is None or (each.created_at, each.approval_id) > place)
+                if (after is None or (each.created_at, each.approval_id) > after)
                 and each.state in states
                 and run_id in (None, each.run_id)
                 and session_id in (None, each.session_id)

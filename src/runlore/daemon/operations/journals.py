@@ -6,8 +6,7 @@ from runlore.daemon.access import own_session
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import number_cursor, number_of
-from runlore.daemon.requests import checked_limit
+from runlore.daemon.requests import checked_limit, number_of
 from runlore.daemon.run_access import Unstored, own_run, own_run_turn
 from runlore.domain import limits
 from runlore.domain.audit import Act
@@ -95,7 +94,7 @@ class JournalActs(Bound):
             found = snapshot.journal.page(session_id=session_id, run_id=run_id, after=after, limit=limit + 1)
             items = found[:limit]
             more = len(found) > limit or _has_more(snapshot, run_id, session_id, items)
-        return ops.JournalPage(items=items, next_cursor=number_cursor(items[-1].number) if more else None)
+        return ops.JournalPage(items=items, next_cursor=str(items[-1].number) if more else None)
 
     def _asked(
         self, snapshot: Snapshot, request: ops.JournalRequest

@@ -12,12 +12,11 @@ from runlore.daemon.access import asks_privately, own_session
 from runlore.daemon.acts import Call, Done
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, checked_query, short_text
+from runlore.daemon.requests import checked_limit, checked_query, number_of, short_text
 from runlore.daemon.skill_access import (
     UsedSkills,
     all_skills,
     events_of,
-    log_place,
     page_of,
     session_capabilities,
     session_shelf,
@@ -283,7 +282,7 @@ class LibraryActs(Bound):
         """What happened to skills, the newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         name = None if request.name is None else askable(request.name, "skill")
-        before = log_place(request.cursor)
+        before = None if request.cursor is None else number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             found = events_of(snapshot, name, before=before, limit=limit + 1)
         items = found[:limit]

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from runlore.daemon.acts import Call
 from runlore.daemon.lookups import askable, locked
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import name_cursor, name_of, number_cursor, number_of
-from runlore.daemon.requests import checked_limit
+from runlore.daemon.requests import checked_limit, number_of
 from runlore.domain import limits
 from runlore.domain.audit import Act
 from runlore.domain.errors import Invalid
@@ -63,14 +62,12 @@ class RolloutActs(Bound):
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.promotions.page(
                 limit=limit + 1,
-                after=name_of(request.cursor),
+                after=request.cursor,
                 statuses=request.statuses or None,
                 source_record_id=source,
             )
         items = found[:limit]
-        return ops.PromotedPage(
-            items=items, next_cursor=name_cursor(items[-1].name) if len(found) > limit else None
-        )
+        return ops.PromotedPage(items=items, next_cursor=items[-1].name if len(found) > limit else None)
 
     @operation
     def get_promoted(self, skill_name: str) -> PromotedSkill:
@@ -87,9 +84,8 @@ class RolloutActs(Bound):
             name = rollouts.promoted_named(snapshot, askable(request.skill_name, "promoted")).name
             found = snapshot.promotions.history(name, after=after, limit=limit + 1)
         items = tuple(ops.PromotedSnapshot(number=number, skill=skill) for number, skill in found[:limit])
-        return ops.PromotedHistory(
-            items=items, next_cursor=number_cursor(items[-1].number) if len(found) > limit else None
-        )
+        onward = str(items[-1].number) if len(found) > limit else None
+        return ops.PromotedHistory(items=items, next_cursor=onward)
 
     @operation
     def record_result(self, request: ops.RolloutResult) -> PromotedSkill:

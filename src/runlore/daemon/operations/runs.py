@@ -6,8 +6,8 @@ from runlore.daemon.access import may_use, own_session
 from runlore.daemon.acts import Call
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import cut, moment_and_id
-from runlore.daemon.requests import checked_limit, clean_text
+from runlore.daemon.pages import cut
+from runlore.daemon.requests import checked_limit, clean_text, place_of
 from runlore.daemon.run_access import Unstored, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.run_opening import RunOpening, run_view
@@ -69,7 +69,7 @@ class RunActs(Bound):
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
         """Runs, the newest first, each with the beginning of its request."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = moment_and_id(request.cursor)
+        place = place_of(request.cursor)
         is_agent = self.caller.role is Role.AGENT
         session_id = None
         with self.parts.store.snapshot() as snapshot:

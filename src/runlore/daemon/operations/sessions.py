@@ -10,8 +10,8 @@ from runlore.daemon.named_models import resolved_model
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.journals import JournalActs
 from runlore.daemon.operations.runs import RunActs
-from runlore.daemon.pages import cut, moment_and_id
-from runlore.daemon.requests import checked_limit, clean_text
+from runlore.daemon.pages import cut
+from runlore.daemon.requests import checked_limit, clean_text, place_of
 from runlore.daemon.run_access import LONG_AGO
 from runlore.domain import limits
 from runlore.domain.access import Role
@@ -112,7 +112,7 @@ class SessionActs(RunActs, JournalActs):
     def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
         """Sessions, the newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = moment_and_id(request.cursor)
+        place = place_of(request.cursor)
         limited = self.caller.role is Role.AGENT or self.caller.scopes is not None
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.page(
@@ -165,7 +165,7 @@ class SessionActs(RunActs, JournalActs):
     def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
         """Personas, the latest changed first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
-        place = moment_and_id(request.cursor)
+        place = place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.sessions.personas(
                 limit=limit + 1, before=None if place is None else (place[0], PersonaId(place[1]))

@@ -1,7 +1,5 @@
 """Skills learned from transcripts: runs brought in, what they suggest, and what people decide about that."""
 
-import base64
-import binascii
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +11,7 @@ from runlore.daemon.lookups import askable
 from runlore.daemon.mining.folders import told_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.forgetting import ForgetActs
-from runlore.daemon.requests import checked_limit
+from runlore.daemon.requests import checked_limit, number_of
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.audit import Act
@@ -212,22 +210,11 @@ def _suggested_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.Suggest
 
 
 def _cursor(stored: StoredSuggestion) -> str:
-    place = f"{stored.suggestion.score.points}:{stored.suggestion_id}"
-    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+    return f"{stored.suggestion.score.points}:{stored.suggestion_id}"
 
 
 def _place(cursor: str | None) -> tuple[int, SuggestionId] | None:
     if cursor is None:
         return None
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        score, colon, name = base64.urlsafe_b64decode(padded.encode()).decode().partition(":")
-        if colon and score.isdecimal() and len(score) <= 9:
-            return int(score), SuggestionId(check_text("the cursor", name))
-    except (ValueError, binascii.Error, Invalid):
-        pass
-    raise Invalid(
-        "the cursor is not one that a list of suggestions gave",
-        code="cursor.format",
-        hint="take next_cursor from the page before, or leave it out",
-    )
+    score, _, name = cursor.partition(":")
+    return number_of(score), SuggestionId(name)
