@@ -273,3 +273,51 @@ LOOK_ALIKES = {
         "まだプッシュしないで、先に見たいです。",
     ),
 }
+
+SHOWN_FIRST = (
+    "Remember that the staging database is reset every Sunday.",
+    "Remember that our invoices are always in euros.",
+    "I prefer tabs over spaces.",
+    "I prefer short commit messages.",
+    "Don't use mocks in tests.",
+    "Never commit generated files.",
+    "Always run the linter before you push.",
+    "Always answer me in English.",
+    "From now on write the tests first.",
+    "From now on keep functions under forty lines.",
+    "We use pnpm instead of npm in this repository.",
+    "We use Terraform for everything in the cloud.",
+    "Please remember: releases are cut on Tuesdays.",
+    "Please remember: the API key lives in the vault, not in the code.",
+    "I don't like long explanations.",
+    "I like small pull requests.",
+    "Don't add comments that repeat the code.",
+    "Do not use emojis in documentation.",
+    "Make sure every new endpoint has a test.",
+    "Make sure that all migrations can be rolled back.",
+)
+"""What a reviewer should see at once: asked for, forbidden, preferred or a rule in so many words."""
+
+ONE_OFF = (
+    "Remember to buy milk.",
+    "Remember to call Anna tomorrow.",
+    "Don't push yet.",
+    "Don't merge this now, I want to read it first.",
+    "Don't forget to update the ticket when you are done.",
+    "Make sure the build is green before I come back.",
+    "Make sure you pull first.",
+    "Remember to rename the variable in line 12.",
+    "Don't touch the config for now.",
+    "Please don't start the server yet.",
+    "Remember the file we looked at yesterday?",
+    "Do you remember how we solved this last week?",
+    "I prefer the second option.",
+    "I would prefer to wait until tomorrow.",
+    "Don't worry about the failing test.",
+    "Never mind, it works.",
+    "Use the other branch this time.",
+    "Instead of the first file, open the second one.",
+    "We use this variable further down, look at line 80.",
+    "Remember to restart the server after this change.",
+)
+"""What is for the moment or about one thing at hand: folded, or not proposed at all."""

@@ -18,8 +18,9 @@ from runlore.domain.statements.features import Seen
 from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
 from runlore.domain.statements.said import Said, refusal_words, said_in
 from runlore.domain.statements.sentences import SENTENCE_CHARS_MAX, SENTENCES_MAX, sentences_of
-from runlore.domain.statements.weights import FIRST_POINTS_MIN, PROPOSED_POINTS_MIN, WEIGHTS
-from tests.domain.statement_sentences import LASTING, LOOK_ALIKES
+from runlore.domain.statements.weights import PROPOSED_POINTS_MIN, WEIGHTS
+from runlore.domain.to_remember import told_to_remember
+from tests.domain.statement_sentences import LASTING, LOOK_ALIKES, ONE_OFF, SHOWN_FIRST
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file"
@@ -265,13 +266,12 @@ def test_points_are_the_sum_of_parts_with_reasons_and_decide_the_order() -> None
         [said(text, str(n)) for n, text in enumerate((*LASTING["en"], *LASTING["de"]))]
     )
 
-    points = [statement.confidence.points for statement in statements]
-    assert points == sorted(points, reverse=True)
+    order = [(not statement.is_first, -statement.confidence.points) for statement in statements]
+    assert order == sorted(order)
     for statement in statements:
         parts = statement.confidence.parts
         assert statement.confidence.points == min(100, sum(part.points for part in parts))
         assert statement.confidence.points >= PROPOSED_POINTS_MIN
-        assert statement.is_first is (statement.confidence.points >= FIRST_POINTS_MIN)
         assert all(part.reason and part.points for part in parts)
 
 
@@ -316,8 +316,42 @@ def test_any_messages_give_bounded_statements_of_words_that_were_said(
 
 
 @pytest.mark.req("CAP-8")
+def test_what_says_that_it_lasts_stands_first_and_what_is_about_one_thing_does_not() -> None:
+    def shown(sentences: Sequence[str]) -> list[str]:
+        # What a user asks to remember stands first, whatever it says.
+        return [
+            each
+            for each in sentences
+            if told_to_remember(each) or any(statement.is_first for statement in found(each))
+        ]
+
+    # Those at even places were looked at while the rules were made, the others were set aside.
+    assert shown(SHOWN_FIRST[::2]) == list(SHOWN_FIRST[::2])
+    assert shown(ONE_OFF[::2]) == []
+    assert len(shown(SHOWN_FIRST[1::2])) >= 8
+    assert len(shown(ONE_OFF[1::2])) <= 1
+
+
+@pytest.mark.req("CAP-8")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Denk daran, den Test zu starten.", False),
+        ("N'oublie pas de lancer les tests.", False),
+        ("Recuerda comprar leche.", False),
+        ("Always remember to run the tests.", True),
+        ("Je préfère la première option.", False),
+        ("Verwende keine Abkürzungen in Variablennamen.", True),
+        ("No uses abreviaturas en los nombres de variables.", True),
+    ],
+)
+def test_an_errand_and_a_choice_are_known_in_other_languages(text: str, shown: bool) -> None:
+    assert any(each.is_first for each in found(text)) is shown
+
+
+@pytest.mark.req("CAP-8")
 def test_every_cue_has_a_weight_or_decides_by_itself() -> None:
-    deciding = {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE}
+    deciding = {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE, Cue.ONE_THING}
 
     assert {cue.value for cue in Cue} - set(WEIGHTS) == {cue.value for cue in deciding}
     assert all(set(language.cues) <= set(Cue) for language in LANGUAGES)

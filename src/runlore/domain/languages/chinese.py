@@ -10,6 +10,7 @@ CHINESE = Language(
     contrasts="不用, 不是, 而不是, 不要",
     openings={
         Opening.COMMAND: "请, 用, 使用, 不要, 别, 记住, 确保, 保持, 每, 所有, 总是, 永远, 以后, 避免, 先",
+        Opening.PROHIBITION: "不要, 别, 请不要, 请别, 禁止, 避免, 永远不要",
         Opening.QUESTION: "为什么, 怎么, 如何, 什么, 哪, 是不是, 是否, 你能, 能不能, 可不可以, 有没有",
     },
     cues={
@@ -38,6 +39,8 @@ CHINESE = Language(
         Cue.REQUEST: "请, 麻烦, 能否, 可以~吗, 你能~吗",
         Cue.MOMENTARY: "暂时, 这次, 目前, 先不要, 先别, 还不要, 这一次, 眼下, 暫時, 這次",
         Cue.POINTING: "这个文件, 那个文件, 这个分支, 第~行, 第三, 第二",
+        Cue.ERRAND: "记得去, 记得买, 别忘了去, 别忘了买, 提醒我",
+        Cue.ONE_THING: "第一个, 第二个, 另一个, 别担心, 不用担心",
         Cue.HEDGE: "也许, 可能, 我觉得, 大概, 或许, 我猜, 好像",
         Cue.STORY: "昨天, 刚才, 试过, 崩溃了, 失败了, 只好, 抱歉, 一直没有",
         Cue.PLACE: "这个项目, 本项目, 我们这里, 这个仓库, 這個專案",

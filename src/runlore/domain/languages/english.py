@@ -20,6 +20,7 @@ ENGLISH = Language(
             read, rebase, reference, remember, remove, rename, reply, respond, review, run, set, show, skip
             spawn, split, start, stick, stop, store, test, treat, try, update, use, verify, write, wrap
         """,
+        Opening.PROHIBITION: "don't, dont, do not, never, avoid, stop *ing, no more _",
         Opening.QUESTION: """
             what, what's, why, how, which, where, when did/do/does/is/was/will, who, is, are, does, did, was
             were, should, shouldn't, has, have we/you/i, do we/you/i/they, will, am i, any, isn't, aren't
@@ -98,11 +99,17 @@ ENGLISH = Language(
         Cue.MOMENTARY: """
             for now, this time, right now, for the moment, at the moment, just this once, for today
             for this pr/branch/task/change/one/commit/session, at some point, at some future point, not yet
-            for the time being, temporarily, until i, never mind, nevermind
+            for the time being, temporarily, until i, never mind, nevermind, don't/dont ~ yet, do not ~ yet
         """,
         Cue.POINTING: """
             this pr/branch/commit/file/one/issue/change/test/function/feature/session/stack/line, these
             those, that one, the last/next/other/first/second/third one, this part, that file, above, line _
+        """,
+        Cue.ERRAND: "remember to, don't/dont forget to, do not forget to, remind me",
+        Cue.ONE_THING: """
+            don't/dont/avoid _ the/this/that/it/them/these/those/my, don't/dont worry, do not worry
+            do not _ the/this/that/it/them/these/those/my, prefer/like that/this/it/these/those, option _
+            the first/second/third/other/last/latter/later/former
         """,
         Cue.HEDGE: """
             maybe, i think, i wonder, wondering, perhaps, i guess, not sure, unsure, might, seem, seems

@@ -20,6 +20,7 @@ FRENCH = Language(
             lance, lis, mets, n'*, ne, nomme, préfère, range, réponds, réponds-moi, sépare, souviens-toi
             teste, utilise, vérifie, fais, toujours, jamais
         """,
+        Opening.PROHIBITION: "ne ~ pas/jamais, n'* pas/jamais, évite, arrête",
         Opening.QUESTION: """
             pourquoi, comment, quand, où, qui, quel*, est-ce, est-ce que, faut-il, qu'est-ce, peut-on, as-tu
             avons-nous, tu te souviens, y a-t-il
@@ -63,6 +64,11 @@ FRENCH = Language(
         """,
         Cue.POINTING: """
             ce fichier, cette pr, cette branche, ce commit, cette ligne, ligne _, troisième, celui-ci
+        """,
+        Cue.ERRAND: "n'oublie pas de, n'oublie pas d'*, pense à, souviens-toi de, rappelle-moi",
+        Cue.ONE_THING: """
+            le/la premier/première/second/seconde/deuxième/dernier/dernière, l'autre, option _
+            ne t'inquiète pas
         """,
         Cue.HEDGE: "peut-être, je pense, je crois, sans doute, probablement, il me semble",
         Cue.STORY: "était, étions, avait, j'ai, hier, a planté, n'a jamais, ont, désolé, j'étais",

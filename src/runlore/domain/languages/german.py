@@ -20,6 +20,9 @@ GERMAN = Language(
             immer, korrigiere, lass, lasst, lege, lies, mach, nenne, nie, niemals, nimm, nutze, passe, prüfe
             schreib, schreibe, setze, speichere, teste, verwende, vergiss, vermeide, zeig*, nicht
         """,
+        Opening.PROHIBITION: """
+            keine, nie, niemals, vermeide*, verwende/benutze/nutze/schreib*/mach*/füge/setze ~ kein*/nicht
+        """,
         Opening.QUESTION: """
             warum, wieso, weshalb, was, wie, welche*, wo, wann, wer, ist, sind, hat, haben wir, kann, können
             stimmt, sollten wir, sollen wir, gibt es, läuft, laufen, erinnerst, weißt
@@ -71,6 +74,10 @@ GERMAN = Language(
         """,
         Cue.POINTING: """
             diese* datei, diesen pr/branch/commit, das hier, diese stelle, zeile _, dritten, zweite*
+        """,
+        Cue.ERRAND: "denk/denke daran ~ zu, denk dran ~ zu, vergiss nicht ~ zu, erinner* mich",
+        Cue.ONE_THING: """
+            den/die/das erste*/zweite*/dritte*/andere*/letzte*, variante _, option _, keine sorge
         """,
         Cue.HEDGE: """
             vielleicht, ich glaube, ich denke, könnte, wohl, wahrscheinlich, möglicherweise, eventuell

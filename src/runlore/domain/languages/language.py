@@ -40,6 +40,8 @@ class Cue(StrEnum):
     REQUEST = "request"
     MOMENTARY = "momentary"
     POINTING = "pointing"
+    ERRAND = "errand"
+    ONE_THING = "one thing"
     HEDGE = "hedge"
     STORY = "story"
     CONDITION = "condition"
@@ -53,6 +55,7 @@ class Opening(StrEnum):
 
     COMMAND = "command"
     QUESTION = "question"
+    PROHIBITION = "prohibition"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +162,15 @@ def _heads(table: str) -> frozenset[str] | None:
 def _phrase(phrase: str, is_spaced: bool) -> str:
     if not is_spaced:
         return rf".{{0,{_GAP_CHARS_MAX}}}?".join(re.escape(part) for part in phrase.split("~"))
+    words = phrase.split(" ")
     parts: list[str] = []
-    for word in phrase.split(" "):
+    for word, behind in zip(words, [*words[1:], ""], strict=True):
         if word == "~":
             parts.append(rf"(?:{_WORD},?\s+){{0,{_GAP_WORDS_MAX}}}?")
         else:
-            parts.append(_one_of(word) + r"\s+")
-    return "".join(parts).removesuffix(r"\s+")
+            # A gap may begin behind a comma: "denk daran, den Test zu starten".
+            parts.append(_one_of(word) + (r",?\s+" if behind == "~" else r"\s+" * bool(behind)))
+    return "".join(parts)
 
 
 def _one_of(word: str) -> str:

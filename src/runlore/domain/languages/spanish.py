@@ -20,6 +20,7 @@ SPANISH = Language(
             haz, llama, mantén, mira, no _, nunca, pon, pregunta, prefiere, recuerda, respóndeme, responde
             revisa, siempre, ten, usa, utiliza, verifica
         """,
+        Opening.PROHIBITION: "no _, nunca, evita, deja de",
         Opening.QUESTION: """
             por qué, cómo, cuándo, dónde, quién, cuál, qué, es verdad, puedes, podrías, deberíamos, pasan
             hay, recuerdas, y si
@@ -61,6 +62,12 @@ SPANISH = Language(
         """,
         Cue.POINTING: """
             ese archivo, este archivo, esta pr, esta rama, este commit, línea _, tercero, segunda
+        """,
+        Cue.ERRAND: """
+            recuerda *ar/*er/*ir, no olvides *ar/*er/*ir, no te olvides de, acuérdate de, recuérdame
+        """,
+        Cue.ONE_THING: """
+            el/la primero/primera/segundo/segunda/otro/otra/último/última, opción _, no te preocupes
         """,
         Cue.HEDGE: "quizás, quizá, creo, tal vez, puede ser, probablemente, a lo mejor",
         Cue.STORY: "estaba, estábamos, tuve, intenté, ayer, terminó, falló, se cayó, perdona, fue",

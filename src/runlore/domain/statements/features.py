@@ -19,14 +19,30 @@ _LONG_MESSAGE, _VERY_LONG_MESSAGE, _MANY_LINES, _LATE_PLACE = 400, 1_500, 8, 5
 # Two characters of a script without spaces are about as much as a word.
 _CHARS_OF_WORD = 2
 
-_COUNTED = frozenset(Cue) - {Cue.REQUEST, Cue.MOMENTARY, Cue.HYPOTHESIS, Cue.PERSON, Cue.PLACE}
+_COUNTED = frozenset(Cue) - {
+    Cue.REQUEST,
+    Cue.MOMENTARY,
+    Cue.HYPOTHESIS,
+    Cue.PERSON,
+    Cue.PLACE,
+    Cue.ONE_THING,
+}
 
 
 class Seen:
-    """What was seen of a sentence: its features, whether it asks for something, and whether it names the
-    place that it holds for, or code of it."""
+    """What was seen of a sentence: its features, whether it asks for something, whether it names the place
+    that it holds for, or code of it, whether it is about one thing that is at hand, and whether it begins
+    with what is not to be done."""
 
-    __slots__ = ("features", "is_of_place", "is_request", "language", "passed_over")
+    __slots__ = (
+        "features",
+        "forbids",
+        "is_of_one_thing",
+        "is_of_place",
+        "is_request",
+        "language",
+        "passed_over",
+    )
 
     def __init__(self, sentence: Sentence) -> None:
         language = language_of(sentence.plain)
@@ -36,6 +52,9 @@ class Seen:
         if is_asked:
             # "Could we use X?" tells of no practice.
             cues -= {Cue.PRACTICE}
+        if cues & {Cue.RULE, Cue.EVERY}:
+            # "Always remember to ..." asks for more than one act.
+            cues -= {Cue.ERRAND}
         is_polite = Cue.REQUEST in cues
         is_question = Opening.QUESTION in openings or (
             is_asked and (not is_polite or language.is_question(sentence.plain))
@@ -47,6 +66,8 @@ class Seen:
         self.is_of_place = Cue.PLACE in cues or (
             Cue.WORKFLOW not in cues and _CODE.search(sentence.text) is not None
         )
+        self.is_of_one_thing = bool(cues & {Cue.ERRAND, Cue.ONE_THING, Cue.POINTING})
+        self.forbids = Opening.PROHIBITION in openings
         self.passed_over = _passed_over(cues, is_question=is_question)
         self.features = frozenset(
             {

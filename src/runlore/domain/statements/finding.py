@@ -1,7 +1,8 @@
 """Finds what users have said that lasts, puts the same wishes together, and ranks them (CAP-8).
 
 Points are the sum of the features that a sentence has; each is a part of the confidence with its reason. What
-has too few is not proposed. What has many is shown first, the rest waits folded under it.
+has too few is not proposed. What has many is shown first, and so is what says in so many words that it lasts:
+a preference, something not to be done, a wish that comes back. The rest waits folded under it.
 """
 
 from collections import deque
@@ -15,7 +16,13 @@ from runlore.domain.statements.features import Seen
 from runlore.domain.statements.recurrence import Key, Recurrence
 from runlore.domain.statements.said import Said
 from runlore.domain.statements.sentences import Sentence, sentences_of
-from runlore.domain.statements.weights import FIRST_POINTS_MIN, POINTS, PROPOSED_POINTS_MIN, WEIGHTS
+from runlore.domain.statements.weights import (
+    FIRST_POINTS_MIN,
+    FIRST_REFUSAL_POINTS_MIN,
+    POINTS,
+    PROPOSED_POINTS_MIN,
+    WEIGHTS,
+)
 from runlore.domain.suggestion import Score, ScorePart
 
 STATEMENTS_MAX = 500
@@ -28,6 +35,8 @@ _UNITED_SESSIONS_MIN = 3
 # Pasted reviews and plans say the same words over and over: they make nothing a wish.
 _COUNTED_CHARS_MAX = 800
 _RECURRENCES = (8, 5, 3, 2)
+_RECURS = frozenset(f"recurs-{count}" for count in _RECURRENCES if count >= _UNITED_SESSIONS_MIN)
+_DOUBTFUL = frozenset({"hedge", "story", "question", "told"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +44,7 @@ class OwnStatement:
     """One sentence that a user said and that may hold beyond its task. `said` is where it was said, the
     sentence itself first; `sessions` in how many sessions; `wordings` are all sentences that say it.
     `foreign_tools` are the tools from outside that may have put it there, where no message of the user's says
-    it too."""
+    it too. `is_first` is shown at once; what is not waits folded under the others."""
 
     text: str
     kind: Kind
@@ -46,11 +55,7 @@ class OwnStatement:
     language: str
     wordings: tuple[str, ...] = ()
     foreign_tools: tuple[str, ...] = ()
-
-    @property
-    def is_first(self) -> bool:
-        """Whether it is shown at once; what is not waits folded under the others."""
-        return self.confidence.points >= FIRST_POINTS_MIN
+    is_first: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +100,7 @@ def statements_from(
             judged
         )
     found = [_statement(judged, weights) for judged in best.values()]
-    found.sort(key=lambda statement: (-statement.confidence.points, -statement.sessions))
+    found.sort(key=lambda each: (not each.is_first, -each.confidence.points, -each.sessions))
     return tuple(found[:STATEMENTS_MAX])
 
 
@@ -133,14 +138,27 @@ def _statement(judged: Sequence[Judged], weights: Mapping[str, int]) -> OwnState
     return OwnStatement(
         text=first.sentence.text,
         kind=kind,
-        scope=_scope(kind, first),
+        scope=scope_kind(kind, first.seen),
         confidence=_confidence(first, weights),
         said=said[:EVIDENCE_MAX],
         sessions=max(first.sessions, len({one.session_id for one in said})),
         language=first.seen.language.name,
         wordings=tuple(dict.fromkeys([first.sentence.text, *(one.sentence.text for one in judged)])),
         foreign_tools=() if own else tuple(dict.fromkeys(one.foreign_tool for one in said)),
+        is_first=_is_first(first, first.points_by(weights)),
     )
+
+
+def _is_first(judged: Judged, points: int) -> bool:
+    """Whether it is a wish that recurs, or promises enough and is about more than one thing at hand."""
+    features = judged.features
+    if not features.isdisjoint(_RECURS):
+        return True
+    if judged.seen.is_of_one_thing:
+        return False
+    is_refusal = judged.said.is_refusal and judged.seen.is_request and points >= FIRST_REFUSAL_POINTS_MIN
+    is_plain = "preference" in features or judged.seen.forbids or is_refusal
+    return points >= FIRST_POINTS_MIN or (is_plain and features.isdisjoint(_DOUBTFUL))
 
 
 def _confidence(judged: Judged, weights: Mapping[str, int]) -> Score:
@@ -162,7 +180,7 @@ def _kind(judged: Judged) -> Kind:
     return Kind.PREFERENCE
 
 
-def _scope(kind: Kind, judged: Judged) -> ScopeKind:
+def scope_kind(kind: Kind, seen: Seen) -> ScopeKind:
     """A wish is the user's, wherever they work, unless its words name the project or code of it."""
-    is_users = kind is Kind.PREFERENCE and not judged.seen.is_of_place
+    is_users = kind is Kind.PREFERENCE and not seen.is_of_place
     return ScopeKind.PERSONA if is_users else ScopeKind.PROJECT

@@ -35,6 +35,7 @@ WEIGHTS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "told": (-20, "tells what always or never is, and asks for nothing"),
         "impersonal": (-4, "speaks of nobody and asks for nothing"),
         "question": (-6, "is put as a question"),
+        "errand": (-30, "asks for one act"),
         "pointing": (-12, "points at one thing of the moment"),
         "hedge": (-9, "is said with doubt"),
         "story": (-14, "tells what happened"),
@@ -55,5 +56,7 @@ POINTS: Mapping[str, int] = MappingProxyType({name: points for name, (points, _)
 
 PROPOSED_POINTS_MIN = 16
 """Below this nothing is proposed."""
-FIRST_POINTS_MIN = 36
-"""From here on a statement is shown first; what has less waits folded under the others."""
+FIRST_POINTS_MIN = 32
+"""From here on a statement is shown first; with less, where it says in so many words that it lasts."""
+FIRST_REFUSAL_POINTS_MIN = 24
+"""The same for what was said in refusing a call: a refusal by itself may be about the moment alone."""
