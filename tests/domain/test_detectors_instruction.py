@@ -11,11 +11,11 @@ from runlore.domain import limits
 from runlore.domain.detectors.asked_names import asked_name, slug
 from runlore.domain.detectors.explicit_instruction import (
     CONTEXT_STEPS_MAX,
-    AskedToKeep,
     candidates_of,
     explicit_instruction,
 )
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.labels import Labelled
 from runlore.domain.record import Kind
 from tests.domain.mined_runs import Call, failed, ok, refused, run, session, unknown
 
@@ -179,7 +179,7 @@ def test_without_any_command_it_is_a_match_without_steps_that_becomes_a_candidat
     assert match is not None
     assert match.occurrences[0].steps == ()
     said = "the staging database listens on port 5433"
-    assert candidates_of(match) == (AskedToKeep(kind=Kind.FACT, text=said),)
+    assert candidates_of(match) == (Labelled(kind=Kind.FACT, text=said, is_asked=True),)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_without_any_command_it_is_a_match_without_steps_that_becomes_a_candidat
 def test_a_candidate_says_what_the_user_said(message: str, kind: Kind, text: str) -> None:
     match = asked(message)
     assert match is not None
-    assert candidates_of(match) == (AskedToKeep(kind=kind, text=text),)
+    assert candidates_of(match) == (Labelled(kind=kind, text=text, is_asked=kind is not Kind.PROCEDURE),)
 
 
 def test_an_instruction_that_says_nothing_else_is_no_candidate() -> None:
@@ -220,10 +220,12 @@ def test_what_is_to_be_remembered_is_a_candidate_for_each_sentence_whatever_was_
     assert asked_for is not None
 
     assert candidates_of(stated) == (
-        AskedToKeep(kind=Kind.FACT, text="we deploy with make ship"),
-        AskedToKeep(kind=Kind.PREFERENCE, text="I do it on Fridays"),
+        Labelled(kind=Kind.FACT, text="we deploy with make ship", is_asked=True),
+        Labelled(kind=Kind.PREFERENCE, text="I do it on Fridays", is_asked=True),
     )
-    assert candidates_of(asked_for) == (AskedToKeep(kind=Kind.PREFERENCE, text="I deploy on Fridays"),)
+    assert candidates_of(asked_for) == (
+        Labelled(kind=Kind.PREFERENCE, text="I deploy on Fridays", is_asked=True),
+    )
     assert asked_for.occurrences[0].steps == ()
 
 

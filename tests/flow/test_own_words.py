@@ -12,11 +12,20 @@ from runlore.domain.job import JobKind
 from runlore.domain.journal import EventType
 from runlore.domain.learning_policy import Action
 from runlore.domain.policy import PolicyName
-from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, Record, RecordId, State
+from runlore.domain.record import (
+    PROMPT_KINDS,
+    EvidenceRef,
+    JsonObject,
+    Kind,
+    Origin,
+    Record,
+    RecordId,
+    State,
+)
 from runlore.domain.run import Run, RunStatus
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
-from runlore.domain.statements.ranks import Rank, rank_of
+from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter
@@ -202,6 +211,37 @@ def test_what_a_reminder_asks_for_is_one_candidate_however_many_find_it(sqlite_w
     do_due_jobs(sqlite_world.parts)
     kinds = {Kind.FACT, Kind.PREFERENCE, Kind.DECISION}
     assert len([each for each in sqlite_world.stored().values() if each.kind in kinds]) == 1
+
+
+@pytest.mark.req("CAP-8", "CAP-10", "CAP-2")
+@pytest.mark.parametrize("is_semantic", [False, True])
+def test_what_is_to_be_remembered_lies_where_its_words_call_for_and_stands_first_with_a_reason(
+    sqlite_world: World, is_semantic: bool
+) -> None:
+    world = sqlite_world
+    put(world, {"capture": {"semantic_candidates": {"enabled": is_semantic, "max_candidates_per_run": 8}}})
+    world.operator.put_persona(ops.PersonaChange(persona_id=PersonaId("ada"), name="Ada"))
+    request = "Remember that I deploy on Fridays. Fact: the codename is Atlas"
+    fields = {"persona_id": PersonaId("ada"), "project_ids": ("acme",)}
+    said(world, request, "talk", **fields)
+    said(world, "Remember that the staging port is 5433.", "bare")
+    said(world, "Please remember: we use tabs, and the port of the API is 80.", "acme", project_ids=("acme",))
+    do_due_jobs(world.parts)
+
+    found = {each.summary: each for each in world.stored().values() if each.kind in PROMPT_KINDS}
+
+    asked = {
+        "I deploy on Fridays": Scope(ScopeKind.PERSONA, "ada"),
+        "the staging port is 5433": WORKSPACE,
+        "we use tabs, and the port of the API is 80": Scope(ScopeKind.PROJECT, "acme"),
+    }
+    assert {text: each.scope for text, each in found.items() if text in asked} == asked
+    for text in asked:
+        assert rank_of(found[text]) is Rank.FIRST
+        assert list(confidence_reasons(found[text])) == [f"asks to remember it (+{found[text].confidence})"]
+    # What is labelled stays with its session (CAP-2).
+    labels = {"the codename is Atlas": Scope(ScopeKind.SESSION, "talk")} if is_semantic else {}
+    assert {text: each.scope for text, each in found.items() if text not in asked} == labels
 
 
 @pytest.mark.req("CAP-11")

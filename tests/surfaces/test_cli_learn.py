@@ -313,7 +313,11 @@ def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
         ("preference", "I deploy on Fridays"),
         ("fact", "the staging port is 5433"),
     }
-    assert {each["scope"]["kind"] for each in candidates} == {"project"}
+    # A wish is the user's, wherever they work; how things are belongs to the project.
+    assert {each["kind"]: each["scope"]["kind"] for each in candidates} == {
+        "preference": "workspace",
+        "fact": "project",
+    }
 
 
 def test_a_dry_run_leaves_alone_what_a_storing_run_does_and_both_say_until_when(

@@ -64,7 +64,8 @@ class Dropped(StrEnum):
 class Statement:
     """Something that a run says, of which a candidate can be made. `key` tells when two say the same.
 
-    `is_label` is a label that is the user's own word; `is_pasted` one that may have been pasted."""
+    `is_label` is a label that is the user's own word, `is_asked` what they ask to remember; `is_pasted` is a
+    label that may have been pasted."""
 
     kind: Kind
     text: str
@@ -72,6 +73,7 @@ class Statement:
     key: str
     is_label: bool = False
     is_pasted: bool = False
+    is_asked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,9 @@ class Sieve:
             confidence = limits.CONFIDENCE_DEFAULT if label.is_pasted else LABEL_CONFIDENCE
             found = self._read(label.kind, label.text, confidence)
             if isinstance(found, Statement):
-                found = replace(found, is_label=not label.is_pasted, is_pasted=label.is_pasted)
+                found = replace(
+                    found, is_label=not label.is_pasted, is_pasted=label.is_pasted, is_asked=label.is_asked
+                )
             self._add(found)
 
     def add_answer(self, output: JsonObject) -> None:

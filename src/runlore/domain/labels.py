@@ -78,11 +78,13 @@ DANGLING = _words(
 
 @dataclass(frozen=True, kw_only=True)
 class Labelled:
-    """One labelled statement. `is_pasted` where it may be somebody else's: it stands behind pasted text."""
+    """One labelled statement. `is_pasted` where it may be somebody else's: it stands behind pasted text.
+    `is_asked` where the user asks to remember it, in words of their own."""
 
     kind: Kind
     text: str
     is_pasted: bool = False
+    is_asked: bool = False
 
 
 def labelled(request: str) -> tuple[Labelled, ...]:

@@ -125,7 +125,7 @@ def _is_asked(asked: "re.Match[str]") -> bool:
 
 
 def _labelled(statement: str) -> Labelled:
-    return Labelled(kind=kind_of(statement), text=statement)
+    return Labelled(kind=kind_of(statement), text=statement, is_asked=True)
 
 
 def _one(asked: "re.Match[str]", text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from runlore.domain.detectors.instruction_words import SENTENCE_ENDS, Instructio
 from runlore.domain.detectors.match import Heuristic, Match, seen_in
 from runlore.domain.detectors.mined import MinedRun, Outcome, Request, Step
 from runlore.domain.excerpt import excerpt
-from runlore.domain.lazy import dataclass
+from runlore.domain.labels import Labelled
 from runlore.domain.own_words import unpasted
 from runlore.domain.record import Kind
 from runlore.domain.to_remember import kind_of, statements_in, told_to_remember
@@ -24,14 +24,6 @@ STATEMENT_WORDS_MIN = 3
 
 # Where a statement begins behind a phrase: "remember this: ...", "add a skill. ...".
 _BEHIND = re.compile(r"(?: as (?:an? )?skill| for (?:later|next time))?\s*[:.,!\n–—-]\s*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedToKeep:
-    """What the user wants to be kept where no command shows it: a statement, and what kind of one."""
-
-    kind: Kind
-    text: str
 
 
 def explicit_instruction(session: Sequence[MinedRun]) -> Match | None:
@@ -55,7 +47,7 @@ def explicit_instruction(session: Sequence[MinedRun]) -> Match | None:
     )
 
 
-def candidates_of(match: Match) -> tuple[AskedToKeep, ...]:
+def candidates_of(match: Match) -> tuple[Labelled, ...]:
     """What to keep of an instruction beside a skill: what the user asks to remember, each sentence by itself.
 
     Where no command shows a skill, it is else the statement behind the phrase, what was said before it, or
@@ -66,18 +58,18 @@ def candidates_of(match: Match) -> tuple[AskedToKeep, ...]:
     own = _own(match.request)
     statements = told_to_remember(own)
     if statements:
-        return tuple(_kept(each.kind, each.text) for each in statements)
+        return tuple(_kept(each.kind, each.text, is_asked=True) for each in statements)
     asked = instruction_in(match.request)
     if asked is None or any(found.steps for found in match.occurrences):
         return ()
     said = _said_around(own, asked)
     if own[asked.start : asked.end].lower().startswith("remember"):
-        return tuple(_kept(kind_of(each), each) for each in statements_in(said))
+        return tuple(_kept(kind_of(each), each, is_asked=True) for each in statements_in(said))
     return (_kept(Kind.PROCEDURE, " ".join(said.split())),) if said else ()
 
 
-def _kept(kind: Kind, text: str) -> AskedToKeep:
-    return AskedToKeep(kind=kind, text=excerpt(text, limits.SUMMARY_CHARS_MAX))
+def _kept(kind: Kind, text: str, *, is_asked: bool = False) -> Labelled:
+    return Labelled(kind=kind, text=excerpt(text, limits.SUMMARY_CHARS_MAX), is_asked=is_asked)
 
 
 def _said_around(own: str, asked: Instruction) -> str:

@@ -11,12 +11,14 @@ from runlore.domain import limits
 from runlore.domain.admission import Draft
 from runlore.domain.excerpt import excerpt
 from runlore.domain.extraction import Sieve
-from runlore.domain.labels import labelled
+from runlore.domain.labels import LABEL_CONFIDENCE, Labelled, labelled
 from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Source
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding
-from runlore.domain.statements.finding import OwnStatement
+from runlore.domain.statements.features import Seen
+from runlore.domain.statements.finding import OwnStatement, scope_kind
 from runlore.domain.statements.said import Said
+from runlore.domain.statements.sentences import sentence_of
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.to_remember import told_to_remember
@@ -61,6 +63,25 @@ def candidate_of(statement: OwnStatement, source: Source, scope: Scope) -> Draft
         source=source,
         evidence_refs=evidence_of(statement.said),
         provenance=Provenance(untrusted=True, needs_review=True, sources=foreign) if foreign else TRUSTED,
+    )
+
+
+def remembered_draft(
+    asked: Labelled, source: Source, evidence: EvidenceRef, *, binding: Binding, provenance: Provenance
+) -> Draft:
+    """The candidate of what a user asks to remember. It belongs where its words call for, as what is said
+    without being asked for does, and stands first."""
+    kind = scope_kind(asked.kind, Seen(sentence_of(asked.text)))
+    parts: dict[str, JsonValue] = {"reminder": LABEL_CONFIDENCE}
+    return Draft(
+        kind=asked.kind,
+        summary=asked.text,
+        scope=scope_of(kind, [binding]),
+        metadata={OWN_WORDS: {"first": True, "sessions": 1, "refusal": False, "parts": parts}},
+        confidence=LABEL_CONFIDENCE,
+        source=source,
+        evidence_refs=(evidence,),
+        provenance=provenance,
     )
 
 

@@ -62,6 +62,11 @@ def sentences_of(said: Said) -> tuple[Sentence, ...]:
     )
 
 
+def sentence_of(text: str) -> Sentence:
+    """One sentence, as a message of its own."""
+    return Sentence(text=text, plain=_plain(text), place=0, message_chars=len(text), message_lines=1)
+
+
 def _is_said(part: str) -> bool:
     return len(part) <= SENTENCE_CHARS_MAX and not _PRINTED.match(part) and _LETTER.search(part) is not None
 

@@ -14,6 +14,7 @@ from runlore.domain.analysis import terms_of
 from runlore.domain.errors import Corrupt
 from runlore.domain.extraction import Dropped, Sieve, Statement
 from runlore.domain.injected import stripped
+from runlore.domain.labels import Labelled
 from runlore.domain.learning_policy import LearningPolicy, OwnWords
 from runlore.domain.own_words import is_said, own_words
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
@@ -22,7 +23,7 @@ from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.run_memory import Capture, CaptureState, RunMemory, RunText, remembered
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, learned_scope
-from runlore.domain.statements.candidates import candidate_of, proposable, scope_of
+from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.said import SaidCollector
 from runlore.domain.subject import semantic_key
@@ -59,7 +60,7 @@ class Terms:
 class Sight:
     """A run as capture sees it: `noted` is the receipt so far, None where nobody has looked at it yet.
     `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing.
-    `scope` is where candidates of the run belong; a run summary stays with its session."""
+    `scope` is where labels and what a model finds belong; a run summary stays with its session."""
 
     run: Run
     scope: Scope
@@ -245,6 +246,10 @@ def bare_summary_draft(sight: Sight) -> Draft:
 def statement_draft(sight: Sight, statement: Statement) -> Draft:
     """The candidate of a statement. What the user's own request says is trusted; all else is as the
     conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
+    if statement.is_asked:
+        asked = Labelled(kind=statement.kind, text=statement.text, is_asked=True)
+        source, evidence = _source(sight.run), _input_ref(sight.run)
+        return remembered_draft(asked, source, evidence, binding=sight.binding, provenance=TRUSTED)
     is_own = statement.is_label or is_said(own_words(sight.text.asked), statement.text)
     return Draft(
         kind=statement.kind,

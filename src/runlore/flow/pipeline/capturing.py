@@ -137,7 +137,8 @@ class Capturing:
         own = _ready(said, self.asking.clock.now())
         with self.store.transaction() as tx:
             # All scopes before the job: whoever forgets the run takes them in this order too.
-            tx.lock({Scope(ScopeKind.SESSION, sight.run.session_id), *(each.record.scope for each in own)})
+            scopes = {each.record.scope for each in (*ready, *own)}
+            tx.lock({Scope(ScopeKind.SESSION, sight.run.session_id), *scopes})
             run = tx.runs.find(run_id)
             tx.jobs.check(job)
             now = self.asking.clock.now()

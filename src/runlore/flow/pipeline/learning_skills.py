@@ -18,19 +18,19 @@ from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.domain.job import Job, JobKind
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import EvidenceRef, Origin, Record, Source, StateReason
+from runlore.domain.record import EvidenceRef, JsonValue, Origin, Record, Source, StateReason
 from runlore.domain.repetition import scope_of_suggestion
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.scope import Scope
-from runlore.domain.session import learned_scope
+from runlore.domain.session import Binding
 from runlore.domain.skill_uses import OpenedSkill
+from runlore.domain.statements.candidates import remembered_draft
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
 from runlore.domain.taint import inherited
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.importing import is_paused
-from runlore.flow.capture.turns import Beat, run_turn, run_turn_if_any, unhurried
-from runlore.flow.pipeline.capturing import draft_record, said_already
+from runlore.flow.capture.turns import Beat, run_turn_if_any, unhurried
+from runlore.flow.pipeline.capturing import draft_record, is_turned_down, said_already
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.pipeline.repeating import (
     propose_noted,
@@ -195,8 +195,9 @@ class LearningSkills:
         if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or not candidates_of(match):
             return 0
         with self.store.transaction() as tx:
-            run, session = run_turn(tx, match.occurrences[-1].run_id)
-            if run.memory is MemoryState.FORGOTTEN or not is_captured(tx, session):
+            run = run_turn_with_workspace(tx, match.occurrences[-1].run_id)
+            is_kept = run is not None and run.memory is not MemoryState.FORGOTTEN
+            if run is None or not is_kept or not is_captured(tx, tx.sessions.get(run.session_id)):
                 return 0
             return self._propose(tx, run, [match])
 
@@ -204,15 +205,16 @@ class LearningSkills:
         """How many candidates were made; the caller has the session's turn."""
         at = self.clock.now()
         intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
-        scope = learned_scope(tx.sessions.get(run.session_id), imported=run.imported)
-        drafts = [draft for match in matches for draft in _drafts(run, scope, match)]
+        binding = tx.sessions.get(run.session_id).binding
+        drafts = [draft for match in matches for draft in _drafts(run, binding, match)]
         made = 0
         for draft in () if _is_made(tx, run) else drafts:
             record = _admitted(draft, at)
             if record is None or said_already(tx, record, at) is not None:
                 continue
-            propose(tx, intake, [draft])
-            made += 1
+            if not is_turned_down(tx, record, since=run.finished_at):
+                propose(tx, intake, [draft])
+                made += 1
         return made
 
     def _enhance_waiting(self) -> int:
@@ -264,21 +266,18 @@ def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
     )
 
 
-def _drafts(run: Run, scope: Scope, match: Match) -> Iterator[Draft]:
-    """The candidates of an instruction: the user's own words, and what these had read before them."""
+def _drafts(run: Run, binding: Binding, match: Match) -> Iterator[Draft]:
+    """The candidates of an instruction: the user's own words, and what these had read before them. What is to
+    be kept as a procedure is its project's."""
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or match.request is None:
         return
+    source = Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent)
+    evidence = EvidenceRef(run_id=run.run_id, event_number=match.request.number)
+    read = inherited(occurrence.provenance for occurrence in match.occurrences)
     for asked in candidates_of(match):
-        yield Draft(
-            kind=asked.kind,
-            summary=asked.text,
-            scope=scope,
-            metadata={NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value},
-            confidence=limits.CONFIDENCE_MAX,
-            source=Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent),
-            evidence_refs=(EvidenceRef(run_id=run.run_id, event_number=match.request.number),),
-            provenance=inherited(occurrence.provenance for occurrence in match.occurrences),
-        )
+        draft = remembered_draft(asked, source, evidence, binding=binding, provenance=read)
+        noted: dict[str, JsonValue] = {NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value}
+        yield replace(draft, metadata={**draft.metadata, **noted} if asked.is_asked else noted)
 
 
 def _admitted(draft: Draft, at: datetime) -> Record | None:

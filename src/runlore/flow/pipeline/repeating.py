@@ -30,7 +30,7 @@ from runlore.domain.repetition import (
 )
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.session import SessionId
+from runlore.domain.session import UNBOUND, SessionId, visible_scopes
 from runlore.domain.skill import Skill
 from runlore.domain.subject import semantic_key
 from runlore.domain.suggesting.suggestions import suggestions_of
@@ -56,13 +56,13 @@ def workspace_turn(tx: Transaction, *scopes: Scope) -> None:
 
 
 def run_turn_with_workspace(tx: Transaction, run_id: RunId) -> Run | None:
-    """A run, where there is one, with its session, its project and the workspace, which are ours until the
-    end of the transaction."""
+    """A run, where there is one, with all scopes that its session sees, which are ours until the end of the
+    transaction."""
     run = tx.runs.find(run_id)
     if run is None:
         return None
-    session = Scope(ScopeKind.SESSION, run.session_id)
-    workspace_turn(tx, session, scope_of([_project_of(tx, session)]))
+    session = tx.sessions.find(run.session_id)
+    workspace_turn(tx, *visible_scopes(run.session_id, UNBOUND if session is None else session.binding))
     return tx.runs.get(run_id)
 
 
