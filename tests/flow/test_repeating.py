@@ -45,6 +45,16 @@ def proposed(world: World) -> list[Record]:
     return [each for each in world.stored().values() if each.proposal is Proposal.EPISODES]
 
 
+def waiting(world: World) -> list[Record]:
+    """Those of them that wait for review."""
+    return [each for each in proposed(world) if each.state is State.CONSTRAINED]
+
+
+def ids_of(record: Record) -> set[str | None]:
+    """The runs that a record rests on."""
+    return {ref.run_id for ref in record.evidence_refs}
+
+
 def unsaved(world: World) -> None:
     """Have nothing saved by itself."""
     world.operator.put_policy(
@@ -208,6 +218,33 @@ def test_taint_is_inherited_and_a_skipped_suggestion_proposes_nothing(sqlite_wor
     learned(sqlite_world, 3, read, *RELEASE)
     (procedure,) = proposed(sqlite_world)
     assert procedure.provenance.tainted
+
+
+@pytest.mark.req("LAY-4", "SKL-6")
+@pytest.mark.parametrize("calls", [RELEASE, RECOVERY], ids=["procedure", "finding"])
+def test_what_a_skipped_suggestion_proposed_leaves_the_review_list_until_it_waits_again(
+    world: World, calls: tuple[Call, ...]
+) -> None:
+    unsaved(world)
+    for number in (1, 2, 3):
+        learned(world, number, *calls)
+    (record,) = proposed(world)
+    skipped = next(
+        each for each in listed(world) if each.suggestion.evidence[0].run_id in ids_of(record)
+    ).suggestion_id
+
+    world.operator.skip_suggestion(skipped)
+    world.operator.skip_suggestion(skipped)
+
+    assert world.record(record).state_reason is StateReason.REJECTED
+    assert waiting(world) == []
+    learned(world, 4, *calls)
+    assert waiting(world) == []
+    # Somebody wants it after all: then what it shows waits again, too.
+    world.operator.reset_suggestion(skipped)
+    learned(world, 5, *calls)
+    assert [each.summary for each in waiting(world)] == [record.summary]
+    assert inconsistencies(world.settings) == []
 
 
 def test_sessions_that_were_brought_in_propose_like_live_ones_once_for_two_looks(

@@ -26,6 +26,7 @@ from runlore.domain.told_bounds import check_position, check_told
 from runlore.domain.transcript import Position
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
+from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeated, workspace_turn
 from runlore.flow.review.inbox import waiting_for_review
 from runlore.flow.skills.deciding import decide
 from runlore.flow.skills.turn import suggestions_turn
@@ -160,9 +161,12 @@ class SkillActs(ForgetActs):
 
     def _decided(self, suggestion_id: SuggestionId, move: SuggestionMove) -> StoredSuggestion:
         with self.parts.store.transaction() as tx:
+            workspace_turn(tx, *scopes_to_remember(tx, _found(tx, suggestion_id)))
             suggestions_turn(tx)
             act = Act(actor=self.caller.actor, at=self.parts.clock.now())
             decided = decide(tx, _found(tx, suggestion_id), move, act)
+            if decided.state is SuggestionState.SKIPPED:
+                withdraw_repeated(tx, decided, act)
         for remark in self.parts.library.mirror_skips():
             _log.warning("the list of skipped suggestions is behind: %s", remark)
         return decided

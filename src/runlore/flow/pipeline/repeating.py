@@ -36,6 +36,7 @@ from runlore.domain.subject import semantic_key
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion
 from runlore.domain.taint import inherited
+from runlore.flow.publish.decide import reject
 from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.skills.detecting import Looking, readable_runs
@@ -45,6 +46,7 @@ from runlore.ports.store import RecordFilter, Transaction
 
 REPEATED = "several runs show it"
 SAVED_AS = "saved as skill {name}"
+SKIPPED = "the suggestion that it comes from was skipped"
 _ALL = 2**62
 _FOUND_IN = frozenset({Kind.EXPERIMENT, Kind.SCAN, Kind.FAILURE})
 
@@ -67,10 +69,11 @@ def run_turn_with_workspace(tx: Transaction, run_id: RunId) -> Run | None:
 
 
 def scopes_to_remember(tx: Transaction, stored: StoredSuggestion | None) -> set[Scope]:
-    """Where the procedure of a suggestion lies, or would."""
+    """Where what is to be remembered of a suggestion lies, or would."""
     if stored is None:
         return set()
-    earlier = _proposals(tx, digests_of(stored.suggestion, Kind.PROCEDURE))
+    kinds = (Kind.PROCEDURE, Kind.FACT)
+    earlier = _proposals(tx, [each for kind in kinds for each in digests_of(stored.suggestion, kind)])
     return {scope_of_suggestion(stored.suggestion), *(record.scope for record in earlier)}
 
 
@@ -82,6 +85,16 @@ def propose_repeated(tx: Transaction, ids: Ids, seen: Iterable[Suggestion], at: 
         draft = proposed_by(suggestion)
         if draft is not None and not _proposals(tx, digests_of(suggestion, draft.kind)):
             _proposed(tx, intake, proposed_by(_retold(suggestion, looking)) or draft)
+
+
+def withdraw_repeated(tx: Transaction, stored: StoredSuggestion, act: Act) -> None:
+    """Take what waits for review of a suggestion out of the list: whoever skips it wants none of it. It is
+    proposed again when the suggestion waits again and is seen. The caller has the turn of its scopes."""
+    kinds = (Kind.PROCEDURE, Kind.FACT)
+    digests = [digest for kind in kinds for digest in digests_of(stored.suggestion, kind)]
+    for record in _proposals(tx, digests):
+        if record.state is State.CONSTRAINED and not record.is_expired(act.at):
+            reject(tx, record, replace(act, reason=SKIPPED))
 
 
 def _retold(suggestion: Suggestion, looking: Looking) -> Suggestion:
@@ -185,8 +198,14 @@ def _project_of(tx: Transaction, scope: Scope) -> str:
 
 
 def _proposals(tx: Transaction, digests: Iterable[str]) -> Sequence[Record]:
-    """What was proposed for any of these, whatever became of it."""
-    return [record for digest in digests for record in tx.records.proposals_for(digest)]
+    """What was proposed for any of these, whatever people decided about it; not what went with a skip."""
+    found = [record for digest in digests for record in tx.records.proposals_for(digest)]
+    return [record for record in found if not _is_withdrawn(tx, record)]
+
+
+def _is_withdrawn(tx: Transaction, record: Record) -> bool:
+    is_rejected = record.state_reason is StateReason.REJECTED
+    return is_rejected and tx.records.events(record.record_id)[-1].reason == SKIPPED
 
 
 def _proposed(tx: Transaction, intake: Intake, draft: Draft) -> Sequence[Record]:
