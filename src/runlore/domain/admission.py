@@ -53,7 +53,8 @@ _SOURCE_NOTES = frozenset({"compacted_from", "sources_digest", OWN_WORDS})
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What a caller brings. The rest of a record is Runlore's to fill in."""
+    """What a caller brings. The rest of a record is Runlore's to fill in. `is_own` is said by who has heard
+    the user say it in so many words."""
 
     kind: Kind
     summary: str
@@ -67,6 +68,7 @@ class Draft:
     proposal: Proposal | None = None
     supersedes: RecordId | None = None
     expires_at: datetime | None = None
+    is_own: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +122,7 @@ def admitted(draft: Draft, stamp: Stamp) -> Record:
     )
     check_record(record)
     refuse_secrets(record)
-    return suspicion.flagged(record)
+    return suspicion.flagged(record, is_own=draft.is_own and not draft.provenance.tainted)
 
 
 def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
@@ -146,7 +148,9 @@ def edited(record: Record, edits: Edits, *, now: datetime) -> Record:
         result = replace(result, supersedes=None)
     check_record(result)
     refuse_secrets(result)
-    return suspicion.flagged(result)
+    # What was admitted as the user's own words, and is published as it stands, stays that.
+    is_own = text == record.summary and not record.provenance.tainted
+    return suspicion.flagged(result, is_own=is_own)
 
 
 def successor(old: Record, edits: Edits, *, now: datetime) -> Draft:

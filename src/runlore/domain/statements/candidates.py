@@ -63,6 +63,7 @@ def candidate_of(statement: OwnStatement, source: Source, scope: Scope) -> Draft
         source=source,
         evidence_refs=evidence_of(statement.said),
         provenance=Provenance(untrusted=True, needs_review=True, sources=foreign) if foreign else TRUSTED,
+        is_own=not foreign,
     )
 
 
@@ -82,6 +83,7 @@ def remembered_draft(
         source=source,
         evidence_refs=(evidence,),
         provenance=provenance,
+        is_own=True,
     )
 
 

@@ -11,9 +11,10 @@ from runlore.domain.taint import Provenance
 FLAG = "content: "
 
 
-def flagged(record: Record) -> Record:
-    """The record, tainted where its text or metadata is suspicious; one that is not stays as it is."""
-    reasons = dict.fromkeys(reason for text in _texts(record) for reason in suspicions(text))
+def flagged(record: Record, *, is_own: bool = False) -> Record:
+    """The record, tainted where its text or metadata is suspicious; one that is not stays as it is. `is_own`
+    where its text is the user's own words."""
+    reasons = dict.fromkeys(reason for text in _texts(record) for reason in suspicions(text, is_own=is_own))
     if not reasons:
         return record
     flags = tuple(f"{FLAG}{reason}" for reason in reasons)

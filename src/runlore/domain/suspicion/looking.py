@@ -7,17 +7,18 @@ from typing import Protocol, cast
 import re2
 
 from runlore.domain.safe_text import hidden_characters
-from runlore.domain.suspicion.rules import RULES, RULES_ELSEWHERE, Suspicion
+from runlore.domain.suspicion.rules import MANNER_RULES, RULES, RULES_ELSEWHERE, Suspicion
 from runlore.domain.suspicion.views import decoded_views, views_of
 
 # Signs that reorder a line: marks, embeddings, overrides, isolates.
 BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def suspicions(text: str) -> tuple[str, ...]:
-    """Why a person should read a text before it is used, in words; nothing where all seems well."""
-    found = {*_hidden(text), *_said(views_of(text))}
-    if any(_said(decoded_views(text))):
+def suspicions(text: str, *, is_own: bool = False) -> tuple[str, ...]:
+    """Why a person should read a text before it is used, in words; nothing where all seems well. In the
+    user's own words a rule on how the agent answers is theirs to give."""
+    found = {*_hidden(text), *_said(views_of(text), is_own=is_own)}
+    if any(_said(decoded_views(text), is_own=False)):
         found.add(Suspicion.ENCODED)
     return tuple(reason.value for reason in Suspicion if reason in found)
 
@@ -35,16 +36,17 @@ def _hidden(text: str) -> Iterator[Suspicion]:
         yield Suspicion.HIDDEN
 
 
-def _said(views: Iterable[str]) -> set[Suspicion]:
+def _said(views: Iterable[str], *, is_own: bool) -> set[Suspicion]:
     found: set[Suspicion] = set()
     for view in views:
         data = view.encode("utf-8", "replace")
-        found.update(reason for reason in RULES if reason not in found and _has(reason, data))
+        found.update(reason for reason in RULES if reason not in found and _has(reason, data, is_own=is_own))
     return found
 
 
-def _has(reason: Suspicion, data: bytes) -> bool:
-    return any(pattern.search(data) for pattern in _compiled(reason))
+def _has(reason: Suspicion, data: bytes, *, is_own: bool) -> bool:
+    patterns = _compiled(reason) if is_own else (*_compiled(reason), *_manner(reason))
+    return any(pattern.search(data) for pattern in patterns)
 
 
 class _Pattern(Protocol):
@@ -53,7 +55,15 @@ class _Pattern(Protocol):
 
 @cache
 def _compiled(reason: Suspicion) -> tuple[_Pattern, ...]:
+    return _compile((*RULES[reason], *(RULES_ELSEWHERE if reason is Suspicion.OVERRIDE else ())))
+
+
+@cache
+def _manner(reason: Suspicion) -> tuple[_Pattern, ...]:
+    return _compile(MANNER_RULES.get(reason, ()))
+
+
+def _compile(written: Iterable[str]) -> tuple[_Pattern, ...]:
     options = re2.Options()
     options.log_errors = False
-    written = (*RULES[reason], *(RULES_ELSEWHERE if reason is Suspicion.OVERRIDE else ()))
     return tuple(cast("_Pattern", re2.compile(pattern.encode(), options)) for pattern in written)

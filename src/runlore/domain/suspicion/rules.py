@@ -82,6 +82,16 @@ _PROMPTS = (
 )
 _ASKING = rf"(?:{_PROMPTS}|confirmations?|approvals?|permissions?)"
 
+MANNER_RULES: Mapping[Suspicion, tuple[str, ...]] = {
+    Suspicion.OVERRIDE: (
+        r"\b(?:your|the) (?:reply|response|answer|final (?:output|answer)) (?:must|should|has to|needs to)"
+        r" (?:only |also )?(?:begin|start|end|include|contain|be (?:in|written))\b",
+    ),
+    Suspicion.ROLE: (r"\bfrom now on,? (?:you|your|i want you|respond|reply|answer|we|every)",),
+}
+"""How the agent is to answer and behave. Users set such rules themselves; in anybody else's text they count
+as the others do."""
+
 RULES: Mapping[Suspicion, tuple[str, ...]] = {
     Suspicion.OVERRIDE: (
         rf"\b{_FORGETTING} (?:about )?{_ADJECTIVES}{_PRIOR}\b[ ,]*{_ADJECTIVES}{_ORDERS}\b",
@@ -158,8 +168,7 @@ RULES: Mapping[Suspicion, tuple[str, ...]] = {
         r"|design|script|software|source|solution set|endeavou?r|demonstration|function|procedure"
         r"|presentation|coding|task|approach|development|conclusion|submission|content)\b[a-z' ]{0,40} ?:",
         r"\b(?:your|the) (?:reply|response|answer|final (?:output|answer)) (?:must|should|has to|needs to)"
-        r" (?:only |also )?(?:begin|start|end|include|contain|be (?:in|written|encoded|reversed)|promote"
-        r"|recommend|mention)\b",
+        r" (?:only |also )?(?:be (?:encoded|reversed)|promote|recommend|mention)\b",
         r"\b(?:reply|respond|answer|write your (?:reply|response|answer)|give your (?:reply|response|answer)"
         r"|(?:phrase|form|provide|deliver|present|compose|craft|encode|convert|translate|change|modify"
         r"|jumble|scramble|shuffle|misspell|remove|replace|substitute|exchange|swap|mix up|condense|format"
@@ -173,7 +182,7 @@ RULES: Mapping[Suspicion, tuple[str, ...]] = {
         r"|immerse))\b[^.\n]{0,80}\b(?:ai|gpt|assistant|dan|model|bot|unrestricted|unfiltered|evil|jailbr"
         r"|developer mode|character|free|persona|bound|restricted|chatgpt|claude|machine|simulator|act|role"
         r"|language)",
-        r"\bfrom now on,? (?:you|your|i want you|act|pretend|respond|reply|answer|ignore|chatgpt|we|every)",
+        r"\bfrom now on,? (?:act|pretend|ignore|chatgpt)",
         r"\b(?:act|behave|respond|answer|reply|pretend|roleplay|role-play|play|simulate|imagine|speak)[a-z"
         r" ,]{0,40}\b(?:as|to be|like|that you are|you are|the role of)\b[^.\n]{0,60}(?:\bdan\b|unrestricted"
         r"|unfiltered|uncensored|without (?:any )?(?:restrictions?|limits?|filters?|rules|censorship|moral"

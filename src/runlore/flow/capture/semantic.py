@@ -259,6 +259,7 @@ def statement_draft(sight: Sight, statement: Statement) -> Draft:
         source=_source(sight.run),
         evidence_refs=(_input_ref(sight.run),) if is_own else _work_refs(sight),
         provenance=_provenance(sight, statement, is_own=is_own),
+        is_own=statement.is_label,
     )
 
 
