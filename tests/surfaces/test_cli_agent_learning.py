@@ -87,7 +87,10 @@ def test_with_auto_save_off_somebody_is_asked_at_a_terminal(
         (ops.PatternOutcome.SAVED, "Saved the skill ship-it: Ships it."),
         (ops.PatternOutcome.DECLINED, "Not saved: ship-it, it promises too little"),
         (ops.PatternOutcome.SUPPRESSED, "Not suggested: ship-it, it promises too little"),
-        (ops.PatternOutcome.IMPROVING, "It is saved when a model has worded it better."),
+        (
+            ops.PatternOutcome.IMPROVING,
+            "The model improves its text first; then it is saved as a skill by itself.",
+        ),
         (ops.PatternOutcome.WAITING, "To keep it: runlore skill save ship-it"),
         (ops.PatternOutcome.KNOWN, "Seen again: ship-it, which is saved"),
     ],

@@ -127,10 +127,10 @@ def test_a_file_that_was_replaced_is_read_anew_and_nothing_is_stored_twice(
     replaced = embedded.json("learn")
     path.write_text(told)
     settle(path)
-    back = embedded.json("learn")
+    back = embedded.text("learn")
 
     assert (replaced["stored"], replaced["known"]) == (1, 0)
-    assert (back["stored"], back["known"]) == (0, 1)
+    assert "Stored 0 runs (a run is one request and all that followed); 1 more was stored before.\n" in back
 
 
 def test_what_may_still_be_written_is_left_for_the_next_time(embedded: Runlore, sessions: Path) -> None:
@@ -318,6 +318,25 @@ def test_what_is_too_old_for_a_run_memory_teaches_its_project_and_is_told(
         "preference": "workspace",
         "fact": "project",
     }
+
+
+@pytest.mark.req("SUR-7")
+def test_lists_for_people_name_the_folder_of_a_project_and_documents_its_id(
+    embedded: Runlore, clean_home: Path
+) -> None:
+    folder = clean_home / ".claude" / "projects" / "-srv-atlas"
+    write_session(folder, "first", [("Please remember: the staging port is 5433", [])])
+    embedded.json("learn")
+    (waiting,) = embedded.json("memory", "review", "list")["items"]
+    lists = [("memory", "review", "list"), ("learning", "candidates", "list")]
+    for words in lists:
+        assert "project /srv/atlas" in (shown := embedded.text(*words, columns=200))
+        assert "folder-" not in shown
+    embedded.json("memory", "review", "confirm", waiting["record_id"])
+    for words in [("memory", "list"), ("learning", "list")]:
+        assert "project /srv/atlas" in embedded.text(*words, columns=200)
+        (told,) = embedded.json(*words)["items"]
+        assert told["scope"]["id"].startswith("folder-")
 
 
 def test_a_dry_run_leaves_alone_what_a_storing_run_does_and_both_say_until_when(

@@ -101,7 +101,7 @@ class Screen:
                 self.note(f"Seen again: {name}, which is saved")
             case ops.PatternOutcome.IMPROVING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
-                self.note("It is saved when a model has worded it better.")
+                self.note("The model improves its text first; then it is saved as a skill by itself.")
             case ops.PatternOutcome.WAITING:
                 self.note(f"Worth a skill: {name} ({found.heuristic})  {found.description}", "green")
                 if not is_asked_next:

@@ -5,8 +5,8 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, cast
 
 import orjson
@@ -16,11 +16,14 @@ from runlore.cli.reach import chosen, reached
 from runlore.cli.terminal import let_go
 from runlore.cli.usage import HelpfulCommand
 from runlore.config.settings import Settings
-from runlore.domain.errors import Unavailable
+from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.limits import LIST_LIMIT_MAX
 from runlore.domain.record import JsonValue
+from runlore.domain.scope import ScopeKind
 
 if TYPE_CHECKING:
+    from runlore.domain.record import Record
     from runlore.ports.operations import Operations
 
 CommandT = ParamSpec("CommandT")
@@ -56,6 +59,23 @@ class Call:
     ) -> AbstractContextManager["Operations"]:
         """The operations: of a Runlore elsewhere, of the daemon of the state root, or embedded on it."""
         return reached(self.settings(), mounts_follow=mounts_follow, learns_s=learns_s)
+
+    def project_folders(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
+        """The folders of the records' projects that have a hash for a name, for people to read: as far as the
+        latest sessions tell them, of several the shortest. A list is shown without them, too."""
+        from runlore.domain.project import project_name
+        from runlore.ports.operations import PageRequest
+
+        scopes = [] if self.as_json else [record.scope for record in records]
+        wanted = {each.id for each in scopes if each.kind is ScopeKind.PROJECT and not project_name(each.id)}
+        found: dict[str, str] = {}
+        with suppress(RunloreError):
+            latest = operations.list_sessions(PageRequest(limit=LIST_LIMIT_MAX)).items if wanted else ()
+            for session in latest:
+                folder = session.working_folder
+                for project in wanted.intersection(session.binding.project_ids) if folder else ():
+                    found[project] = min(found.get(project, folder), folder, key=len)
+        return found
 
     def answer(self, plain: JsonValue, show: Callable[[], None]) -> None:
         """Print the JSON document, or let the command show it to a person."""

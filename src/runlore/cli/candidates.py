@@ -80,7 +80,8 @@ def list_candidates(
     )
     with call.operations() as operations:
         found = operations.list_candidates(request)
-    call.answer(answers.write(found), lambda: learning_tables.show_candidates(found))
+        folders = call.project_folders(operations, found.items)
+    call.answer(answers.write(found), lambda: learning_tables.show_candidates(found, folders))
 
 
 @command(candidates, "get")

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from runlore.cli.terminal import Column, say, show_table
 from runlore.domain.record import JsonValue
-from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import format_time
 
 _FIELD_COLUMNS = (Column(), Column(wraps=True, lines=True))
 
 
-def scope_text(scope: Scope) -> str:
-    """`project:acme`; the workspace has one id, which says nothing."""
+def scope_text(scope: Scope, folders: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`project:acme`, or where the folder of a project is known that; the workspace has one id, which says
+    nothing."""
+    if scope.kind is ScopeKind.PROJECT and scope.id in folders:
+        return f"{scope.kind} {folders[scope.id]}"
     return scope.kind if scope == WORKSPACE else str(scope)
 
 

@@ -104,7 +104,8 @@ def show_learned(
     show_reading(stored.reading)
     if stored.unchanged:
         say(f"{counted(stored.unchanged, 'transcript')} had nothing new.", "dim")
-    known = f"; {stored.known:,} more were stored before" if stored.known else ""
+    were = "was" if stored.known == 1 else "were"
+    known = f"; {stored.known:,} more {were} stored before" if stored.known else ""
     say(f"Stored {counted(stored.stored, 'run')} (a run is one request and all that followed){known}.")
     _show_left(stored.reasons, stored.settles_at)
     _show_beyond(stored.beyond_retention)

@@ -44,7 +44,8 @@ def list_learnings(
     )
     with call.operations() as operations:
         found = operations.list_learnings(request)
-    call.answer(answers.write(found), lambda: learning_tables.show_learnings(found))
+        folders = call.project_folders(operations, found.items)
+    call.answer(answers.write(found), lambda: learning_tables.show_learnings(found, folders))
 
 
 @command(learning, "get")

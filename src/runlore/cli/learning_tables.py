@@ -14,7 +14,7 @@ from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.visibility import hidden_because
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from runlore.cli.terminal import Cell
@@ -25,7 +25,7 @@ _SUMMARY = Column(title="SUMMARY", wraps=True)
 _FIELDS = (Column(), Column(wraps=True, lines=True))
 
 
-def show_candidates(page: ops.Page) -> None:
+def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
     """A list of candidates, each with what automation makes of it."""
     if not page.items:
         say("No candidates match.", "dim")
@@ -37,14 +37,21 @@ def show_candidates(page: ops.Page) -> None:
             _SUMMARY,
         ],
         [
-            (r.record_id, r.kind, scope_text(r.scope), state_cell(r), verdict_word(r), _cut(r.summary))
+            (
+                r.record_id,
+                r.kind,
+                scope_text(r.scope, folders),
+                state_cell(r),
+                verdict_word(r),
+                _cut(r.summary),
+            )
             for r in page.items
         ],
     )
     show_cursor(page.next_cursor)
 
 
-def show_learnings(page: ops.Page) -> None:
+def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
     """A list of learnings, and where each stands."""
     if not page.items:
         say("No learnings match.", "dim")
@@ -59,7 +66,7 @@ def show_learnings(page: ops.Page) -> None:
             (
                 record.record_id,
                 record.kind,
-                scope_text(record.scope),
+                scope_text(record.scope, folders),
                 state_cell(record),
                 record.publish_tier or "-",
                 record.policy_decision or "-",

@@ -32,9 +32,12 @@ def list_records(call: Call, where: options.FilterOptions, page: options.PageOpt
     request = ops.ListRequest(filters=where.read(), limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
         found = operations.list_records(request)
+        folders = call.project_folders(operations, found.items)
     call.answer(
         answers.write(found),
-        lambda: tables.show_records(found.items, found.next_cursor, empty="No records match."),
+        lambda: tables.show_records(
+            found.items, found.next_cursor, empty="No records match.", folders=folders
+        ),
     )
 
 

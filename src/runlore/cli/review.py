@@ -60,7 +60,8 @@ def list_waiting(
     )
     with call.operations() as operations:
         waiting = operations.review_list(request)
-    call.answer(answers.write(waiting), lambda: tables.show_review(waiting))
+        folders = call.project_folders(operations, (item.record for item in waiting.items))
+    call.answer(answers.write(waiting), lambda: tables.show_review(waiting, folders))
 
 
 @command(review, "confirm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runlore.cli.cells import counted, scope_text, show_cursor, show_fields, time_text
@@ -13,7 +14,7 @@ from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.timestamps import format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runlore.cli.terminal import Cell
     from runlore.domain.audit import RecordEvent
@@ -41,7 +42,13 @@ def show_proposed(deed: str, record: Record) -> None:
         say(f"{deed} {record.record_id}: {record.summary} (it waits for review)")
 
 
-def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: str) -> None:
+def show_records(
+    records: Sequence[Record],
+    next_cursor: str | None,
+    *,
+    empty: str,
+    folders: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """A list of records."""
     if not records:
         say(empty, "dim")
@@ -49,7 +56,10 @@ def show_records(records: Sequence[Record], next_cursor: str | None, *, empty: s
     titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
     show_table(
         [*(Column(title=title) for title in titles), _SUMMARY],
-        [(r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope), r.summary) for r in records],
+        [
+            (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, folders), r.summary)
+            for r in records
+        ],
     )
     show_cursor(next_cursor)
 
@@ -164,7 +174,7 @@ def show_states(rows: Iterable[Transition]) -> None:
     )
 
 
-def show_review(page: ops.ReviewPage) -> None:
+def show_review(page: ops.ReviewPage, folders: Mapping[str, str]) -> None:
     """What waits, each beside what it would replace."""
     if not page.items:
         say("Nothing else waits for review." if page.folded else "Nothing waits for review.", "dim")
@@ -172,7 +182,7 @@ def show_review(page: ops.ReviewPage) -> None:
         if number:
             say("")
         record = item.record
-        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope)}", "bold")
+        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope, folders)}", "bold")
         if item.attention:
             _show_due(item)
         else:
