@@ -123,6 +123,9 @@ QUESTIONS: dict[str, Question] = {
     "revalidation": lambda tx: tx.records.revalidation_due(at(9_999), limit=5),
     "stamps": lambda tx: tx.records.stamps([*SCOPES, RARE.scope]),
     "position": lambda tx: tx.records.position(),
+    "a subject that waits": lambda tx: tx.records.waiting_subject(WORKSPACE, Kind.FACT, "nobody", limit=5),
+    "a subject that has ended": lambda tx: tx.records.ended_subject(WORKSPACE, Kind.FACT, "nobody", limit=5),
+    "a subject that is active": lambda tx: tx.records.matching_subject(WORKSPACE, Kind.FACT, "nobody"),
 }
 
 
