@@ -96,6 +96,22 @@ def test_a_proposal_does_not_expect_to_replace_what_has_expired(world: World) ->
     assert world.record(old).state is State.ACTIVE
 
 
+@pytest.mark.req("LAY-3")
+def test_what_an_expired_record_replaced_can_come_back(world: World) -> None:
+    """Nobody can make a replacement that expires before what it replaces; older stores have some."""
+    old, new = world.profile("editor", "vim"), world.profile("editor", "emacs")
+    _write(world, _expiring(world.record(new)))
+    assert outcome(lambda: world.restore(old)) == "restore.replaced"
+    world.clock.advance(seconds=10)
+
+    world.restore(old)
+
+    assert world.active() == [old.record_id]
+    world.restart()
+    assert world.record(new).state_reason is StateReason.EXPIRED
+    assert world.active() == [old.record_id]
+
+
 def test_a_superseded_record_that_has_expired_does_not_come_back(world: World) -> None:
     old = world.profile("editor", "vim", expires_at=SOON)
     new = world.profile("editor", "emacs")
