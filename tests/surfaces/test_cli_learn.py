@@ -382,3 +382,72 @@ def test_what_was_decided_before_is_told_alike_and_waits_for_nobody(
     else:
         assert told["until"] is not None
         assert f"Left alone: {name}, skipped until 20" in shown
+
+
+# Sessions, each with what its user asks, run by run.
+TALKS: dict[str, dict[str, list[str]]] = {
+    "nothing": {"a": ["Fix the build"]},
+    "remember": {"a": ["Remember that I deploy on Fridays", "Please remember: the staging port is 5433"]},
+    "errand": {"a": ["Remember to buy milk", "Always run the linter before you push."]},
+    "said twice": {"a": ["I prefer tabs over spaces."], "b": ["I prefer tabs over spaces."]},
+    "recurring": {
+        name: [text]
+        for name, text in zip(
+            "abc",
+            (
+                "Please check that the commit compiles.",
+                "Can you see that the commit compiles?",
+                "The commit has to compile before the push.",
+            ),
+            strict=True,
+        )
+    },
+    "label": {"a": ["Fact: the codename is Atlas", "We use pnpm here, not npm."]},
+    "skill": {"a": ["Save this as a skill: restart the worker, then the web server, then look at the log."]},
+    "secret": {"a": ["Always use the token ghp_16C7e42F292c6912E7710c838347Ae178B4a to push."]},
+    "many": {
+        "a": ["Never push to main directly. Don't use mocks in tests. Make sure every test has a name."]
+    },
+}
+
+
+@pytest.mark.req("CAP-8", "SKL-4")
+@pytest.mark.parametrize("semantic", [False, True])
+def test_a_dry_run_lists_exactly_what_learning_right_after_it_proposes(
+    embedded: Runlore, clean_home: Path, semantic: bool
+) -> None:
+    def proposed() -> dict[str, tuple[str, str]]:
+        states = ("--state", "constrained", "--state", "tombstoned", "--limit", "200")
+        found = embedded.json("learning", "candidates", "list", *states)["items"]
+        return {
+            each["record_id"]: (each["kind"], each["summary"])
+            for each in found
+            if each.get("proposal") is None and each["kind"] != "run_summary"
+        }
+
+    folder = clean_home / ".claude" / "projects" / "-srv-atlas"
+    policy = clean_home / "policy.json"
+    policy.write_text(json.dumps({"capture": {"semantic_candidates": {"enabled": semantic}}}))
+    embedded.json("policy", "set", "learning", str(policy))
+    before: dict[str, tuple[str, str]] = {}
+    listed: set[str] = set()
+    for name, talk in TALKS.items():
+        for session, asked in talk.items():
+            write_session(folder, f"{name} {session}".replace(" ", "-"), [(text, []) for text in asked])
+
+        dry = embedded.json("learn", "--dry-run")["statements"]
+        embedded.json("learn")
+
+        after = proposed()
+        new = [said for record_id, said in after.items() if record_id not in before]
+        assert sorted((each["kind"], each["text"]) for each in dry) == sorted(new), name
+        assert all(each["why"] for each in dry if each["kind"] != "procedure" and not semantic), name
+        before, listed = after, listed | {name for _ in new}
+    assert listed == set(TALKS) - {"nothing", "secret"}
+    # What waits is not listed again, nor is what was turned down, though another session says it.
+    rejected = next(record_id for record_id, (_, text) in before.items() if "tabs" in text)
+    embedded.json("memory", "review", "reject", rejected)
+    write_session(folder, "again", [("I prefer tabs over spaces.", []), ("Don't use mocks in tests.", [])])
+    assert embedded.json("learn", "--dry-run")["statements"] == []
+    embedded.json("learn")
+    assert proposed() == before

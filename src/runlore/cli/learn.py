@@ -17,7 +17,6 @@ from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
-from runlore.domain.learning_policy import OwnWords
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from runlore.daemon.mining.decided import Decided, Queue
     from runlore.daemon.mining.findings import Findings, Reading
     from runlore.daemon.mining.storing import Stored
-    from runlore.domain.statements.finding import OwnStatement
+    from runlore.domain.record import Record
 
 _AGO = re.compile("([0-9]{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -117,9 +116,9 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         )
         report(stopped, as_json=call.as_json)
         raise
-    before, policy, proposes = _known_before(call)
+    before, policy, statements = _known_before(call, findings)
     waiting, decided = parted(findings.suggestions, before)
-    findings = replace(findings, suggestions=waiting, statements=findings.statements if proposes else ())
+    findings = replace(findings, suggestions=waiting, statements=statements)
     beyond = findings.beyond_retention(policy, SystemClock().now())
     written = _written(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
@@ -215,35 +214,39 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
     return write_page(options.report, page(findings, made_at=SystemClock().now(), is_stored=is_stored))
 
 
-def _known_before(call: Call) -> "tuple[tuple[Decided, ...], RunMemoryPolicy, bool]":
-    """All that was decided, what is kept of runs, and whether what users say is proposed, where there is a
-    store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are looked
-    through all the same."""
+def _known_before(
+    call: Call, findings: "Findings"
+) -> "tuple[tuple[Decided, ...], RunMemoryPolicy, tuple[Record, ...]]":
+    """All that was decided, what is kept of runs, and what would be proposed of what users say, where there
+    is a store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are
+    looked through all the same."""
     from runlore.daemon.mining.decided import decided_in
-    from runlore.domain.policy_fields import learning_policy
+    from runlore.daemon.mining.proposing import StoredBefore, proposed_statements, stored_before
 
     settings = call.settings()
-    if settings.url is None and not has_store(settings.state_root, settings.database_url):
-        return (), RunMemoryPolicy(), True
-    try:
-        with call.operations(mounts_follow=False) as operations:
-            run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
-            learning = learning_policy(operations.get_policy(PolicyName.LEARNING).policy)
-            return decided_in(operations), run_memory, learning.capture.own_words is OwnWords.PROPOSE
-    except RunloreError as error:
-        say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
-        return (), RunMemoryPolicy(), True
+    now = SystemClock().now()
+    if settings.url is not None or has_store(settings.state_root, settings.database_url):
+        try:
+            with call.operations(mounts_follow=False) as operations:
+                run_memory = run_memory_policy(operations.get_policy(PolicyName.RUN_MEMORY).policy)
+                statements = proposed_statements(findings.heard, stored_before(operations), now)
+                return decided_in(operations), run_memory, statements
+        except RunloreError as error:
+            say(f"What was decided before is not known: {error.sentence}", "yellow", on_stderr=True)
+    return (), RunMemoryPolicy(), proposed_statements(findings.heard, StoredBefore(), now)
 
 
-def _statement_to_plain(statement: "OwnStatement") -> dict[str, JsonValue]:
+def _statement_to_plain(record: "Record") -> dict[str, JsonValue]:
+    from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, sessions_of
+
     return {
-        "text": statement.text,
-        "kind": statement.kind.value,
-        "scope": statement.scope.value,
-        "confidence": statement.confidence.points,
-        "why": [f"{part.reason} ({part.points:+})" for part in statement.confidence.parts],
-        "sessions": statement.sessions,
-        "first": statement.is_first,
+        "text": record.summary,
+        "kind": record.kind.value,
+        "scope": record.scope.kind.value,
+        "confidence": record.confidence,
+        "why": list(confidence_reasons(record)),
+        "sessions": sessions_of(record),
+        "first": rank_of(record) is not Rank.FOLDED,
     }
 
 

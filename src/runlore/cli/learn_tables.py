@@ -13,7 +13,8 @@ from runlore.daemon.mining.findings import Findings, Reading, Unread
 from runlore.daemon.mining.places import looked_at
 from runlore.daemon.mining.storing import Stored
 from runlore.domain.excerpt import excerpt
-from runlore.domain.statements.finding import OwnStatement
+from runlore.domain.record import Record
+from runlore.domain.statements.ranks import sessions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.ports import operations as ops
 
@@ -198,17 +199,18 @@ def _show_suggestions(suggestions: Sequence[Suggestion], decided: Sequence[Decid
         say(f"And {more:,} more: --json tells all of them, --report FILE.html shows them.", "dim")
 
 
-def _show_statements(statements: Sequence[OwnStatement]) -> None:
+def _show_statements(statements: Sequence[Record]) -> None:
     """What users say that would be proposed: the best, and how many there are."""
     if not statements:
         return
     say("")
     number = len(statements)
     say(f"{counted(number, 'sentence')} of your own words would wait for review:")
-    for statement in statements[:STATEMENTS_SHOWN_MAX]:
-        often = f", in {counted(statement.sessions, 'session')}" if statement.sessions > 1 else ""
-        text = excerpt(statement.text, DESCRIPTION_CHARS_MAX)
-        say(f"  {text}  ({statement.kind}, confidence {statement.confidence.points}{often})")
+    for record in statements[:STATEMENTS_SHOWN_MAX]:
+        sessions = sessions_of(record)
+        often = f", in {counted(sessions, 'session')}" if sessions > 1 else ""
+        text = excerpt(record.summary, DESCRIPTION_CHARS_MAX)
+        say(f"  {text}  ({record.kind}, confidence {record.confidence}{often})")
     more = len(statements) - STATEMENTS_SHOWN_MAX
     if more > 0:
         say(f"  and {more:,} more: --json tells all of them", "dim")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from runlore.daemon.mining.findings import Example, Findings
+from runlore.daemon.mining.findings import Example, Findings, Heard, RunWords
 from runlore.daemon.mining.mishaps import contained
 from runlore.daemon.mining.pool import Task, cores, worked
 from runlore.daemon.mining.reading import read_here
@@ -19,15 +19,11 @@ from runlore.daemon.mining.tally import Tally
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.earlier_reads import first_reads
-from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.session import matches_of_session
-from runlore.domain.extraction import Sieve
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.statements.candidates import proposable
-from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
-from runlore.domain.statements.said import Said
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.transcript import TranscriptSource
@@ -47,7 +43,8 @@ def look_through(
     """Read these sources and answer with what they show. `workers` are as many as there are cores."""
     gathered = _gathered(sources, _Gathered(sums=Sums()), workers=workers, progress=progress)
     sessions = gathered.in_order()
-    return gathered.findings(suggestions_of(gathered.matches(sessions)), sessions)
+    matches = gathered.matches(sessions)
+    return gathered.findings(suggestions_of(matches), sessions, matches)
 
 
 def look_again(
@@ -95,7 +92,8 @@ class _Gathered:
     sums: Sums
     only: frozenset[RunId] | None = None
     tally: Tally = field(default_factory=Tally)
-    said: list[Said] = field(default_factory=list)
+    words: list[RunWords] = field(default_factory=list)
+    projects: dict[SessionId, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
     settles_at: datetime | None = None
     _sessions: dict[SessionId, dict[int, MinedRun]] = field(default_factory=dict)
@@ -115,7 +113,8 @@ class _Gathered:
             self.sums.add_run(source, tally.session_id, tally.run_id)
         self.tally.add(tallies)
         taken = {tally.run_id for tally in tallies}
-        self.said += [said for said in read.said if said.run_id in taken]
+        self.words += [words for words in read.words if words.run_id in taken]
+        self.projects = read.projects | self.projects
         for session_id, latest in read.sessions.items():
             is_first = session_id not in self._sessions and session_id not in self._earlier
             self._matches[session_id] = read.matches[session_id] if is_first else None
@@ -136,9 +135,13 @@ class _Gathered:
             self._earlier[session_id] = first_reads((*self._earlier.get(session_id, ()), *reads))
 
     def findings(
-        self, suggestions: tuple[Suggestion, ...], sessions: Mapping[SessionId, Sequence[MinedRun]]
+        self,
+        suggestions: tuple[Suggestion, ...],
+        sessions: Mapping[SessionId, Sequence[MinedRun]],
+        matches: Iterable[Match] = (),
     ) -> Findings:
         """All of it, with what is suggested."""
+        asked = (each for each in matches if each.heuristic is Heuristic.EXPLICIT_INSTRUCTION)
         return Findings(
             reading=self.sums.reading(),
             left=dict(sorted(self.left.items())),
@@ -147,15 +150,8 @@ class _Gathered:
             days=self.tally.days(),
             suggestions=suggestions,
             examples=examples_of(suggestions, sessions),
-            statements=self._statements(),
+            heard=Heard(runs=tuple(self.words), projects=self.projects, instructions=tuple(asked)),
         )
-
-    def _statements(self) -> tuple[OwnStatement, ...]:
-        """What users say that would be proposed; nothing of it that holds a secret or personal data."""
-        sieve = Sieve(cap=STATEMENTS_MAX, personal=True)
-        with contained(self._note_mishap):
-            return tuple(proposable(statements_of(self.said), sieve, leaves_reminders=True))
-        return ()
 
     def _is_taken(self, run_id: RunId) -> bool:
         return self.only is None or run_id in self.only

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import Step
 from runlore.domain.policy import RunMemoryPolicy
-from runlore.domain.run import RunId
+from runlore.domain.record import Record, Source
+from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.statements.finding import OwnStatement
+from runlore.domain.statements.said import Said
 from runlore.domain.suggestion import Suggestion
 
 
@@ -113,6 +115,40 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunWords:
+    """What the user of one run said. `number` is that of its input."""
+
+    session_id: SessionId
+    run_id: RunId
+    agent: str
+    number: int
+    status: RunStatus
+    started_at: datetime | None
+    ended_at: datetime | None
+    said: tuple[Said, ...]
+
+    @property
+    def request(self) -> Said | None:
+        """What it was asked, where that is the user's."""
+        return next((each for each in self.said if each.event_number == self.number), None)
+
+    @property
+    def source(self) -> Source:
+        """Where what is said comes from."""
+        return Source(session_id=self.session_id, run_id=self.run_id, agent=self.agent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """What users said in transcripts: the runs in order, the project of each session, and the matches in
+    which somebody asks to keep something."""
+
+    runs: tuple[RunWords, ...] = ()
+    projects: Mapping[SessionId, str] = field(default_factory=dict)
+    instructions: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """What a look over transcripts found. `examples` are by the pattern of their suggestion; `left` counts
     the runs that were left alone, by reason; those that may still be written are whole at `settles_at`; the
@@ -125,8 +161,9 @@ class Findings:
     days: tuple[Day, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     examples: Mapping[str, Example] = field(default_factory=dict)
-    # What users say that lasts, the best first.
-    statements: tuple[OwnStatement, ...] = ()
+    heard: Heard = field(default_factory=Heard)
+    # The candidates that come of what users say, those that are shown first before the others.
+    statements: tuple[Record, ...] = ()
 
     def beyond_retention(self, policy: RunMemoryPolicy, now: datetime) -> int:
         """Of how many runs no memory would be kept."""

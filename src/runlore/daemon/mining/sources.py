@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from runlore.daemon.mining.findings import RunWords
 from runlore.daemon.mining.mishaps import contained
 from runlore.daemon.mining.tally import RunTally, tally_of
 from runlore.domain import limits
@@ -14,7 +15,7 @@ from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.mining import mined_told
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.session import SessionId
-from runlore.domain.statements.said import Said, said_in
+from runlore.domain.statements.said import said_in
 from runlore.domain.transcript import Left, ReadCounts, ToldFolder, ToldRun, TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
@@ -37,7 +38,9 @@ class SourceRead:
     settles_at: datetime | None = None
     matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    words: list[RunWords] = field(default_factory=list)
+    # The project of each session, as its first run tells it.
+    projects: dict[SessionId, str] = field(default_factory=dict)
 
     def keep(self, run: ToldRun, mined: MinedRun) -> None:
         """Take one run."""
@@ -45,8 +48,28 @@ class SourceRead:
         latest.append((run.ordinal, mined))
         if len(latest) > limits.SESSION_RUNS_MINED_MAX:
             self._note(mined.session_id, latest.popleft()[1].outside)
-        ended_at = max((event.at for event in run.events if event.at is not None), default=None)
-        self.tallies.append(tally_of(mined, ended_at))
+        times = [event.at for event in run.events if event.at is not None]
+        self.tallies.append(tally_of(mined, max(times, default=None)))
+        self.projects.setdefault(mined.session_id, mined.project)
+        said = said_in(
+            (event.entry for event in run.events),
+            session_id=run.session_id,
+            run_id=run.run_id,
+            first_number=run.first_number,
+        )
+        if said:
+            self.words.append(
+                RunWords(
+                    session_id=run.session_id,
+                    run_id=run.run_id,
+                    agent=run.agent.value,
+                    number=run.first_number,
+                    status=run.status,
+                    started_at=min(times, default=None),
+                    ended_at=max(times, default=None),
+                    said=tuple(said),
+                )
+            )
 
     def leave_unfinished(self, source: TranscriptSource) -> None:
         """Leave a run for later that may still be written, as storing does."""
@@ -108,10 +131,6 @@ def _mine(
         elif folder.capture:
             mined = mined_told(run, project=folder.project, project_name=folder.project_name)
             read.keep(run, mined)
-            entries = (event.entry for event in run.events)
-            read.said += said_in(
-                entries, session_id=run.session_id, run_id=run.run_id, first_number=run.first_number
-            )
         else:
             read.leave(run)
         if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:

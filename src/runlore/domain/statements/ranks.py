@@ -22,6 +22,13 @@ def rank_of(record: Record) -> Rank | None:
     return Rank.FIRST if noted.get("first") is True else Rank.FOLDED
 
 
+def sessions_of(record: Record) -> int:
+    """In how many sessions a candidate in the user's own words was said."""
+    noted = record.metadata.get(OWN_WORDS)
+    sessions = noted.get("sessions") if isinstance(noted, Mapping) else None
+    return sessions if isinstance(sessions, int) else 1
+
+
 def confidence_reasons(record: Record) -> Iterator[str]:
     """The parts that the confidence of a candidate in the user's own words is made of, in words."""
     noted = record.metadata.get(OWN_WORDS) if rank_of(record) is not None else None

@@ -179,14 +179,14 @@ def _session(told: ToldRun, at: datetime, bringing: Bringing) -> Session:
         title=_line(told.title, limits.TITLE_CHARS_MAX),
         agent=told.agent.value,
         working_folder=_kept_path(folder.path),
-        binding=_binding(folder.project),
+        binding=binding_of_project(folder.project),
         created_by=bringing.actor,
         created_at=at,
         active_at=at,
     )
 
 
-def _binding(project: str) -> Binding:
+def binding_of_project(project: str) -> Binding:
     """Linked to its project, where that has a name which can be one."""
     try:
         return bound(

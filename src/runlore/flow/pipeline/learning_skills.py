@@ -206,7 +206,8 @@ class LearningSkills:
         at = self.clock.now()
         intake = Intake(ids=self.ids, act=Act(actor=DAEMON, at=at, reason=REASON), origin=Origin.DAEMON)
         binding = tx.sessions.get(run.session_id).binding
-        drafts = [draft for match in matches for draft in _drafts(run, binding, match)]
+        source = Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent)
+        drafts = [draft for match in matches for draft in instruction_drafts(source, binding, match)]
         made = 0
         for draft in () if _is_made(tx, run) else drafts:
             record = _admitted(draft, at)
@@ -266,13 +267,12 @@ def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
     )
 
 
-def _drafts(run: Run, binding: Binding, match: Match) -> Iterator[Draft]:
+def instruction_drafts(source: Source, binding: Binding, match: Match) -> Iterator[Draft]:
     """The candidates of an instruction: the user's own words, and what these had read before them. What is to
     be kept as a procedure is its project's."""
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or match.request is None:
         return
-    source = Source(session_id=run.session_id, run_id=run.run_id, agent=run.agent)
-    evidence = EvidenceRef(run_id=run.run_id, event_number=match.request.number)
+    evidence = EvidenceRef(run_id=RunId(source.run_id or ""), event_number=match.request.number)
     read = inherited(occurrence.provenance for occurrence in match.occurrences)
     for asked in candidates_of(match):
         draft = remembered_draft(asked, source, evidence, binding=binding, provenance=read)

@@ -5,7 +5,7 @@ proposed is proposed, once. What people have decided stays decided.
 It is read in a snapshot and looked at again in the transaction that writes it, which ends the job too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -42,11 +42,11 @@ from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, RecordFilter, Store, Transaction
 
 REASON = "said in several sessions"
-_SESSIONS_MIN = 2
+SESSIONS_MIN = 2
 # So many runs are looked at for the latest messages of one persona among everybody's.
 _RUNS_LOOKED_AT_MAX = 5 * limits.RECURRING_MESSAGES_MAX
 # What is longer is a task or something pasted, and makes nothing a wish.
-_MESSAGE_BYTES_MAX = 8_192
+MESSAGE_BYTES_MAX = 8_192
 _REFUSALS_MAX = limits.LIST_LIMIT_MAX
 _LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 
@@ -73,7 +73,7 @@ class Recurring:
         with self.store.snapshot() as snapshot:
             heard = _hear(snapshot, persona_id, beat)
         beat()
-        found = [each for each in statements_of(heard.said) if each.sessions >= _SESSIONS_MIN]
+        found = [each for each in statements_of(heard.said) if each.sessions >= SESSIONS_MIN]
         with self.store.snapshot() as snapshot:
             kept = _select_proposable(snapshot, found[: limits.RECURRING_WISHES_MAX])
             news = [(each, scopes) for each in kept if (scopes := _scopes_of_news(snapshot, each, heard))]
@@ -225,12 +225,12 @@ def _messages(collections: Collections, runs: Sequence[Run]) -> Iterator[Said]:
     """What the users of these runs asked, in the order of the runs. What is damaged says nothing."""
     names = [run.run_id for run in runs]
     try:
-        inputs = collections.journal.short_inputs(names, bytes_max=_MESSAGE_BYTES_MAX)
+        inputs = collections.journal.short_inputs(names, bytes_max=MESSAGE_BYTES_MAX)
     except Corrupt:
         inputs = {}
         for name in names:
             with suppress(Corrupt):
-                inputs |= collections.journal.short_inputs([name], bytes_max=_MESSAGE_BYTES_MAX)
+                inputs |= collections.journal.short_inputs([name], bytes_max=MESSAGE_BYTES_MAX)
     for run in runs:
         event = inputs.get(run.run_id)
         text = "" if event is None or words_of(event.body) else text_of(event.body)
@@ -241,16 +241,22 @@ def _messages(collections: Collections, runs: Sequence[Run]) -> Iterator[Said]:
 def _refusals(collections: Collections) -> Iterator[Said]:
     """What waits for review and was said in refusing a call, oldest first."""
     where = RecordFilter(states=frozenset({State.CONSTRAINED}), ranks=frozenset(Rank))
-    for record in reversed(collections.records.page(where, limit=_REFUSALS_MAX)):
-        noted, source = record.metadata[OWN_WORDS], record.source
-        is_refusal = isinstance(noted, dict) and noted.get("refusal") is True
-        number = record.evidence_refs[0].event_number if record.evidence_refs else None
-        if is_refusal and source.session_id and source.run_id and number is not None:
-            yield Said(
-                session_id=SessionId(source.session_id),
-                run_id=RunId(source.run_id),
-                event_number=number,
-                text=record.summary,
-                is_refusal=True,
-                foreign_tool=next(iter(record.provenance.sources), "") if record.provenance.tainted else "",
-            )
+    waiting = reversed(collections.records.page(where, limit=_REFUSALS_MAX))
+    yield from filter(None, map(refusal_of, waiting))
+
+
+def refusal_of(record: Record) -> Said | None:
+    """What was said in refusing a call, where a candidate was made of that."""
+    noted, source = record.metadata.get(OWN_WORDS), record.source
+    is_refusal = isinstance(noted, Mapping) and noted.get("refusal") is True
+    number = record.evidence_refs[0].event_number if record.evidence_refs else None
+    if not (is_refusal and source.session_id and source.run_id) or number is None:
+        return None
+    return Said(
+        session_id=SessionId(source.session_id),
+        run_id=RunId(source.run_id),
+        event_number=number,
+        text=record.summary,
+        is_refusal=True,
+        foreign_tool=next(iter(record.provenance.sources), "") if record.provenance.tainted else "",
+    )
