@@ -3,14 +3,17 @@
 The same runs end in three stores in turn, each first as often as the others, so that a busy machine slows all
 of them: with capture off, with run summaries and semantic capture on, and with it on while another thread
 captures. Wall time, because whoever ends a run waits for the disk too, beside the CPU time of the call alone.
+
+Behind that the capture itself, of one run at a time: with nobody listening to what users say, and with it.
 """
 
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench.measure import Percentiles, print_table
@@ -19,6 +22,7 @@ from runlore.daemon.app import Application
 from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
+from runlore.domain.job import JobKind
 from runlore.domain.policy import PolicyName
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Run, RunStatus
@@ -28,11 +32,17 @@ from runlore.ports import operations as ops
 TITLE = "the end of a run with capture off and on"
 
 RUNS = 400
+CAPTURES = 200
 WARM_UP = 20
+_CAPTURE = frozenset({JobKind.CAPTURE})
 RUNS_PER_SESSION = 16
 REQUEST = (
     "Fact: the staging port is {number}. Preference: short commit messages. Now build the release and tell me"
     " whether the canary is healthy."
+)
+OWN_WORDS = (
+    "Build release {number}. Always use pnpm in part {number}, never npm. The canary was slow yesterday, look"
+    " at the log first. We use port {number} for the proxy here. Can you tell me why it failed?"
 )
 REPLY = "The release is built, and canary {number} was healthy for ten minutes."
 
@@ -53,16 +63,38 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="runlore-bench-", dir=Path.cwd()) as folder,
         ExitStack() as open_ones,
     ):
+        _measure_own_words(open_ones, folder)
+        off, on = _policy(is_on=False), _policy(is_on=True)
         sides = [
-            _side(open_ones, folder, "capture off", is_on=False),
-            _side(open_ones, folder, "summaries, labels and semantic capture on", is_on=True),
-            _side(open_ones, folder, "the same, captured meanwhile", is_on=True),
+            _side(open_ones, folder, "capture off", off),
+            _side(open_ones, folder, "summaries, labels and semantic capture on", on),
+            _side(open_ones, folder, "the same, captured meanwhile", on),
         ]
         open_ones.enter_context(_capturing(sides[-1].parts))
         for number in range(RUNS + WARM_UP):
             first = number % len(sides)
             for side in (*sides[first:], *sides[:first]):
                 _end_one(side, number)
+    _print(f"{RUNS} ends of runs", sides)
+
+
+def _measure_own_words(open_ones: ExitStack, folder: str) -> None:
+    """The capture of one run, with what its user says that lasts and without."""
+    sides = [
+        _side(open_ones, folder, f"own words: {each}", {"run_summary_candidates": True, "own_words": each})
+        for each in ("off", "propose")
+    ]
+    for number in range(CAPTURES + WARM_UP):
+        first = number % len(sides)
+        for side in (*sides[first:], *sides[:first]):
+            operations = Application(side.parts, EMBEDDED_OPERATOR)
+            run = _opened(operations, number, OWN_WORDS)
+            operations.finish_run(ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED))
+            _time(side, number, partial(do_due_jobs, side.parts, kinds=_CAPTURE))
+    _print(f"{CAPTURES} captures of one run", sides)
+
+
+def _print(title: str, sides: Sequence[_Side]) -> None:
     plain = sides[0]
     rows = [
         (
@@ -75,18 +107,18 @@ def main() -> None:
         )
         for side in sides
     ]
-    print_table((f"{RUNS} ends of runs", "p50 ms", "p95 ms", "of off", "CPU p50 ms", "of off"), rows)
+    print_table((title, "p50 ms", "p95 ms", "of off", "CPU p50 ms", "of off"), rows)
 
 
-def _side(open_ones: ExitStack, folder: str, name: str, *, is_on: bool) -> _Side:
+def _policy(*, is_on: bool) -> dict[str, JsonValue]:
+    return {"run_summary_candidates": is_on, "semantic_candidates": {"enabled": is_on}}
+
+
+def _side(open_ones: ExitStack, folder: str, name: str, capture: Mapping[str, JsonValue]) -> _Side:
     root = Path(folder, str(len(list(Path(folder).iterdir()))))
     parts = open_parts(Settings(state_root=str(root)))
     open_ones.callback(parts.close)
-    semantic: dict[str, JsonValue] = {"enabled": is_on}
-    policy: dict[str, JsonValue] = {
-        "mode": "shadow",
-        "capture": {"run_summary_candidates": is_on, "semantic_candidates": semantic},
-    }
+    policy: dict[str, JsonValue] = {"mode": "shadow", "capture": dict(capture)}
     Application(parts, EMBEDDED_OPERATOR).put_policy(
         ops.PolicyChange(name=PolicyName.LEARNING, policy=policy)
     )
@@ -98,18 +130,22 @@ def _end_one(side: _Side, number: int) -> None:
     operations = Application(side.parts, EMBEDDED_OPERATOR)
     run = _opened(operations, number)
     end = ops.RunEnd(run_id=run.run_id, status=RunStatus.COMPLETED)
+    _time(side, number, lambda: operations.finish_run(end))
+
+
+def _time(side: _Side, number: int, act: Callable[[], object]) -> None:
     wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-    operations.finish_run(end)
+    act()
     if number >= WARM_UP:
         side.cpu.append(time.thread_time_ns() - cpu)
         side.wall.append(time.perf_counter_ns() - wall)
 
 
-def _opened(operations: Application, number: int) -> Run:
+def _opened(operations: Application, number: int, request: str = REQUEST) -> Run:
     session_id = SessionId(f"ses-{number // RUNS_PER_SESSION}")
     if number % RUNS_PER_SESSION == 0:
         operations.create_session(ops.NewSession(session_id=session_id))
-    asked = ops.NewRun(session_id=session_id, request=REQUEST.format(number=number))
+    asked = ops.NewRun(session_id=session_id, request=request.format(number=number))
     run = operations.open_run(asked).run
     reply = {"type": "assistant_message", "text": REPLY.format(number=number)}
     operations.append_events(ops.NewEvents(run_id=run.run_id, events=(reply,)))

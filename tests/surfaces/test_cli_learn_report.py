@@ -8,7 +8,7 @@ from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of
-from tests.surfaces.transcripts import releases
+from tests.surfaces.transcripts import releases, write_session
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("LRN-12"), pytest.mark.req("CAP-7")]
 
@@ -52,6 +52,30 @@ def test_what_was_forgotten_is_neither_quoted_nor_counted(runlore: Runlore, sess
     assert "<dd>12</dd>" in after
     assert "<dd>16</dd>" not in after
     assert "3 sessions" in after
+
+
+@pytest.mark.req("CAP-8")
+@pytest.mark.parametrize("options", [("--dry-run",), ()], ids=["dry run", "stored"])
+def test_what_users_said_stands_in_the_page_with_its_reasons(
+    embedded: Runlore, clean_home: Path, options: tuple[str, ...]
+) -> None:
+    said = [
+        "Always use pnpm & corepack, never npm.",
+        "Remember that we deploy on Fridays",
+        "We use tabs here.",
+    ]
+    write_session(clean_home / "sessions", "talk", [(text, []) for text in said])
+
+    shown = reported(embedded, clean_home / "sessions", *options)
+
+    statements = shown[shown.index('id="statements"') : shown.index(">Over time<")]
+    first, _, folded = statements.partition("<details")
+    assert "Always use pnpm &amp; corepack, never npm." in first
+    assert "<li>says when it holds: always, never, from now on (+34)</li>" in first
+    assert "we deploy on Fridays" in first
+    assert "<li>asks to remember it (+98)</li>" in first
+    assert "We use tabs here." in folded
+    assert shown.index('id="suggestions"') < shown.index('id="statements"')
 
 
 def test_what_a_pause_kept_out_is_not_in_the_page(runlore: Runlore, sessions: Path) -> None:

@@ -19,7 +19,6 @@ from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
-from runlore.domain.run import RunId
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.domain.transcript import TranscriptSource
 from runlore.ports import operations as ops
@@ -181,6 +180,7 @@ def _stored(
     from runlore.daemon.mining.decided import Queue, decided_in
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.places import local_transcripts
+    from runlore.daemon.mining.proposing import waiting_statements
     from runlore.daemon.mining.storing import imported_runs, store
 
     with call.operations() as operations:
@@ -189,12 +189,13 @@ def _stored(
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
             answer = operations.suggest(ops.SuggestRequest(enhance=options.enhance), progress)
         queue = Queue(waiting=all_waiting(operations), decided=decided_in(operations))
-        runs = frozenset[RunId]() if options.report is None else imported_runs(operations)
-    if options.report is None:
-        return stored, answer, queue, None
+        if options.report is None:
+            return stored, answer, queue, None
+        runs, statements = imported_runs(operations), waiting_statements(operations)
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
         suggestions = [each.suggestion for each in queue.waiting]
-        findings = look_again(sources, suggestions, runs=runs, progress=progress)
+        again = look_again(sources, suggestions, runs=runs, progress=progress)
+        findings = replace(again, statements=statements)
     return stored, answer, queue, _written(options, findings, is_stored=True)
 
 

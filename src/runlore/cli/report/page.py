@@ -1,4 +1,5 @@
-"""The page: what was read, what it shows over time, and each suggestion with its evidence.
+"""The page: each suggestion with its evidence, what users said that lasts, what was done over time, what was
+read.
 
 One file without a network: its style and its script stand in it, a policy in its head forbids everything
 else, and it says all it has to say without the script, which only filters.
@@ -14,12 +15,16 @@ from runlore.cli.cells import counted
 from runlore.cli.report.cards import anchor, card
 from runlore.cli.report.markup import NOTHING, Markup, element, joined, raw, text
 from runlore.cli.report.plots import Bar, Series, beside, gathered, over_time
+from runlore.cli.report.prose import inline
 from runlore.daemon.mining.findings import AgentRead, Day, Findings, Reading
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.record import Record
+from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, sessions_of
 from runlore.domain.suggestion import Suggestion
 
 _TITLE = "Skills in your transcripts"
 _UNREAD_SHOWN_MAX = 200
+_STATEMENTS_SHOWN_MAX = 200
 # A longer table would hide the cards below it.
 _GLANCE_OPEN_MAX = 12
 
@@ -32,8 +37,9 @@ def page(findings: Findings, *, made_at: datetime, is_stored: bool) -> str:
         _header(findings, made_at, is_stored=is_stored),
         element(
             "main",
-            _plots(findings),
             _suggestions(findings, is_stored=is_stored),
+            _statements(findings.statements, is_stored=is_stored),
+            _plots(findings),
             _reading(findings.reading),
         ),
         element("footer", element("p", text("Made by Runlore on this machine. Nothing was sent anywhere."))),
@@ -76,6 +82,7 @@ def _header(findings: Findings, made_at: datetime, *, is_stored: bool) -> Markup
     commands = sum(day.commands for day in days)
     figures = [
         _figure(len(findings.suggestions), "suggested skills", "first"),
+        _figure(len(findings.statements), "sentences to remember", "first"),
         _figure(reading.sessions, "sessions"),
         _figure(reading.runs, "runs"),
         _figure(commands, "commands"),
@@ -234,6 +241,67 @@ def _glance(found: Sequence[Suggestion]) -> Markup:
         element("div", table, class_="wide panel"),
         open=len(found) <= _GLANCE_OPEN_MAX,
     )
+
+
+def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
+    """What users said that lasts: what stands first in the review list, and the rest folded under it."""
+    title = element("h2", text("What you said that lasts"), id="statements")
+    if not found:
+        return element(
+            "section", title, element("p", text("No sentence would be remembered."), class_="none")
+        )
+    waits = "wait for review" if is_stored else "would wait for review"
+    told = f"These {waits}: `runlore memory review list`. None is used before somebody confirms it."
+    first = [each for each in found if rank_of(each) is not Rank.FOLDED]
+    folded = [each for each in found if rank_of(each) is Rank.FOLDED]
+    less_sure = element(
+        "details",
+        element("summary", text(f"Less sure: {counted(len(folded), 'sentence')}")),
+        _statement_table(folded),
+    )
+    return element(
+        "section",
+        title,
+        element("p", inline(told)),
+        _statement_table(first) if first else NOTHING,
+        less_sure if folded else NOTHING,
+    )
+
+
+def _statement_table(found: Sequence[Record]) -> Markup:
+    names = ("Sentence", "Kind", "Scope", "Confidence", "Why", "Said in")
+    head = element("tr", *(element("th", text(name), scope="col") for name in names))
+    rows = [
+        element(
+            "tr",
+            element("td", text(each.summary), _outside(each)),
+            element("td", text(each.kind.value)),
+            element("td", text(each.scope.kind.value)),
+            element("td", text(each.confidence)),
+            element("td", element("ul", *(element("li", text(why)) for why in confidence_reasons(each)))),
+            element("td", text(counted(sessions_of(each), "session")), _said_in(each)),
+        )
+        for each in found[:_STATEMENTS_SHOWN_MAX]
+    ]
+    table = element("table", element("thead", head), element("tbody", *rows), class_="statements")
+    more = len(found) - len(rows)
+    return joined(
+        element("div", table, class_="wide panel"),
+        element("p", text(f"And {more:,} more.")) if more else NOTHING,
+    )
+
+
+def _outside(record: Record) -> Markup:
+    is_outside = record.provenance.tainted
+    return element("span", text("from outside"), class_="badge taint") if is_outside else NOTHING
+
+
+def _said_in(record: Record) -> Markup:
+    """The first place of its evidence."""
+    refs = record.evidence_refs
+    number = f", event {refs[0].event_number}" if refs and refs[0].event_number is not None else ""
+    place = f"{record.source.session_id}{number}" if record.source.session_id else ""
+    return element("div", element("code", text(place))) if place else NOTHING
 
 
 def _reading(reading: Reading) -> Markup:

@@ -4,7 +4,7 @@ It is done as capture does it, with the same functions: what users ask to keep, 
 lasts, what comes back in several sessions. What stands already, or was turned down, is not proposed again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,7 +95,20 @@ def proposed_statements(heard: Heard, before: StoredBefore, now: datetime) -> tu
             made.add_labels(run)
             made.add_own_words(run)
     made.add_recurring()
-    return tuple(sorted(made.new, key=lambda each: (rank_of(each) is Rank.FOLDED, -each.confidence)))
+    return _ranked(made.new)
+
+
+def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
+    """What users said that waits for review in a store, in the same order."""
+    where = ops.Filters(kinds=PROMPT_KINDS, states=frozenset({State.CONSTRAINED}))
+    waiting = _pages(
+        lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
+    )
+    return _ranked(each for each in waiting if rank_of(each) is not None)
+
+
+def _ranked(records: Iterable[Record]) -> tuple[Record, ...]:
+    return tuple(sorted(records, key=lambda each: (rank_of(each) is Rank.FOLDED, -each.confidence)))
 
 
 @dataclass(kw_only=True)
