@@ -328,9 +328,8 @@ def test_lists_for_people_name_the_folder_of_a_project_and_documents_its_id(
     write_session(folder, "first", [("Please remember: the staging port is 5433", [])])
     embedded.json("learn")
     (waiting,) = embedded.json("memory", "review", "list")["items"]
-    lists = [("memory", "review", "list"), ("learning", "candidates", "list")]
-    for words in lists:
-        assert "project /srv/atlas" in (shown := embedded.text(*words, columns=200))
+    for waits in (("memory", "review", "list"), ("learning", "candidates", "list")):
+        assert "project /srv/atlas" in (shown := embedded.text(*waits, columns=200))
         assert "folder-" not in shown
     embedded.json("memory", "review", "confirm", waiting["record_id"])
     for words in [("memory", "list"), ("learning", "list")]:

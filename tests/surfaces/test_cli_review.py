@@ -407,7 +407,7 @@ def test_a_learning_to_look_at_is_offered_only_the_answers_that_are_taken(is_blo
         attention=("it was called wrong",),
     )
     with redirect_stdout(StringIO()) as shown:
-        show_review(ops.ReviewPage(items=(item,), next_cursor=None))
+        show_review(ops.ReviewPage(items=(item,), next_cursor=None), {})
 
     assert ("--on-my-word" in shown.getvalue()) is not is_blocked
     assert ("say that both hold" in shown.getvalue()) is is_blocked

@@ -72,7 +72,7 @@ class Call:
         with suppress(RunloreError):
             latest = operations.list_sessions(PageRequest(limit=LIST_LIMIT_MAX)).items if wanted else ()
             for session in latest:
-                folder = session.working_folder
+                folder = session.working_folder or ""
                 for project in wanted.intersection(session.binding.project_ids) if folder else ():
                     found[project] = min(found.get(project, folder), folder, key=len)
         return found

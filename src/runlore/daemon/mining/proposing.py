@@ -136,10 +136,11 @@ class _Made:
             return
         known = self.before.runs.get(seen.run_id)
         words = self._words.get(seen.run_id)
-        ended_at = known.finished_at if known is not None else words and words.ended_at
-        source = Source(session_id=seen.session_id, run_id=seen.run_id, agent=words and words.agent)
+        told_end = None if words is None else words.ended_at
+        ended_at = told_end if known is None else known.finished_at
+        agent = None if words is None else words.agent
+        source = Source(session_id=seen.session_id, run_id=seen.run_id, agent=agent)
         binding = self.before.binding(seen.session_id, self.heard)
-        # All of one run at once: they are not said already by each other's being made of it.
         for draft in instruction_drafts(source, binding, match):
             self._add(draft, since=ended_at)
 
