@@ -77,6 +77,8 @@ def is_command(words: Sequence[str]) -> bool:
 def depicts(words: Sequence[str]) -> bool:
     """Whether a sentence asks for something made up: what follows may tell of that and not of the world."""
     opening = words[1:2] if words and words[0] == "let's" else words[:1]
+    if not table.COMPOSED.isdisjoint(wanted_thing(words)):
+        return True
     is_placed = not table.PLACING.isdisjoint(opening) and not table.FICTION.isdisjoint(
         words[:_PLACE_WORDS_MAX]
     )
@@ -84,6 +86,17 @@ def depicts(words: Sequence[str]) -> bool:
     if is_placed or is_role or not table.DEPICTING.isdisjoint(opening):
         return True
     return is_order(words) and any(word in table.DEPICTED for word in words)
+
+
+def wanted_thing(words: Sequence[str]) -> Sequence[str]:
+    """The words for something new that is asked for: "a feature flag" of "add a feature flag for guests"."""
+    verb = next(
+        (at for at, word in enumerate(words[:_ORDER_WORDS_MAX]) if word in table.CREATING), len(words)
+    )
+    new = next((at + 1 for at in range(verb + 1, min(verb + 3, len(words))) if words[at] in table.NEW), 0)
+    ends = table.SMALL | table.GOING_ON | {COLON}
+    end = next((at for at in range(new, len(words)) if words[at] in ends - table.NEW), len(words))
+    return words[new:end] if new else ()
 
 
 def depicts_above(words: Sequence[str]) -> bool:
@@ -168,7 +181,10 @@ def _may_go_on(words: Sequence[str], start: int, place: int) -> bool:
     if not table.DEPICTED.isdisjoint(said):
         return False
     has_subject = said[0] in table.DETERMINERS | table.SUBJECT_PRONOUNS
-    return has_subject or (not is_order(said) and any(word in table.LINKS for word in said))
+    if not has_subject and (is_order(said) or not table.CLAUSE_OPENERS.isdisjoint(said)):
+        return False
+    return has_subject or any(word in table.LINKS for word in said)
 
 
 _PLACE_WORDS_MAX = 8
+_ORDER_WORDS_MAX = 4

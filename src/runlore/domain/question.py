@@ -164,8 +164,8 @@ def _claim_of_words(words: Sequence[str]) -> Claim:
         return _state(first) if not rest or rest[0] in table.JOINING else _act(first, rest)
     if _is_adjective(first):
         return _quality(first, rest)
-    if rest or _is_time(first):
-        return _asked(WHAT, WHEN if _is_time(first) else WHAT)
+    if rest or is_time(first):
+        return _asked(WHAT, WHEN if is_time(first) else WHAT)
     return _asked(WHAT, WHERE if is_path(first) else NAME)
 
 
@@ -209,7 +209,7 @@ def _is_amount(words: Sequence[str]) -> bool:
     """A number with or without its unit, "at least 12 characters", "up to 3"."""
     if tuple(words[:2]) in table.BOUNDS:
         return True
-    return not _is_time(words[0]) and _is_number(words[0])
+    return not is_time(words[0]) and _is_number(words[0])
 
 
 def _is_number(word: str) -> bool:
@@ -230,7 +230,8 @@ def _amount(words: Sequence[str]) -> frozenset[str]:
     return measured | {WHAT} if not measured or (len(unit) == 1 and unit.isalpha()) else measured
 
 
-def _is_time(word: str) -> bool:
+def is_time(word: str) -> bool:
+    """Whether a word names a day, a month, a time of day or a date."""
     return word in table.TIMES or word.removesuffix("s") in table.TIMES or bool(_CLOCK.fullmatch(word))
 
 
@@ -281,7 +282,7 @@ def _act(participle: str, rest: Sequence[str]) -> Claim:
 def _relation(words: Sequence[str]) -> set[str]:
     """The question that a phrase answers, by its preposition or adverb."""
     first, rest = words[0], words[1:]
-    if first in table.FREQUENCIES or first in table.OF_TIME or any(map(_is_time, words[:3])):
+    if first in table.FREQUENCIES or first in table.OF_TIME or any(map(is_time, words[:3])):
         return {WHEN}
     if is_adverb(first) or (first == "by" and "hand" in rest[:1]):
         return {HOW}

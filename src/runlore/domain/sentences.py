@@ -23,14 +23,20 @@ from runlore.domain.clauses import (
     introduces,
     is_of_speaker,
     is_order,
+    wanted_thing,
 )
 from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.inline_spans import code_spans, masked, quotations
-from runlore.domain.languages.choosing import language_of
-from runlore.domain.languages.english import ENGLISH
 from runlore.domain.lazy import dataclass
 from runlore.domain.pasted import remove_blocks
-from runlore.domain.question import is_adverb
+from runlore.domain.sentence_parts import (
+    WORDS_MAX,
+    foreign_doubts,
+    is_hedge,
+    is_ordered,
+    parts_of,
+    without_lead_in,
+)
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
 
 
@@ -55,6 +61,12 @@ class Sentence:
     def held(self) -> frozenset[str]:
         """Its terms, each once."""
         return frozenset(self.terms)
+
+    @cached_property
+    def done(self) -> frozenset[str]:
+        """Its terms that stand in a past form: "we used Bazel" does not say that we use it."""
+        words = zip(self.terms, self.places, strict=True)
+        return frozenset(term for term, place in words if self.words[place].endswith("ed"))
 
     @cached_property
     def links(self) -> tuple[int, ...]:
@@ -91,31 +103,62 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     """The sentences of a text, each with the heading that it stands under, up to where a text is given."""
     read: list[Sentence] = []
     labelled: set[int] = set()
+    wanted: set[str] = set()
     is_made_up, told_until = False, 0
     for heading, line in _lines(remove_blocks(text)):
         is_cut = line.rstrip().endswith(ELLIPSIS)
         is_offered = _compiled(_OFFERED).search(line) is not None
-        spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line)))
-        parts = [clause for part in _parts(read_words(folded(spaced))) for clause in _factive_clauses(part)]
+        parts = list(parts_of(_words_of(line)))
         above = _heading(heading) if heading else None
         is_mentioned = False
+        last = 0
         for index, part in enumerate(parts):
-            if read and (_takes_back(part) or _asks_back(part)):
-                read[-1] = replace(read[-1], is_doubtful=True)
-            meant = _meant(part)
-            sentence = _read(meant, is_cut=is_offered or (is_cut and index == len(parts) - 1))
-            is_labelled = len(meant) < len(part) and part[0].is_label
-            if depicts_above(sentence.words):
-                told_until = len(read)
-            if is_labelled:
-                labelled.add(len(read))
-            if not is_labelled and (is_mentioned or is_made_up):
-                sentence = _of_speaker(sentence) if not is_mentioned else replace(sentence, clauses=())
-            is_made_up = is_made_up or depicts(sentence.words)
-            is_mentioned = is_mentioned or (COLON in sentence.words and is_order(sentence.words))
-            read.append(sentence if above is None else _under(above, sentence))
+            if read and (_takes_back(part[0]) or _asks_back(part[0])):
+                read[last:] = [replace(each, is_doubtful=True) for each in read[last:]]
+            last = len(read)
+            for clause in part:
+                meant = without_lead_in(clause)
+                sentence = _read(meant, is_cut=is_offered or (is_cut and index == len(parts) - 1))
+                is_labelled = len(meant) < len(clause) and clause[0].is_label
+                if depicts_above(sentence.words):
+                    told_until = len(read)
+                if is_labelled:
+                    labelled.add(len(read))
+                if not is_labelled and (is_mentioned or is_made_up):
+                    sentence = _of_speaker(sentence) if not is_mentioned else replace(sentence, clauses=())
+                sentence = _beside(sentence, wanted) if wanted else sentence
+                wanted.update(plain_terms(" ".join(wanted_thing(sentence.words))))
+                is_made_up = is_made_up or depicts(sentence.words)
+                is_mentioned = is_mentioned or (COLON in sentence.words and is_order(sentence.words))
+                read.append(sentence if above is None else _under(above, sentence))
     for at, each in enumerate(read):
         yield _of_speaker(each) if at < told_until and at not in labelled else each
+
+
+def _words_of(line: str) -> list[Word]:
+    """The words of a line. What the speaker puts in brackets comes last, as a sentence of its own."""
+    if GAP not in (gapped := _with_gaps(_compiled(_GLUED_LABEL).sub(r"\1: ", line))) and ":" not in gapped:
+        is_worked_on = not table.TEXT_WORK.isdisjoint(folded(line).split())
+        asides = [] if is_worked_on else _compiled(_OWN_ASIDE).findall(gapped)
+        gapped = ". ".join([_compiled(_OWN_ASIDE).sub("", gapped), *asides]) if asides else gapped
+    spaced = _compiled(_UNSPACED_STOP).sub(r"\1 ", _compiled(_DASH).sub(", ", gapped))
+    return [Word(table.SLIPS.get(word.core, word.core), word.tail) for word in read_words(folded(spaced))]
+
+
+def _beside(sentence: Sentence, wanted: set[str]) -> Sentence:
+    """What a sentence states of other things than what was asked for: that is not there yet."""
+    kept = []
+    for clause in sentence.clauses:
+        terms = (term for term, at in zip(sentence.terms, sentence.places, strict=True) if at >= clause.start)
+        is_pronoun = sentence.words[clause.start : clause.start + 1] in (("it",), ("they",), ("its",))
+        if next(terms, "") not in wanted and not is_pronoun:
+            kept.append(clause)
+    return replace(sentence, clauses=tuple(kept))
+
+
+def plain_terms(text: str) -> list[str]:
+    """The terms of a text, where a verb has one form: "kept" is "keep", as "stored" is "store" anyway."""
+    return [table.IRREGULAR.get(term, term) for term in terms_of(text)]
 
 
 def _of_speaker(sentence: Sentence) -> Sentence:
@@ -126,7 +169,7 @@ def _of_speaker(sentence: Sentence) -> Sentence:
 
 def _heading(text: str) -> Sentence:
     """What stands above a sentence. Where it is no topic and introduces no statements, they are doubtful."""
-    words = _meant(read_words(folded(text)))
+    words = without_lead_in(read_words(folded(text)))
     while len(words) > 1 and words[0].core in table.DETERMINERS:
         del words[0]
     sentence = _read(words)
@@ -197,81 +240,6 @@ def _is_complete(line: str) -> bool:
     return bool(last.tail.strip("\"')]}")) or not (is_stop_word(last.core) or last.core in _OPEN_ENDED)
 
 
-def _parts(words: Sequence[Word]) -> Iterator[list[Word]]:
-    part: list[Word] = []
-    for word in words:
-        part.append(word)
-        if _ends(word):
-            yield part
-            part = []
-    if part:
-        yield part
-
-
-def _factive_clauses(words: list[Word]) -> list[list[Word]]:
-    """A sentence, and apart from it the clause that it calls as true as itself: "Now that the API is public,
-    can you add CORS?", "The API is public because partners need it"."""
-    lead, words = words[: -len(_drop_lead_in(words))], _drop_lead_in(words)
-    cores = tuple(word.core for word in words)
-    opener = next((each for each in table.FACTIVES if cores[: len(each)] == each), ())
-    comma = next((at for at, word in enumerate(words) if opener and "," in word.tail), 0)
-    if 0 < len(opener) <= comma < len(words) - 1 and cores[comma + 1] not in _STEPS:
-        return [[*lead, *words[len(opener) : comma + 1]], words[comma + 1 :]]
-    is_asked = "?" in words[-1].tail or is_order(cores) or not table.NEGATIONS.isdisjoint(cores)
-    for at in range(2, 0 if is_asked else len(words) - 2):
-        openers = table.REASONS + (table.PAUSED_REASONS if "," in words[at - 1].tail else ())
-        length = next((len(each) for each in openers if cores[at : at + len(each)] == each), 0)
-        if length and cores[at + length] != "of":
-            return [[*lead, *words[:at]], words[at + length :]]
-    return [[*lead, *words]]
-
-
-def _ends(word: Word) -> bool:
-    if any(stop in word.tail for stop in "!?;。！？；؟"):
-        return True
-    is_short = len(word.core) < 2 or word.core in table.ABBREVIATIONS or "." in word.core
-    return "." in word.tail and not is_short
-
-
-def _meant(words: Sequence[Word]) -> list[Word]:
-    return _without_asides(_drop_lead_in(words))
-
-
-def _drop_lead_in(words: Sequence[Word]) -> list[Word]:
-    """The words without labels and lead-ins, which say nothing themselves."""
-    rest = list(words)
-    is_shorter = True
-    while is_shorter and len(rest) > 1:
-        length = _interjection(rest) or _lead_in(rest)
-        is_shorter = 0 < length < len(rest)
-        rest = rest[length:] if is_shorter else rest
-    return rest
-
-
-def _without_asides(words: list[Word]) -> list[Word]:
-    """The words without a lead-in that is put between commas: "The API is, by the way, public"."""
-    for at in range(1, len(words) - 1):
-        length = _lead_in(words[at : at + _LEAD_IN_WORDS_MAX]) if "," in words[at - 1].tail else 0
-        if 0 < length < len(words) - at and "," in words[at + length - 1].tail:
-            return [*words[: at - 1], Word(words[at - 1].core), *words[at + length :]]
-    return words
-
-
-def _interjection(words: Sequence[Word]) -> int:
-    """How many words are a label or a word about what was said before: "Fact:", "No,", "Wrong folder:"."""
-    if words[0].core in table.LABELS:
-        return int(words[0].is_label)
-    if words[0].core in table.INTERJECTIONS and ("," in words[0].tail or words[0].is_label):
-        return 1
-    labelled = (at + 1 for at, word in enumerate(words[:_TAG_WORDS_MAX]) if word.is_label)
-    return next(labelled, 0) if words[0].core in table.DENIALS else 0
-
-
-def _lead_in(words: Sequence[Word]) -> int:
-    cores = tuple(word.core for word in words[:_LEAD_IN_WORDS_MAX])
-    return next((length for length in range(len(cores), 0, -1) if cores[:length] in _LEAD_INS), 0)
-
-
 def _takes_back(words: Sequence[Word]) -> bool:
     """Whether a sentence denies the one before: "No.", "That is not true.", "Scratch that."."""
     first, second = words[0], words[1].core if len(words) > 1 else ""
@@ -309,7 +277,7 @@ def _tokens(words: Sequence[Word]) -> Iterator[tuple[str, bool]]:
 
 def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     tokens = list(_tokens(words))
-    is_long = len(words) > _SENTENCE_WORDS_MAX
+    is_long = len(words) > WORDS_MAX
     cores = [core for core, _ in tokens]
     kinds = [_kind(cores, index) for index in range(len(cores))]
     for at in range(1, len(cores) - 1):
@@ -319,13 +287,13 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
     heard = [at for at, kind in enumerate(kinds) if kind is not _Kind.NOTHING]
     spoken = [cores[at] for at in heard]
     pauses = frozenset(place for place, at in enumerate(heard) if tokens[at][1])
-    terms = [terms_of(core) if kind is _Kind.SAID else [] for core, kind in zip(cores, kinds, strict=True)]
+    terms = [plain_terms(core) if kind is _Kind.SAID else [] for core, kind in zip(cores, kinds, strict=True)]
     negated = Counter(_target(terms, index) for index, kind in enumerate(kinds) if kind is _Kind.NEGATION)
     said = [core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.SAID]
     negated[UNSPACED_TARGET] = sum(len(_found(_UNSPACED_NEGATION, core)) for core in said)
     doubts = Counter(core for core, kind in zip(cores, kinds, strict=True) if kind is _Kind.DOUBT)
     doubts.update(found for core in said for found in _found(_UNSPACED_DOUBT, core))
-    doubts.update(_foreign_doubts(" ".join(cores)))
+    doubts.update(foreign_doubts(" ".join(cores)))
     return Sentence(
         words=tuple(spoken),
         terms=tuple(term for each in terms for term in each),
@@ -334,20 +302,8 @@ def _read(words: Sequence[Word], *, is_cut: bool = False) -> Sentence:
         clauses=() if is_long else clauses_in(spoken, pauses),
         negated=+negated,
         doubts=doubts,
-        is_doubtful=is_cut or is_long or _asks(words) or _is_ordered(cores),
+        is_doubtful=is_cut or is_long or _asks(words) or is_ordered(cores),
     )
-
-
-def _is_ordered(cores: Sequence[str]) -> bool:
-    """Whether a sentence asks for what it says: "the sidebar is hidden, make it so"."""
-    return any(each in table.MAKE_IT_SO for each in zip(cores, cores[1:], cores[2:], strict=False))
-
-
-def _foreign_doubts(sentence: str) -> frozenset[str]:
-    """What leaves a sentence of another language in doubt that is written with spaces."""
-    language = language_of(sentence)
-    is_told_by_words = language is ENGLISH or not language.is_spaced
-    return frozenset() if is_told_by_words else language.cues_in(sentence) & table.DOUBTFUL_CUES
 
 
 class _Kind(StrEnum):
@@ -373,8 +329,7 @@ def _kind(cores: Sequence[str], index: int) -> _Kind:
         return _Kind.NOTHING
     if core in table.FRENCH_NOT and "ne" in cores[:index]:
         return _Kind.NEGATION
-    is_hedge = core not in table.ADVERBS and is_adverb(core)
-    is_doubt = is_hedge or core in table.DOUBTS or (core, behind) in table.DOUBT_PAIRS
+    is_doubt = is_hedge(core, before) or core in table.DOUBTS or (core, behind) in table.DOUBT_PAIRS
     return _Kind.DOUBT if is_doubt else _Kind.SAID
 
 
@@ -422,6 +377,8 @@ _UNSPACED_QUESTION = table.UNSPACED_QUESTION
 _UNSPACED_STOP = "([。！？；])"
 UNSPACED_TARGET = "\0"
 _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^\s:/\\=])"
+_DASH = r"(?<=\w)\s+[–—-]+\s+(?=\w)"
+_OWN_ASIDE = r"(?i)\s*\(((?:our|we|i|my)\s[^()]{,200})\)"
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
 _OPEN_ENDED = table.NEGATIONS | table.DOUBTS
@@ -431,9 +388,3 @@ _OFFERED = (
 )
 _DENIAL_WORDS_MAX = 6
 _TAG_WORDS_MAX = 3
-_LEAD_INS = frozenset(table.LEAD_INS)
-_LEAD_IN_WORDS_MAX = max(map(len, _LEAD_INS))
-# What goes on behind "Given that ...," where steps of a test are told.
-_STEPS = frozenset({"when", "then", "wenn", "dann", "quand", "alors"})
-# Longer ones are tables, logs and encoded data.
-_SENTENCE_WORDS_MAX = 300

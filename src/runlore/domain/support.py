@@ -7,14 +7,14 @@ what is taken back support nothing; a negation has to be that of the statement. 
 two ways it says nothing: what is not supported is published provisionally, what is wrong reaches prompts.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from runlore.domain import support_words as table
-from runlore.domain.analysis import terms_of
 from runlore.domain.clauses import Clause, is_joined, is_limited, is_reached
-from runlore.domain.sentences import UNSPACED_TARGET, Sentence, sentences_of
+from runlore.domain.sentences import UNSPACED_TARGET, Sentence, plain_terms, sentences_of
 from runlore.domain.wording import folded
 
 
@@ -31,7 +31,9 @@ def support_of(content: str, texts: Iterable[str]) -> Support:
     claims = tuple(sentences_of(content))
     if not claims or any(claim.is_doubtful for claim in claims):
         return Support.NONE
-    return _together(_told_by(text, claims) for text in texts)
+    spoken = _OF_SPEAKER.sub(lambda match: f"{_PRONOUNS[match[1].lower()]} {match[2]}", content)
+    forms = (claims,) if spoken == content else (claims, tuple(sentences_of(spoken)))
+    return _together(_told_by(text, form) for text in texts for form in forms)
 
 
 def is_stated(content: str, text: str) -> bool:
@@ -50,7 +52,7 @@ def _is_repeated(claim: Sentence, sentence: Sentence) -> bool:
 
 def _may_tell(text: str, claims: Sequence[Sentence]) -> bool:
     """Whether a text has the words of one of the claims at all: most have not, and need no closer look."""
-    present = frozenset(terms_of(folded(text)))
+    present = frozenset(plain_terms(folded(text)))
     return any(present.issuperset(claim.terms) for claim in claims)
 
 
@@ -106,6 +108,8 @@ def _is_stated(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
         return True
     if len(claim.held) < _TERMS_MIN or not _is_same_person(claim.words, sentence.words, clause):
         return False
+    if not sentence.done & claim.held <= claim.done:
+        return False
     return any(_matches(claim, sentence, clause, split) for split in _splits(claim, sentence, clause))
 
 
@@ -146,7 +150,24 @@ def _matches(claim: Sentence, sentence: Sentence, clause: Clause, split: tuple[i
     if end > at and _is_one_clause(sentence, clause, terms[begin:end], max(0, at - begin)):
         return True
     turned = (*terms[at:], *terms[:at])
-    return end - begin == len(terms) and _is_one_clause(sentence, clause, turned, len(terms) - at)
+    if end - begin < len(terms):
+        return False
+    return _is_one_clause(sentence, clause, turned, len(terms) - at) or _is_done_by_us(
+        claim, sentence, clause
+    )
+
+
+def _is_done_by_us(claim: Sentence, sentence: Sentence, clause: Clause) -> bool:
+    """Whether the speaker says that he does what is done: "We keep notes in Joplin", "Notes are kept in ...".
+    Between verb and thing no more may stand than an article: "old notes" are not all notes."""
+    at, words = claim.linked_at, sentence.words
+    verb, *rest = claim.terms[at:]
+    wanted = (verb, *claim.terms[:at], *rest)
+    if words[clause.start] not in table.SPEAKERS or not _is_one_clause(sentence, clause, wanted, None):
+        return False
+    found = _found_in(wanted, sentence, clause.start, len(words)) or ()
+    between = {*range(clause.start + 1, found[at] + 1)} - {*found}
+    return all(words[place] in table.DETERMINERS | table.ADVERBS for place in between)
 
 
 def _is_one_clause(sentence: Sentence, clause: Clause, terms: Sequence[str], linked_at: int | None) -> bool:
@@ -202,3 +223,6 @@ def _run_at(part: Sequence[str], whole: Sequence[str], start: int) -> int | None
 
 
 _TERMS_MIN = 2
+# Whoever speaks says "I prefer", of whom a record says "The user prefers".
+_PRONOUNS = {"user": "I", "team": "we"}
+_OF_SPEAKER = re.compile(r"(?i)^(?:the )?(user|team) ([a-z]{2,})s(?= \w)")

@@ -54,8 +54,25 @@ HEARSAY = _set(
     " assume assumes states stated reports reported reads writes wrote mentions according wish wishes hope"
     " hopes want wants need needs require requires doubt doubts imagine pretend pretends allege alleges argue"
     " argues suggest suggests suggested propose proposes proposed predict predicts predicted prediction"
-    " forecast expect expects expected bet suspect suspects hunch theory opinion rumour rumor"
+    " forecast expect expects expected bet suspect suspects hunch theory opinion rumour rumor seem seems"
+    " heard"
 )
+SAYING = HEARSAY - _set(
+    "reads writes wrote reports states want wants need needs require requires expect expects expected"
+    " suggest suggests propose proposes"
+)
+"""Hearsay that reaches back as well: "the port is 80, they say"."""
+
+GOVERNING = (
+    HEARSAY - _set("reads writes wrote reports require requires")
+    | CONDITIONS - _set("until till before after once because although though weil")
+    | _set(
+        "or maybe perhaps hoffentlich angeblich vermutlich wahrscheinlich vielleicht apparemment peut-être"
+        " quizás oder ou let lets let's imagine wollen will voudrais soll sollte"
+    )
+)
+"""What reaches over the end of its clause: what is joined to it may be part of what is said or supposed."""
+
 REVERSALS = _set(
     "false untrue wrong incorrect mistaken myth avoid avoids avoiding stop stops stopped forbid forbids"
     " forbidden prohibit prohibits prohibited refuse refuses deny denies denied fail fails failed reject"
@@ -90,6 +107,13 @@ LEAD_INS = tuple(
             "as of now",
             "as of today",
             "you should know that",
+            "since you ask",
+            "since you asked",
+        ),
+        *(
+            f"{which} {what}"
+            for which in ("one", "one more", "one last", "another", "last")
+            for what in ("thing", "note", "point")
         ),
         *(
             f"{short}{note}"
@@ -133,14 +157,36 @@ FACTIVES = tuple(
         *("da", "weil", "obwohl", "comme", "puisque", "parce que", "bien que", "ya que", "porque", "aunque"),
     )
 )
+CONSEQUENCES = _set("so therefore hence thus deshalb daher also darum donc entonces")
+"""What opens a clause that follows from the one before it: that one is meant as it stands."""
+
 REASONS = (("because",), ("weil",), ("parce", "que"), ("car",), ("porque",))
-PAUSED_REASONS = (("since",), ("da",), ("puisque",), ("ya", "que"), ("denn",), ("although",), ("though",))
+PAUSED_REASONS = (
+    ("since",),
+    ("da",),
+    ("puisque",),
+    ("ya", "que"),
+    ("denn",),
+    ("although",),
+    ("though",),
+    ("as",),
+)
 """What opens a clause that is as true as what it stands beside: before it, behind it, behind a comma only."""
+
+IRREGULAR = dict(
+    pair.split("/")
+    for pair in (
+        *("kept/keep", "written/write", "built/build", "held/hold", "sent/send", "made/make", "taken/take"),
+        *("given/give", "chosen/choos", "bought/buy", "shown/show", "found/find", "paid/pay", "led/lead"),
+    )
+)
+"""Stems of participles that differ from those of their verbs."""
 
 LINKS = frozenset(subject_words.COPULAS) | frozenset(subject_words.OPERATORS) | {":"}
 """What ties a value to its subject."""
 
 ENGLISH_ARTICLES = subject_words.ENGLISH_ARTICLES
+DEFINITE_ARTICLES = _set("the der die das le la les el los las unser unsere notre nos nuestro nuestra")
 DETERMINERS = (
     ENGLISH_ARTICLES
     | subject_words.ARTICLES[subject_words.SYMBOL]
@@ -201,6 +247,14 @@ DEPICTING = _set(
     "given roleplay role-play act write draft compose invent imagine suppose assume pretend simulate narrate"
     " picture consider"
 )
+CREATING = _set("add create build implement make design develop introduce generate scaffold")
+NEW = _set("a an new another some me us")
+COMPOSED = _set(
+    "page pages form screen dialog modal view component menu layout dashboard widget site website app game"
+    " popup banner card sidebar navbar wizard theme"
+)
+"""Orders for something new, and what has parts: what is told of a part is told of what is wanted."""
+
 FICTION = _set(
     "story stories tale novel novels book poem essay film movie screenplay dream game roleplay role-play"
     " persona character proposal draft screenshot slides dialogue conversation scenario scenarios simulation"
@@ -243,8 +297,40 @@ ANAPHORS = _set("it its it's this that that's these those they their he his she 
 
 DENIALS = _set("no nope nah wrong false incorrect untrue nein falsch faux")
 CORRECTIONS = _set("actually correction sorry oops wait")
-INTERJECTIONS = DENIALS | CORRECTIONS | _set("well psa ah oh hm hmm yeah yep sure non si doch ja oui sí")
+INTERJECTIONS = (
+    DENIALS
+    | CORRECTIONS
+    | _set("well psa ah oh hm hmm yeah yep sure non si doch ja oui sí right attention achtung careful")
+)
 """What stands before a comma or a colon, and tells of what was said before."""
+RETORTS = DENIALS | _set(
+    "you you're got get have had it that that's is are was not right true correct stop still again a mistake"
+    " mistaken made your answer assumption guess here there all"
+)
+"""What tells somebody that he is wrong, before a colon: "You got it wrong:"; "This is ..." may point on."""
+
+CHECKING = ANAPHORS | _set(
+    "confirm verify check validate agree right correct true sure tell see know ensure prove so"
+)
+"""What asks about the statement that it stands behind: "..., can you confirm?"."""
+
+UNSURE = REVERSALS | _set(
+    "sure certain unsure remember recall confused mixing kidding joking lying lied forgot may might changed"
+    " removed dropped replaced"
+)
+"""What the speaker says of his own statement behind it: "..., I am not sure"."""
+
+OPEN_CONTRASTS = _set(
+    "yet anymore any really quite sure true so always ever even all every each most many some both"
+)
+"""What stands behind "not" and denies or limits the whole statement."""
+
+TEXT_WORK = DEPICTING | _set(
+    "translate rewrite rephrase reword proofread correct improve summarize summarise shorten quote print put"
+    " insert replace type send post paste copy"
+)
+"""Orders that work on a text, which may stand in brackets."""
+
 RETRACTIONS = _set("scratch forget ignore disregard cancel undo drop strike")
 """What takes the sentence before it back: a denial apart from what follows, an order before "that"."""
 
@@ -268,5 +354,12 @@ QUESTION_OPENERS = _set(
     " what which who whose whom how why where whether"
 )
 """`do`, `have`, `will` and `may` open orders and names as well."""
+
+SLIPS = {
+    f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}": word
+    for word in ("the", "and", "because", "that", "which", "with", "our")
+    for at in range(len(word) - 1)
+}
+"""Small words with two letters exchanged."""
 
 ABBREVIATIONS = _set("e.g i.e etc vs mr mrs ms dr st nr ca bzw approx incl resp fig vol")
