@@ -262,7 +262,8 @@ def test_not_only_is_no_negation() -> None:
         ("it = 5", "it \\= 5"),
         ("The worker uses port 8080", "worker = [use] port 8080"),
         ("Our worker doesn't use port 8080", "worker != [use] port 8080"),
-        ("Dana owns the billing service", "billing service = owned by dana"),
+        ("Dana owns the billing service", "billing service owner = dana"),
+        ("Format the code with black", "format code [with] = black"),
     ],
 )
 def test_the_stored_form_is_readable_and_read_back(statement: str, text: str) -> None:

@@ -50,6 +50,8 @@ class Claim:
     def agrees(self, other: "Claim") -> bool:
         """Whether both can be so: on every scale that they share they are on one side, what they answer
         exactly goes together, or one says what the other says and more."""
+        if _is_coarser(self.words, other.words) or _is_coarser(other.words, self.words):
+            return True
         scales = self.sides.keys() & other.sides.keys()
         if scales:
             return all(self.sides[scale] == other.sides[scale] for scale in scales)
@@ -109,6 +111,9 @@ def _asked_of_verb(verb: str, words: Sequence[str]) -> dict[str, Answer | None]:
         exact = {question: exact[question] for question in exact if question.startswith(_COUNTED)}
     asked: dict[str, Answer | None] = {f"{lead} {each}".strip(): exact[each] for each in exact}
     is_room = verb in table.ADDING or _is_addition(words)
+    if not asked and len(words) > 1 and words[0] in table.ORDERING:
+        asked[f"{_stem(verb)} order of {' '.join(words[1:])}"] = None
+    is_room = is_room or (words[:1] == ["on"] and not table.EVENTS.isdisjoint(words[1:2]))
     if not asked and not is_room and len(words) > 1 and words[0] in table.ASKING:
         asked[f"{_stem(verb)} {table.PREPOSITIONS[words[0]]}"] = None
     return asked
@@ -134,7 +139,24 @@ def _is_vague(questions: Set[str]) -> bool:
 def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
     """Whether a value is told in another one, word for word and in its order."""
     rest = iter(whole)
-    return bool(part) and all(word in rest for word in part)
+    return bool(part) and all(any(_is_same(word, each) for each in rest) for word in part)
+
+
+def _is_same(word: str, other: str) -> bool:
+    """Whether a word names what the other one names, or a version of it: "C" and "C99"."""
+    return word == other or (word.isalpha() and other.startswith(word) and other[len(word) :].isdigit())
+
+
+def _is_coarser(words: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one word tells in general what the other tells exactly: Austria and Graz, spring and May."""
+    if len(words) != len(other) or not words:
+        return False
+    wide, narrow = next(((one, two) for one, two in zip(words, other, strict=True) if one != two), ("", ""))
+    grain = table.GRAINS.get(wide)
+    if grain is None or (words[0] not in table.PREPOSITIONS and not _is_participle(words[0], words[1:])):
+        return False
+    topic, size = table.GRAINS.get(narrow, (_PLACE, 0))
+    return topic == grain[0] and size < grain[1] and narrow[:1].isalpha()
 
 
 def _stem(verb: str) -> str:
@@ -162,11 +184,17 @@ def _claim_of_words(words: Sequence[str]) -> Claim:
         return _asked(*_relation(words))
     if _is_participle(first, rest):
         return _state(first) if not rest or rest[0] in table.JOINING else _act(first, rest)
-    if _is_adjective(first):
-        return _quality(first, rest)
+    return _quality(first, rest) if _is_adjective(first) else _asked(*_kind(words))
+
+
+def _kind(words: Sequence[str]) -> set[str]:
+    """What is asked about a thing that has a name or is of a kind; one person may have two offices."""
+    first, rest = words[0], words[1:]
+    if words[-1] in table.OFFICES:
+        return {f"is {' '.join(words)}"}
     if rest or is_time(first):
-        return _asked(WHAT, WHEN if is_time(first) else WHAT)
-    return _asked(WHAT, WHERE if is_path(first) else NAME)
+        return {WHAT, WHEN if is_time(first) else WHAT}
+    return {WHAT, WHERE if is_path(first) else NAME}
 
 
 def _is_phrase(words: Sequence[str]) -> bool:
@@ -193,11 +221,12 @@ def _asked(*questions: str) -> Claim:
 
 
 def _without_degree(words: list[str]) -> list[str]:
-    """Without the adverbs before the word that counts: "fully automatic", "still", "only"."""
+    """Without what stands before the word that counts: "fully automatic", "still", "turned off"."""
     at = 0
     while at < len(words) - 1 and (words[at] in table.DEGREES or is_adverb(words[at])):
         at += 1
-    return words[at:]
+    is_switch = len(words) > at + 1 and words[at] in table.SWITCHING and words[at + 1] in table.SCALES_OF
+    return words[at + 1 :] if is_switch else words[at:]
 
 
 def is_adverb(word: str) -> bool:
@@ -282,19 +311,19 @@ def _act(participle: str, rest: Sequence[str]) -> Claim:
 def _relation(words: Sequence[str]) -> set[str]:
     """The question that a phrase answers, by its preposition or adverb."""
     first, rest = words[0], words[1:]
+    if first in table.ORDERING and not answers_in(words):
+        return {f"order of {' '.join(rest)}"}
+    if (first, *rest[:1]) == ("in", "front") or (first == "on" and not table.EVENTS.isdisjoint(rest[:1])):
+        return {" ".join(words)}
     if first in table.FREQUENCIES or first in table.OF_TIME or any(map(is_time, words[:3])):
         return {WHEN}
     if is_adverb(first) or (first == "by" and "hand" in rest[:1]):
         return {HOW}
-    if first == "in" and "front" in rest[:1]:
-        return {"in front of"}
-    with_what = f"{WITH} {' '.join(rest)}"
-    if first == "without":
-        return {with_what}
     if first == "in":
         return _within(rest)
     group = table.PREPOSITIONS.get(first, WHAT)
-    return {group, with_what} if group == WITH else {group}
+    with_what = {f"{WITH} {' '.join(rest)}"} if first == "without" or group == WITH else set()
+    return with_what if first == "without" else {group} | with_what
 
 
 def _within(words: Sequence[str]) -> set[str]:
@@ -339,6 +368,7 @@ def _plain_forms(word: str) -> set[str]:
 
 _VERB = re.compile(r"\[(\w+)\] ")
 _NAMED = "kind of"
+_PLACE = "place"
 _GERMAN_CHARS_MIN = 6
 _COUNTED = ("count of", "amount of")
 _GLUED_UNIT = re.compile(r"\d[\d.,]*([^\W\d]+|[%°].?)")

@@ -154,6 +154,39 @@ UNITS: Mapping[str, frozenset[str]] = {
 UNMEASURED = _set("unlimited infinite unbounded forever none")
 """Amounts without a number: they meet every one that has a unit."""
 
+SWITCHING = _set("turned switched toggled")
+ORDERING = _set("before after")
+EVENTS = _set(
+    "save commit push merge exit start startup boot deploy release change tag request login logout error"
+    " failure timeout close open install update import export upload demand shutdown pull checkout"
+)
+"""What sets something off: one event leaves room for others."""
+
+OFFICES = _set("owner lead maintainer manager reviewer author tester designer architect admin director")
+"""What one person may be beside something else."""
+
+GRAINS: Mapping[str, tuple[str, int]] = {
+    **dict.fromkeys(
+        _set(
+            "germany deutschland allemagne austria österreich autriche switzerland schweiz suisse france"
+            " frankreich italy italien italie spain spanien espagne portugal poland polen pologne netherlands"
+            " niederlande belgium belgien belgique ireland irland uk england scotland britain sweden schweden"
+            " norway norwegen denmark dänemark finland finnland estonia czechia hungary romania greece turkey"
+            " ukraine usa us canada kanada mexico brazil argentina chile india indien china japan korea"
+            " singapore australia israel egypt nigeria kenya bavaria bayern california texas"
+        ),
+        ("place", 1),
+    ),
+    **dict.fromkeys(_set("eu europe europa asia asien africa america"), ("place", 2)),
+    **dict.fromkeys(_set("spring summer autumn winter q1 q2 q3 q4"), ("date", 1)),
+    **dict.fromkeys(MONTHS, ("date", 0)),
+    **dict.fromkeys(_set("linux unix bsd"), ("system", 1)),
+    **dict.fromkeys(_set("ubuntu debian fedora alpine arch nixos centos rhel suse freebsd"), ("system", 0)),
+    **dict.fromkeys(_set("aws gcp azure cloud"), ("cloud", 1)),
+    **dict.fromkeys(_set("ec2 ecs eks lambda s3 fargate gke aks"), ("cloud", 0)),
+}
+"""Words with what they are about and how much they take in: a wider one leaves room for one inside it."""
+
 DEGREES = _set("only also still now very too quite rather so just already often always usually most")
 NOT_ADVERBS = {*FREQUENCIES} | _set(
     "only family friendly early likely ugly reply supply apply assembly italy july"
@@ -217,6 +250,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
             "log level": "debug info warn error",
             "time zone": "utc cet gmt pst",
             "merge": "squash rebase",
+            "case": "snake_case camelcase pascalcase kebab-case snake-case",
         }.items()
     },
 }
@@ -321,6 +355,8 @@ def _scales() -> dict[str, dict[str, int]]:
         for number, side in enumerate(sides):
             for word in side.split():
                 found[word][name] = number
+                if word.endswith(("é", "ée", "dit", "dite", "ert", "erte")):
+                    found[f"{word}s"][name] = number
     return dict(found)
 
 
@@ -350,5 +386,6 @@ SLOTS = _set(
     "mode level type status state colour color theme size name version strategy format style policy kind"
     " priority value default setting visibility tier role stage phase environment region zone language"
     " length limit severity speed timeout retention ttl interval delay deadline duration price cost budget"
+    " host port license licence currency seed branch domain url address id frequency"
 )
 """The last word of a subject that names a place for one value: "log level" has one, whatever it says."""

@@ -16,6 +16,7 @@ from typing import Self, TypeAlias
 from runlore.domain import limits
 from runlore.domain import subject_words as table
 from runlore.domain.analysis import is_stop_word, terms_of
+from runlore.domain.frames import order_parts, plain_parts, turn_round
 from runlore.domain.lazy import dataclass
 from runlore.domain.question import claim_of, is_asked
 from runlore.domain.wording import Word, folded, is_unspaced, read_words
@@ -81,7 +82,7 @@ class SemanticKey:
 def semantic_key(content: str) -> SemanticKey:
     """The key of a statement. Case, spacing, articles and trailing punctuation do not change it."""
     text = folded(content)
-    words = _statement(read_words(_GLUED_ASSIGNMENT.sub(r"\1 \2 ", text)))
+    words = _statement(read_words(_TAKING_PLACE.sub("tourne", _GLUED_ASSIGNMENT.sub(r"\1 \2 ", text))))
     if not words:
         return SemanticKey(subject=_bounded(text))
     condition, words = _condition(words)
@@ -103,12 +104,11 @@ def conflicts(one: SemanticKey, other: SemanticKey) -> bool:
         return False
     if one.value == other.value or not (one.value and other.value):
         return True
-    if not _NAMES_QUESTION.search(one.subject):
-        answer, against = (claim_of(each.subject, each.value) for each in (one, other))
-        if not answer.meets(against):
-            return False
-        if answer.agrees(against):
-            return one.negated != other.negated and not answer.excepts(against)
+    answer, against = (claim_of(each.subject, each.value) for each in (one, other))
+    if not _NAMES_QUESTION.search(one.subject) and not answer.meets(against):
+        return False
+    if answer.agrees(against):
+        return one.negated != other.negated and not answer.excepts(against)
     return not (one.negated or other.negated)
 
 
@@ -137,6 +137,7 @@ def slug(text: str) -> str:
 _STORED = re.compile(r"((?:[^\\=!]|\\.)*?)(?: (!?=)(?: (.*))?)?", re.DOTALL)
 # `name=value` without spaces names a value only where a text begins with it; elsewhere it is a flag or a URL.
 _GLUED_ASSIGNMENT = re.compile(r"^\s*([\w.-]*\w)(:=|!=|={1,3})(?=[^\s=<>~])")
+_TAKING_PLACE = re.compile(r"\b(?:a|ont) lieu\b")
 _LATIN = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "þ": "th", "ı": "i"})
 _MARKS_ON_LATIN = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 # A subject that was split at a verb says what its value is asked for.
@@ -169,7 +170,7 @@ def _statement(words: Words) -> Words:
     for lead_in in table.LEAD_INS:
         if len(words) > len(lead_in) and tuple(word.core for word in words[: len(lead_in)]) == lead_in:
             words = words[len(lead_in) :]
-    return _without_articles(words)
+    return _without_articles(turn_round(words))
 
 
 def _part(text: str) -> Words:
@@ -277,6 +278,9 @@ def _key_of_sentence(condition: Words, words: Words) -> SemanticKey:
         return _unsplit_key(_joined([*condition, *words]), negated=False)
     words, negated = _lifted(words)
     before = _joined(condition)
+    is_noun = len(words) > 1 and words[1].core in _LEMMAS and words[1].core not in table.THINGS
+    if not is_noun and (parts := order_parts(words)) is not None:
+        return _split_key(f"{before} {parts[0]}".strip(), parts[1], negated=negated)
     for index, word in enumerate(words):
         if word.core in table.BREAKS:
             break
@@ -309,8 +313,8 @@ def _verb_parts(words: Words, index: int) -> tuple[str, str] | None:
 
 def _verb_value(verb: str, words: Words) -> str:
     """What is kept of a verb and the words behind it; nothing where they leave room for other answers."""
-    said = [word.core for word in words]
-    if verb == "equals":
+    said = [word.core for word in words if word.core != "sich"] or [""]
+    if verb in table.EQUALLING:
         return " ".join(said)
     if verb in ("belong", "belongs") and said[0] == "to" and len(said) > 1:
         end = next((at for at, word in enumerate(words) if "," in word.tail), len(words))
@@ -440,7 +444,7 @@ def _third_person(verb: str) -> str:
 
 _LEMMAS = {form: verb for verb in table.VERBS for form in (verb, _third_person(verb))}
 _LEMMAS |= {verb: verb for verb in table.FOREIGN_VERBS}
-_OF_ARTICLES = table.FOREIGN_VERBS | table.FOREIGN_BEING | table.CALLING
+_OF_ARTICLES = table.FOREIGN_VERBS | table.FOREIGN_BEING | table.CALLING | table.EQUALLING
 
 
 def _without_always(words: Words) -> Words:
@@ -453,9 +457,10 @@ def _without_always(words: Words) -> Words:
 
 
 def _split_key(subject: str, value: str, *, negated: bool) -> SemanticKey:
-    """A key whose subject is written alike with hyphens, underscores or spaces between its words."""
-    spaced = re.sub(r"(?<=[^\W_])[-_]+(?=[^\W_])", " ", subject)
-    return SemanticKey(subject=_bounded(spaced), value=_bounded(value), negated=negated)
+    """A key whose subject is written alike, with hyphens or spaces, its place before or behind it."""
+    if _NAMES_QUESTION.search(subject) is None:
+        subject, value = plain_parts(subject, value)
+    return SemanticKey(subject=_bounded(subject), value=_bounded(value), negated=negated)
 
 
 def _unsplit_key(text: str, *, negated: bool) -> SemanticKey:

@@ -108,18 +108,21 @@ VERBS = _set(
 """Verbs, in their plain form, that split a statement into what does it and what it does."""
 
 FOREIGN_VERBS = _set(
-    "nutzt nutzen verwendet verwenden benutzt benutzen läuft laufen lauscht hört liefert liefern braucht"
-    " brauchen dauert dauern startet starten beginnt beginnen endet speichert speichern schreibt schreiben"
-    " liest sendet kostet hat haben gehört erfordert benötigt bleibt bleiben geht gehen unterstützt enthält"
-    " utilise utilisons utilisent tourne tournent écoute écoutent renvoie retourne dure durent commence"
-    " démarre finit expire stocke stockons écrit lit envoie coûte a ont appartient exige nécessite requiert"
-    " garde gardons reste accepte supporte inclut"
+    "nutzt nutzen nehmen nimmt verwendet verwenden benutzt benutzen läuft laufen lauscht hört liefert liefern"
+    " braucht brauchen dauert dauern startet starten beginnt beginnen endet speichert speichern schreibt"
+    " schreiben liest sendet kostet hat haben gehört erfordert benötigt bleibt bleiben geht gehen unterstützt"
+    " enthält utilise utilisons utilisent tourne tournent écoute écoutent renvoie retourne dure durent"
+    " commence démarre finit expire stocke stockons écrit lit envoie coûte a ont appartient exige nécessite"
+    " requiert garde gardons reste accepte supporte inclut"
 )
 SPEAKERS = _set("i we you wir ich on nous je")
 REALLY = _set("now currently always only désormais jetzt nun")
 """What stands behind a verb and changes nothing of what it says now."""
 
-FOREIGN_BEING = _set("liegt liegen steht stehen wohnt lebt")
+EQUALLING = _set("equals beträgt betragen lautet lauten")
+"""Verbs that say what "is" says."""
+
+FOREIGN_BEING = _set("liegt liegen steht stehen wohnt lebt befindet befinden sitzt sitzen")
 BEING = FOREIGN_BEING | _set("live lives sit sits reside resides am")
 """Verbs that say no more than being somewhere."""
 
@@ -129,6 +132,36 @@ OWNING = {
     for form in (verb, f"{verb}s")
 }
 """What one does to a thing, with what is done to it: the thing is what such a statement is about."""
+
+ATTRIBUTES = {
+    "owned by ": "owner",
+    "maintained by ": "maintainer",
+    "licensed under ": "license",
+    "lizenziert unter ": "license",
+}
+WHOLES = _set("project repo repository code codebase software")
+"""What is done to a thing, as the name of who or what it is done by; the whole of a scope needs no name."""
+
+ROLES = _set(
+    "owner lead leader maintainer manager contact reviewer head boss director chair admin administrator"
+    " author approver captain coordinator architect designer tester librarian treasurer cto ceo cfo"
+    " license licence codename default chef cheffe leiter leiterin responsable"
+)
+"""What somebody is for something, and mostly alone, as the end of "X is the ..."."""
+
+ORDERS = VERBS | _set("put place name call document lint comment title address format draw sort order")
+THINGS = _set(
+    "tests test builds build releases release deploys logs log imports exports reports alerts caches calls"
+    " reviews services hosts routes images downloads"
+)
+"""What an order may have behind its verb though it is a verb as well: "run tests", "build releases"."""
+
+ORDER_PREPOSITIONS = _set("with in to as via using at from on under into before after")
+WORDING = _set(
+    "write answer reply respond speak document format log print render name comment store save keep put place"
+    " address report"
+)
+"""Orders, what the one thing that they say begins with, and those that have one answer behind "in"."""
 
 CALLING = _set("heisst s'appelle")
 """Verbs that give a name."""
