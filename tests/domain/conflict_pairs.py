@@ -331,5 +331,9 @@ HARMLESS = (
     ("Use vitest for specs", "Use stubs for specs"),
     ("Deploy with Helm", "Deploy in the morning"),
     ("Test with Chrome", "Test with Firefox"),
+    ("Deploy to staging", "Deploy to production"),
+    ("Store photos in S3", "Store photos in WebP"),
+    ("Reply in Dutch", "Reply in detail"),
+    ("The host is reachable", "The host is alpha"),
     ("Deploy on Fridays", "Deploy to AWS"),
 )

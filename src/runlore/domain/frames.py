@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from runlore.domain import question_words as questions
 from runlore.domain import subject_words as table
-from runlore.domain.answers import answers_in
+from runlore.domain.answers import answers_in, is_path
 from runlore.domain.wording import Word
 
 
@@ -30,9 +30,8 @@ def turn_round(words: Sequence[Word]) -> Sequence[Word]:
 def order_parts(words: Sequence[Word]) -> tuple[str, str] | None:
     """What an order asks, and its answer: "format code [with]" and "black"; none where it leaves room."""
     cores = [word.core for word in words]
-    if cores[0] not in table.ORDERS or any(word.tail for word in words[:-1]):
-        return None
-    if not table.BREAKS.isdisjoint(cores):
+    is_one_clause = not any(word.tail for word in words[:-1]) and table.BREAKS.isdisjoint(cores)
+    if cores[0] not in table.ORDERS or not is_one_clause:
         return None
     if cores[0] == "use":
         at = cores.index("for") if "for" in cores[2:4] else 0
@@ -50,7 +49,17 @@ def order_parts(words: Sequence[Word]) -> tuple[str, str] | None:
         or (opener == "on" and not answers_in(cores[at:]))
         or (opener in ("to", "with") and (cores[0] in questions.ADDING or cores[0] == "test"))
     )
-    return None if is_room else (f"{about} [{opener}]", value)
+    if is_room or value in table.STAGES:
+        return None
+    return f"{about} [{_kind_of(value) if opener == 'in' else opener}]", value
+
+
+def _kind_of(value: str) -> str:
+    """What is "in" something: there, written so, or said so."""
+    family = questions.FAMILY_OF.get(questions.ALIASES.get(value, value))
+    if value in questions.PLACES or is_path(value) or family == "database":
+        return "where"
+    return "format" if value in questions.FORMATS else "language" if value in table.TONGUES else "in"
 
 
 def plain_parts(subject: str, value: str) -> tuple[str, str]:

@@ -171,7 +171,8 @@ def _open_claim(subject: str, value: str) -> Claim:
         return _asked(f"also {value}")  # it leaves room for every other answer
     if words and words[0] in table.UNMEASURED:
         claim = Claim(questions=claim.questions | table.MEASURES, sides=claim.sides)
-    if _is_slot(subject) and not _is_phrase(words) and not _relates(words):
+    is_name = not table.LETTERS.isdisjoint(words) and subject.rpartition(" ")[2] in table.NAMED
+    if is_name or (_is_slot(subject) and not _is_phrase(words) and not _relates(words)):
         return Claim(questions=claim.questions | {WHAT}, sides=claim.sides)
     return claim
 

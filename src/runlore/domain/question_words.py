@@ -382,10 +382,14 @@ KINDS = _set("native monolithic proprietary")
 NEGATING = ("un", "in", "im", "ir", "non", "dis", "de")
 COUNTING = _set("single multi double triple dual")
 
+LETTERS = _set("alpha beta")
+NAMED = _set("host server node machine box branch cluster proxy robot")
+"""Letters that are names of such things, and else say how far something is."""
+
 SLOTS = _set(
     "mode level type status state colour color theme size name version strategy format style policy kind"
     " priority value default setting visibility tier role stage phase environment region zone language"
     " length limit severity speed timeout retention ttl interval delay deadline duration price cost budget"
-    " host port license licence currency seed branch domain url address id frequency"
+    " currency seed frequency"
 )
 """The last word of a subject that names a place for one value: "log level" has one, whatever it says."""

@@ -149,7 +149,9 @@ ROLES = _set(
 )
 """What somebody is for something, and mostly alone, as the end of "X is the ..."."""
 
-ORDERS = VERBS | _set("put place name call document lint comment title address format draw sort order")
+ORDERS = VERBS | _set(
+    "put place name call document lint comment title address format draw sort order tag squash commit"
+)
 THINGS = _set(
     "tests test builds build releases release deploys logs log imports exports reports alerts caches calls"
     " reviews services hosts routes images downloads"
@@ -161,7 +163,13 @@ WORDING = _set(
     "write answer reply respond speak document format log print render name comment store save keep put place"
     " address report"
 )
-"""Orders, what the one thing that they say begins with, and those that have one answer behind "in"."""
+STAGES = _set("staging production prod dev development test qa ci local")
+TONGUES = _set(
+    "english german french spanish italian dutch polish portuguese swedish danish norwegian finnish czech"
+    " greek turkish russian ukrainian chinese japanese korean hindi arabic hebrew"
+)
+"""Orders, what the one thing that they say begins with, and those that have one answer behind "in"; what is
+done to all of in turn, and what is spoken."""
 
 CALLING = _set("heisst s'appelle")
 """Verbs that give a name."""
