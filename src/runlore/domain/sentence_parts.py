@@ -106,12 +106,25 @@ def _split_at(words: list[Word], cores: tuple[str, ...], at: int) -> list[list[W
     if is_asked or is_apart:
         is_apart = is_apart and not foreign_doubts(" ".join(cores))
         return [words[:at], words[at + (joint or 0) :]] if is_apart else []
-    if is_paused and "that" in behind[:_LEAD_IN_WORDS_MAX] and _lead_in(words[at:]):
+    is_led_in = _lead_in(words[at:]) > 1 or cores[at] in ("btw", "fyi")
+    if is_paused and is_led_in and cores[at - 1] not in table.LINKS:
         return [words[:at], words[at:]]
     if reason := _reason_at(cores, at, is_paused=is_paused):
-        return [words[:at], words[at + reason :]]
+        is_german = cores[at] in ("weil", "da")
+        return [words[:at], _with_verb_second(words[at + reason :]) if is_german else words[at + reason :]]
     is_contrast = is_paused and at + len(behind) == len(words) and _is_contrast(behind)
     return [words[:at], words, []] if is_contrast and (_is_statement(said) or is_order(said)) else []
+
+
+def _with_verb_second(words: list[Word]) -> list[Word]:
+    """A German clause whose verb stands last, as it is said on its own: "der Server hat keinen Zugang"."""
+    if (
+        len(words) <= _REMARK_WORDS_MAX
+        or words[0].core not in _DEFINITE
+        or any(word.tail for word in words[:-1])
+    ):
+        return words
+    return [*words[:2], Word(words[-1].core), *words[2:-2], Word(words[-2].core, words[-1].tail)]
 
 
 def _clause_behind(words: Sequence[Word], at: int) -> tuple[str, ...]:
@@ -126,7 +139,7 @@ def _reason_at(cores: Sequence[str], at: int, *, is_paused: bool) -> int:
     openers = table.REASONS + (table.PAUSED_REASONS if is_paused else ())
     length = next((len(each) for each in openers if cores[at : at + len(each)] == each), 0)
     said = cores[:at]
-    if cores[at] == "since" and is_order(said) and cores[at + 1] in _OWN_SUBJECTS:
+    if cores[at] in _ORDER_REASONS and is_order(said) and cores[at + 1] in _OWN_SUBJECTS:
         length = 1
     elif not is_paused and (is_order(said) or not table.NEGATIONS.isdisjoint(said)):
         return 0
@@ -145,11 +158,11 @@ def _joint_at(cores: Sequence[str], at: int, *, is_paused: bool, is_asked: bool)
         return 0 if is_request else None
     if pair in table.DOUBT_PAIRS:
         return None
-    if cores[at] in table.CONSEQUENCES:
+    if cores[at] in table.CONSEQUENCES and (is_paused or cores[at + 1] in _OWN_SUBJECTS):
         return 1
     if is_paused and pair in _COMMENTS:
         return 2
-    joint = int(cores[at] in _JOINERS)
+    joint = int(cores[at] in _JOINERS or (is_paused and cores[at] == "while"))
     if not (joint or is_paused) or at + joint + 1 >= len(cores):
         return None
     is_prohibition = cores[at + joint : at + joint + 2] == ("do", "not")
@@ -252,14 +265,15 @@ def _lead_in(words: Sequence[Word]) -> int:
 _LEAD_INS = frozenset(table.LEAD_INS)
 _LEAD_IN_WORDS_MAX = max(map(len, _LEAD_INS))
 _RETORT_WORDS_MAX, _DENIAL_WORDS_MAX = 7, 3
-_REMARK_WORDS_MAX = 3
+_REMARK_WORDS_MAX = 2
 _CONTRAST_WORDS_MAX, _NOUN_WORDS_MAX = 4, 6
 # What goes on behind "Given that ...," where steps of a test are told.
 _STEPS = frozenset({"when", "then", "wenn", "dann", "quand", "alors"})
+_ORDER_REASONS = frozenset({"since", "car", "denn"})
 _CAUSES = {("because",), ("weil",)}
 _REQUESTS = {(may, "you") for may in ("can", "could", "would", "will")} | {("kannst", "du"), ("peux", "tu")}
 _COMMENTS = {("no", "wonder"), ("no", "need"), ("that's", "why"), ("thats", "why"), ("which", "explains")}
-_JOINERS = frozenset({"and", "but", "und", "aber", "et", "mais", "y", "pero"})
+_JOINERS = frozenset({"and", "but", "und", "aber", "et", "mais", "y", "pero", "whereas"})
 _JOINTS = _JOINERS | table.CONSEQUENCES | {each[0] for each in table.REASONS} | {"since"}
 _OPENING = table.ADVERBS | {"so"}
 _CONTRASTS = frozenset({"not", "nicht", "pas", "kein", "keine"})

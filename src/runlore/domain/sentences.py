@@ -378,7 +378,7 @@ _UNSPACED_STOP = "([。！？；])"
 UNSPACED_TARGET = "\0"
 _GLUED_LABEL = rf"(?i)(?:^|(?<=[.!?;] ))({'|'.join(sorted(table.LABELS))}):(?=[^\s:/\\=])"
 _DASH = r"(?<=\w)\s+[–—-]+\s+(?=\w)"
-_OWN_ASIDE = r"(?i)\s*\(((?:our|we|i|my)\s[^()]{,200})\)"
+_OWN_ASIDE = r"(?i)\s*\(((?:our|we|i|my|btw|fyi|by the way|note that)[\s,:][^()]{,200})\)"
 _STOPS = r"[.!?;:,。！？；](?=\s|$|[\"'”’»)\]`])|[。！？；]"
 _ITEM = re.compile(r"^(?:[-*+•·▪◦>]|\d{1,3}[.)])\s+")
 _OPEN_ENDED = table.NEGATIONS | table.DOUBTS

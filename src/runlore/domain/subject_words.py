@@ -92,6 +92,7 @@ CONTRACTED = {
     "isnt": ("is", "not"),
     "arent": ("are", "not"),
     "i'm": ("i", "am"),
+    "there's": ("there", "is"),
 }
 
 VERBS = _set(

@@ -55,7 +55,7 @@ HEARSAY = _set(
     " hopes want wants need needs require requires doubt doubts imagine pretend pretends allege alleges argue"
     " argues suggest suggests suggested propose proposes proposed predict predicts predicted prediction"
     " forecast expect expects expected bet suspect suspects hunch theory opinion rumour rumor seem seems"
-    " heard"
+    " hear heard"
 )
 SAYING = HEARSAY - _set(
     "reads writes wrote reports states want wants need needs require requires expect expects expected"
@@ -87,7 +87,7 @@ DOUBTS = MODALS | CONDITIONS | RESERVATIONS | PAST | HEARSAY | REVERSALS
 
 DOUBTFUL_LABELS = _set("question q example todo idea option hypothesis draft proposal")
 LABELS = subject_words.LABELS - _set("todo example") | _set(
-    "request result answer context background error reason"
+    "request result answer context background error reason contexte kontext rappel übrigens"
 )
 """What stands before a sentence and says nothing itself."""
 
@@ -109,6 +109,23 @@ LEAD_INS = tuple(
             "you should know that",
             "since you ask",
             "since you asked",
+            "once again",
+            "as mentioned",
+            "to answer your question",
+            "answering your question",
+            "the reason is that",
+            "this is because",
+            "that's because",
+            "for context",
+            "for reference",
+            "on a side note",
+            "au fait",
+            "je te rappelle que",
+            "je vous rappelle que",
+            "ne oublie pas que",
+            "ne oubliez pas que",
+            "zur info",
+            "nur zur info",
         ),
         *(
             f"{which} {what}"
@@ -118,13 +135,13 @@ LEAD_INS = tuple(
         *(
             f"{short}{note}"
             for short in ("", "just ", "quick ", "a quick ", "just a ", "just a quick ")
-            for note in ("fyi", "note", "heads up", "heads-up")
+            for note in ("fyi", "note", "heads up", "heads-up", "reminder", "reminder that")
         ),
         *("as you know", "as we know", "as agreed", "just so you know", "it turns out", "it turns out that"),
         *(
             f"{like} i {said}"
             for like in ("as", "like")
-            for said in ("said", "mentioned", "wrote", "told you")
+            for said in ("said", "said before", "mentioned", "mentioned before", "wrote", "told you")
         ),
         *(
             f"{order}{that}"
@@ -141,6 +158,11 @@ LEAD_INS = tuple(
             for that in ("", " that")
         ),
         *(
+            f"{who} {verb} that"
+            for who in ("i", "we", "i have", "i've", "we've")
+            for verb in ("checked", "verified", "measured", "saw", "seen", "can confirm")
+        ),
+        *(
             phrase
             for language in LANGUAGES
             for phrase in phrases_of(language.cues[Cue.REMINDER])
@@ -153,6 +175,7 @@ LEAD_INS = tuple(
 FACTIVES = tuple(
     tuple(opener.split())
     for opener in (
+        *("given the fact that", "seeing that", "considering that", "considering", "vu que"),
         *("now that", "given that", "since", "because", "although", "though", "even though"),
         *("da", "weil", "obwohl", "comme", "puisque", "parce que", "bien que", "ya que", "porque", "aunque"),
     )
@@ -160,7 +183,7 @@ FACTIVES = tuple(
 CONSEQUENCES = _set("so therefore hence thus deshalb daher also darum donc entonces")
 """What opens a clause that follows from the one before it: that one is meant as it stands."""
 
-REASONS = (("because",), ("weil",), ("parce", "que"), ("car",), ("porque",))
+REASONS = (("because",), ("weil",), ("parce", "que"), ("car",), ("porque",), ("vu", "que"))
 PAUSED_REASONS = (
     ("since",),
     ("da",),
@@ -268,7 +291,7 @@ DEPICTED = FICTION | _set(
 
 STATING_HEADS = _set(
     "fact facts rule rules note notes setup convention conventions context background environment stack info"
-    " details decision decisions preference preferences"
+    " details decision decisions preference preferences know infos contexte kontext"
 )
 """What a line that ends in a colon calls the statements below it."""
 
@@ -300,7 +323,7 @@ CORRECTIONS = _set("actually correction sorry oops wait")
 INTERJECTIONS = (
     DENIALS
     | CORRECTIONS
-    | _set("well psa ah oh hm hmm yeah yep sure non si doch ja oui sí right attention achtung careful")
+    | _set("well psa ah oh hm hmm yeah yep sure non si doch ja oui sí right attention achtung careful again")
 )
 """What stands before a comma or a colon, and tells of what was said before."""
 RETORTS = DENIALS | _set(
