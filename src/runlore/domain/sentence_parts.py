@@ -31,7 +31,12 @@ def parts_of(words: Sequence[Word]) -> Iterator[list[list[Word]]]:
 
 def without_lead_in(words: Sequence[Word]) -> list[Word]:
     """The words without labels, lead-ins and asides, which say nothing themselves."""
-    return _without_asides(_drop_lead_in(words))
+    rest = _drop_lead_in(words)
+    cores = tuple(word.core for word in rest)
+    length = next((len(each) for each in table.LEAD_OUTS if cores[-len(each) :] == each != cores), 0)
+    if length:
+        rest = [*rest[: -length - 1], Word(rest[-length - 1].core, rest[-1].tail)]
+    return _without_asides(rest)
 
 
 def is_ordered(cores: Sequence[str]) -> bool:
@@ -86,6 +91,10 @@ def _split_opening(words: list[Word], cores: tuple[str, ...]) -> list[list[Word]
     """A clause that a sentence begins with and calls as true as itself: "Now that the API is public, ..."."""
     opener = next((each for each in table.FACTIVES if cores[: len(each)] == each), ())
     comma = next((at for at, word in enumerate(words) if opener and "," in word.tail), 0)
+    if cores[0] == "dass":
+        return [_with_verb_second(words[1:])]
+    if opener == ("as",) and table.LINKS.isdisjoint(cores[:comma]):
+        return []  # "As a customer, I ..." begins a story
     if 0 < len(opener) <= comma < len(words) - 1 and cores[comma + 1] not in _STEPS:
         return [words[len(opener) : comma + 1], words[comma + 1 :]]
     return [words[1:]] if opener in _CAUSES and not comma and cores[1] in _OWN_SUBJECTS else []
@@ -106,14 +115,31 @@ def _split_at(words: list[Word], cores: tuple[str, ...], at: int) -> list[list[W
     if is_asked or is_apart:
         is_apart = is_apart and not foreign_doubts(" ".join(cores))
         return [words[:at], words[at + (joint or 0) :]] if is_apart else []
+    return _split_remark(words, cores, at, is_paused=is_paused)
+
+
+def _split_remark(words: list[Word], cores: tuple[str, ...], at: int, *, is_paused: bool) -> list[list[Word]]:
+    """The parts before and behind what leads to a statement, gives a reason, or sets a thing aside."""
+    said, behind = cores[:at], _clause_behind(words, at)
     is_led_in = _lead_in(words[at:]) > 1 or cores[at] in ("btw", "fyi")
     if is_paused and is_led_in and cores[at - 1] not in table.LINKS:
         return [words[:at], words[at:]]
     if reason := _reason_at(cores, at, is_paused=is_paused):
         is_german = cores[at] in ("weil", "da")
         return [words[:at], _with_verb_second(words[at + reason :]) if is_german else words[at + reason :]]
-    is_contrast = is_paused and at + len(behind) == len(words) and _is_contrast(behind)
+    is_end = at + len(behind) == len(words)
+    if cores[at] in ("but", "sondern") and is_end and (kept := _before_denied(said, behind)):
+        return [[*words[:kept], *words[at + 1 :]]]
+    is_contrast = is_paused and is_end and _is_contrast(behind)
     return [words[:at], words, []] if is_contrast and (_is_statement(said) or is_order(said)) else []
+
+
+def _before_denied(said: Sequence[str], behind: Sequence[str]) -> int:
+    """How many words stand before what is denied only to name another: "the queue is not Kafka but NATS"."""
+    denied = next((at for at, word in enumerate(said) if word in ("not", "nicht")), 0)
+    is_link = denied > 0 and said[denied - 1] in table.LINKS and _is_statement(said[: denied - 1])
+    is_short = 0 < len(said) - denied - 1 <= _CONTRAST_WORDS_MAX and len(behind) <= _CONTRAST_WORDS_MAX
+    return denied if is_link and is_short and table.SMALL.isdisjoint(behind[1:]) else 0
 
 
 def _with_verb_second(words: list[Word]) -> list[Word]:

@@ -173,6 +173,8 @@ def _heading(text: str) -> Sentence:
     while len(words) > 1 and words[0].core in table.DETERMINERS:
         del words[0]
     sentence = _read(words)
+    if text.endswith("know:"):
+        return Sentence(negated=Counter(), doubts=Counter())  # "Things you should know:"
     is_label = bool(words) and words[0].core in table.LABELS
     is_open = bool(words) and words[0].core in table.DOUBTFUL_LABELS
     is_plain = (not text.endswith(":") and not is_open) or is_label or introduces(sentence.words)

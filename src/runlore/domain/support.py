@@ -31,9 +31,19 @@ def support_of(content: str, texts: Iterable[str]) -> Support:
     claims = tuple(sentences_of(content))
     if not claims or any(claim.is_doubtful for claim in claims):
         return Support.NONE
-    spoken = _OF_SPEAKER.sub(lambda match: f"{_PRONOUNS[match[1].lower()]} {match[2]}", content)
+    spoken = _OF_SPEAKER.sub(_as_spoken, content)
     forms = (claims,) if spoken == content else (claims, tuple(sentences_of(spoken)))
     return _together(_told_by(text, form) for text in texts for form in forms)
+
+
+def _as_spoken(match: re.Match[str]) -> str:
+    """Whoever speaks says "I prefer" and "my shell", of whom a record says "The user prefers"."""
+    pronoun, mine = ("I", "my") if match[1].lower() == "user" else ("we", "our")
+    verb = match[2]
+    if verb == "'s":
+        return mine
+    be = "am" if pronoun == "I" else "are"
+    return f"{pronoun} {({'is': be, 'has': 'have'}).get(verb.strip(), verb.strip()[:-1])}"
 
 
 def is_stated(content: str, text: str) -> bool:
@@ -223,6 +233,4 @@ def _run_at(part: Sequence[str], whole: Sequence[str], start: int) -> int | None
 
 
 _TERMS_MIN = 2
-# Whoever speaks says "I prefer", of whom a record says "The user prefers".
-_PRONOUNS = {"user": "I", "team": "we"}
-_OF_SPEAKER = re.compile(r"(?i)^(?:the )?(user|team) ([a-z]{2,})s(?= \w)")
+_OF_SPEAKER = re.compile(r"(?i)^(?:the )?(user|team)('s| [a-z]+s)(?= \w)")

@@ -119,7 +119,23 @@ LEAD_INS = tuple(
             "for context",
             "for reference",
             "on a side note",
-            "au fait",
+            *(
+                "au fait",
+                "petit rappel",
+                "je rappelle que",
+                "souviens-toi que",
+                "rappelle-toi que",
+                "chez nous",
+            ),
+            *(
+                "bei uns",
+                "beachte",
+                "beachte bitte",
+                "kleiner hinweis",
+                "wichtig",
+                "denk daran",
+                "vergiss nicht",
+            ),
             "je te rappelle que",
             "je vous rappelle que",
             "ne oublie pas que",
@@ -158,6 +174,17 @@ LEAD_INS = tuple(
             for that in ("", " that")
         ),
         *(
+            f"{opening}{that}"
+            for that in ("", " that")
+            for opening in (
+                *(
+                    f"the {what} is"
+                    for what in ("thing", "point", "problem", "issue", "catch", "fact", "truth")
+                ),
+                *("fact is", "i told you", "i already told you", "i said", "i already said"),
+            )
+        ),
+        *(
             f"{who} {verb} that"
             for who in ("i", "we", "i have", "i've", "we've")
             for verb in ("checked", "verified", "measured", "saw", "seen", "can confirm")
@@ -172,10 +199,21 @@ LEAD_INS = tuple(
 )
 """What introduces a statement, and leaves it one."""
 
+LEAD_OUTS = (("btw",), ("by", "the", "way"), ("anyway",), ("right", "now"), ("though",), ("fyi",))
+"""What a statement may end in that says nothing of it."""
+
 FACTIVES = tuple(
     tuple(opener.split())
     for opener in (
-        *("given the fact that", "seeing that", "considering that", "considering", "vu que"),
+        *(
+            "given the fact that",
+            "seeing that",
+            "considering that",
+            "considering",
+            "vu que",
+            "sachant que",
+            "as",
+        ),
         *("now that", "given that", "since", "because", "although", "though", "even though"),
         *("da", "weil", "obwohl", "comme", "puisque", "parce que", "bien que", "ya que", "porque", "aunque"),
     )
@@ -183,7 +221,15 @@ FACTIVES = tuple(
 CONSEQUENCES = _set("so therefore hence thus deshalb daher also darum donc entonces")
 """What opens a clause that follows from the one before it: that one is meant as it stands."""
 
-REASONS = (("because",), ("weil",), ("parce", "que"), ("car",), ("porque",), ("vu", "que"))
+REASONS = (
+    ("because",),
+    ("weil",),
+    ("parce", "que"),
+    ("car",),
+    ("porque",),
+    ("vu", "que"),
+    ("sachant", "que"),
+)
 PAUSED_REASONS = (
     ("since",),
     ("da",),
@@ -225,7 +271,7 @@ SPEAKERS = _set("i we i'm i've i'd we're we've we'd ich wir je nous")
 SUBJECT_PRONOUNS = SPEAKERS | _set("you he she it they there it's they're everyone everybody yo nosotros")
 FIRST_PERSON = SPEAKERS | _set("my our us mein meine unser unsere mon ma mes notre nos")
 ADVERBS = _set(
-    "now today here always never often usually normally also still already thus so currently generally"
+    "now today here ici always never often usually normally also still already thus so currently generally"
     " actually please do not first second third finally typically commonly regularly frequently daily weekly"
     " monthly yearly recently really simply clearly certainly definitely obviously officially technically"
     " basically personally internally locally globally fully completely entirely exactly strictly mainly"
