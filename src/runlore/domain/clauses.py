@@ -90,13 +90,12 @@ def depicts(words: Sequence[str]) -> bool:
 
 def wanted_thing(words: Sequence[str]) -> Sequence[str]:
     """The words for something new that is asked for: "a feature flag" of "add a feature flag for guests"."""
-    verb = next(
-        (at for at, word in enumerate(words[:_ORDER_WORDS_MAX]) if word in table.CREATING), len(words)
-    )
+    opening = words[:_ORDER_WORDS_MAX]
+    verb = next((at for at, word in enumerate(opening) if word in table.CREATING), len(words))
     new = next((at + 1 for at in range(verb + 1, min(verb + 3, len(words))) if words[at] in table.NEW), 0)
-    ends = table.SMALL | table.GOING_ON | {COLON}
-    end = next((at for at in range(new, len(words)) if words[at] in ends - table.NEW), len(words))
-    return words[new:end] if new else ()
+    if not new:
+        return ()
+    return words[new : next((at for at in range(new, len(words)) if words[at] in _THING_ENDS), len(words))]
 
 
 def depicts_above(words: Sequence[str]) -> bool:
@@ -188,3 +187,4 @@ def _may_go_on(words: Sequence[str], start: int, place: int) -> bool:
 
 _PLACE_WORDS_MAX = 8
 _ORDER_WORDS_MAX = 4
+_THING_ENDS = (table.SMALL | table.GOING_ON | {COLON}) - table.NEW
