@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.approval_rules import ApprovalRules
-from runlore.domain.approving import Ruling, canonical, verdict
+from runlore.domain.approving import Ruling, verdict
+from runlore.domain.denying import canonical
 from runlore.domain.wildcards import matches
 
 pytestmark = pytest.mark.req("AGT-4")

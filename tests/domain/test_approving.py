@@ -8,7 +8,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.approval_rules import ApprovalRules, Stance
-from runlore.domain.approving import HARMLESS, WRITING, Ruling, canonical, verdict
+from runlore.domain.approving import HARMLESS, WRITING, Ruling, verdict
+from runlore.domain.denying import canonical
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.wildcards import matches
 from tests.examples import scaled

@@ -31,7 +31,7 @@ def secret(name: str) -> str:
 
 def bodies(filled: Filled) -> dict[str, tuple[str, str, Json]]:
     """A call of each operation that changes something, which gets as far as it can."""
-    more = {
+    more: dict[str, Json] = {
         "propose_profile": {"key": "pager", "value": "less", "reason": "they said so", "scope": "workspace"},
         "create_candidate": {
             "kind": "fact",
@@ -61,7 +61,7 @@ def bodies(filled: Filled) -> dict[str, tuple[str, str, Json]]:
         "/v1/sessions/own": filled.at(),
         "/v1/approvals/none": "/v1/approvals/ask%2F1",
     }
-    found = {}
+    found: dict[str, tuple[str, str, Json]] = {}
     for name, (method, path, body) in CALLS.items():
         if method != "GET":
             known = next((each for each in places if f"{path}/".startswith(f"{each}/")), "")
