@@ -54,7 +54,9 @@ AFTERWORDS = """\
 
 Content that hides something or speaks to the agent is flagged when it is admitted, wherever it comes from,
 and is then treated as above. Its sources name the reason as `content: REASON`. It is shown escaped. What
-people want remembered, such as "Always run the tests before committing", is not flagged;
+people want remembered, such as "Always run the tests before committing", is not flagged. Nor is a rule
+of the user's own on how the agent answers ("From now on answer in German"), in a sentence or a label that
+they typed; in anybody else's text, in the answer of a tool and in an edit it is;
 `make bench ONLY=poisoning` prints how often a harmless text is.
 """
 
