@@ -45,7 +45,7 @@ def order_parts(words: Sequence[Word]) -> tuple[str, str] | None:
     if opener in questions.ORDERING:
         return f"{about} [order] {value}", opener
     is_room = (
-        (opener == "in" and (cores[0] not in table.WORDING or " " in value))
+        (opener == "in" and cores[0] not in table.WORDING)
         or (opener == "on" and not answers_in(cores[at:]))
         or (opener in ("to", "with") and (cores[0] in questions.ADDING or cores[0] == "test"))
     )
@@ -80,7 +80,7 @@ def plain_parts(subject: str, value: str) -> tuple[str, str]:
 
 
 _DEFINITE = frozenset({"the", "our", "der", "die", "das", "le", "la", "unser", "unsere", "notre"})
-_VALUE_WORDS_MAX = 3
+_VALUE_WORDS_MAX = 2  # a preposition and a name: "with the blue script" may be one way of several
 _JOINED = re.compile(r"(?<=[^\W_])[-_]+(?=[^\W_])")
 _POSSESSIVE = re.compile(r"(?<=\w)'s(?= \w)")
 _PLACE_FIRST = re.compile(r"(?:in|on|at|for) (\S+ .+)")
