@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresMissing, PostgresServer
 
@@ -49,9 +50,6 @@ settings.load_profile("default")
 
 # Where compiled modules are kept for a caller who wants none beside the sources.
 BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
-# A file system in memory, on most Linux machines; a container may have given it next to nothing.
-MEMORY = Path("/dev/shm")
-MEMORY_BYTES_MIN = 4 << 30
 
 _numbers = itertools.count()
 
@@ -76,8 +74,8 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
-    if _is_roomy(MEMORY):
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if (memory := find_memory_folder()) is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -163,10 +161,3 @@ def new_postgres_database(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of a database for this test alone, in which there are no tables yet."""
     with postgres_server.database() as url:
         yield url
-
-
-def _is_roomy(folder: Path) -> bool:
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        return False
-    room = os.statvfs(folder)
-    return room.f_bavail * room.f_frsize >= MEMORY_BYTES_MIN

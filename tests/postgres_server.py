@@ -7,6 +7,9 @@ runs as root, and it does not outlive the process that started it.
 """
 
 import atexit
+import base64
+import hashlib
+import hmac
 import os
 import pwd
 import secrets
@@ -20,6 +23,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, LiteralString, Self
@@ -29,6 +33,7 @@ import psycopg
 from psycopg import sql
 
 from tests import die_with_parent
+from tests.memory_folder import MEMORY, find_memory_folder
 
 ROLE = "runlore"
 LINE_TO_RUN = "sudo apt-get update && sudo apt-get install --yes postgresql"
@@ -37,6 +42,9 @@ STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
 PORT_ATTEMPTS_MAX = 5
 SCRATCH_PREFIX = "runlore-pg-"
+# Like the folder in memory it is short, since a socket's path has room for about a hundred bytes, and open to
+# every account.
+DISK = Path("/tmp")
 
 SETTINGS = (
     "autovacuum=off",
@@ -46,7 +54,16 @@ SETTINGS = (
     "log_min_messages=warning",
 )
 # The whole cluster is thrown away with the tests, so nothing of it has to reach a disk.
-THROWAWAY_SETTINGS = ("fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
+THROWAWAY_SETTINGS = (
+    "fsync=off",
+    "full_page_writes=off",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "min_wal_size=32MB",
+    "max_wal_size=256MB",
+)
+# A password of random bits needs no stretching, which would be a tenth of what a short test costs its client.
+SCRAM_ROUNDS = 1
 
 
 class PostgresMissing(Exception):
@@ -77,7 +94,8 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: psycopg.Connection | None = None
         remove_leftovers()
-        self.scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-", dir=_scratch_root()))
+        root = DISK if durable else find_memory_folder() or DISK
+        self.scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-", dir=root))
         atexit.register(self.close)
         self._make_cluster()
 
@@ -170,7 +188,7 @@ class PostgresServer:
 
     def _make_cluster(self) -> None:
         password_file = self.scratch / "password"
-        password_file.write_text(self._password)
+        password_file.write_text(_scram_secret(self._password))
         self._sockets.mkdir(mode=0o700)
         for path in (self.scratch, self._sockets, password_file):
             os.chown(path, *_account())
@@ -233,7 +251,7 @@ class PostgresServer:
 
 def remove_leftovers() -> None:
     """End the servers and delete the folders of test runs that were killed."""
-    for folder in _scratch_root().glob(f"{SCRATCH_PREFIX}*"):
+    for folder in chain(DISK.glob(f"{SCRATCH_PREFIX}*"), MEMORY.glob(f"{SCRATCH_PREFIX}*")):
         owner = folder.name.removeprefix(SCRATCH_PREFIX).partition("-")[0]
         if not owner.isdigit() or _is_alive(int(owner)) or not _is_ours(folder):
             continue
@@ -277,9 +295,14 @@ def _without_privileges(*command: str | Path) -> list[str]:
     return [sys.executable, "-I", die_with_parent.__file__, *map(str, (*who, *command))]
 
 
-def _scratch_root() -> Path:
-    """Short, since a socket's path has room for about a hundred bytes, and open to every account."""
-    return Path("/tmp")
+def _scram_secret(password: str) -> str:
+    """What the server stores of a password, in its own notation, so that it stores no other."""
+    salt = secrets.token_bytes(16)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, SCRAM_ROUNDS)
+    stored_key = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    keys = (salt, stored_key, hmac.digest(salted, b"Server Key", "sha256"))
+    salt_text, stored_text, server_text = (base64.b64encode(key).decode() for key in keys)
+    return f"SCRAM-SHA-256${SCRAM_ROUNDS}:{salt_text}${stored_text}:{server_text}"
 
 
 def _free_port() -> int:
