@@ -4,7 +4,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,16 +16,20 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFile:
-    """One Python file: its place below the root, written with `/`, its text and its syntax tree."""
+    """One Python file: its place below the root, written with `/`, and its text."""
 
     path: str
     text: str
-    tree: ast.Module
 
     @classmethod
     def parse(cls, path: str, text: str) -> "SourceFile":
         """A file of this text at that place, which need not exist."""
-        return cls(path=path, text=text, tree=ast.parse(text, filename=path))
+        return cls(path=path, text=text)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax tree, made when a rule first asks: the trees of a folder take seconds to make."""
+        return ast.parse(self.text, filename=self.path)
 
     def is_in(self, *folders: str) -> bool:
         """Whether it lies below one of these folders, or is one of these files."""
@@ -43,7 +47,7 @@ def python_files(*folders: str) -> tuple[SourceFile, ...]:
 
 @cache
 def _python_files_of(folder: str) -> tuple[SourceFile, ...]:
-    """Read once for all rules: the trees of a folder take seconds to make."""
+    """Read once for all rules, which share the trees."""
     return tuple(
         SourceFile.parse(path.relative_to(ROOT).as_posix(), path.read_text("utf-8"))
         for path in sorted((ROOT / folder).rglob("*.py"))
