@@ -107,6 +107,47 @@ ROWS = (
     ("jobs", "1 = 1", ("kind", "state"), "job"),
 )
 
+# What is missing: the table, its rows, and how the thing is called that lacks them.
+MISSING = (
+    ("records", "record_id = 'rec_first'", "rec_first"),
+    ("record_events", "record_id = 'rec_first' AND revision = 1", "rec_first"),
+    ("record_events", "record_id = 'rec_first' AND revision = 20", "rec_first"),
+    ("record_events", "record_id = 'rec_first' AND revision = 42", "rec_first"),
+    ("record_events", "record_id = 'rec_derived'", "rec_derived has no events"),
+    ("record_sources", "record_id = 'rec_derived'", "rec_derived"),
+    ("journal", "number = 1", SESSION),
+    ("journal", "number = 3", SESSION),
+    ("journal", "number = 4", SESSION),
+    ("journal", "1 = 1", SESSION),
+    ("sessions", "1 = 1", SESSION),
+    ("runs", "run_id = 'run_1'", "run_1"),
+    ("texts", "owner = 'session:ses_1' AND body <> ''", "session ses_1"),
+    ("texts", "owner = 'run:run_2'", "run run_2"),
+    ("texts", "owner = 'artifact:art_2'", "artifact art_2"),
+    ("texts", "owner = 'receipt:run_2'", "receipt run_2"),
+    ("receipts", "run_id = 'run_2'", "run_2"),
+    ("texts", "owner = 'mined run:run_2'", "mined run run_2"),
+    ("texts", "owner = 'suggestion:sug_2'", "suggestion sug_2"),
+    ("texts", "owner = 'transcript:digest'", "transcript digest"),
+    ("suggestions", "suggestion_id = 'sug_2'", "sug_2"),
+    ("suggestion_runs", "suggestion_id = 'sug_2'", "sug_2"),
+    ("texts", "owner = 'skill:skl_2'", "skill skl_2"),
+    ("texts", "owner = 'skill-event:2'", "skill-event 2"),
+    ("texts", "owner = 'curation:cur_2'", "curation cur_2"),
+    ("skills", "skill_id = 'skl_2'", "skl_2"),
+    ("skill_suggestions", "skill_id = 'skl_2'", "skl_2"),
+    ("skill_uses", "skill_id = 'skl_2'", "skl_2"),
+    ("skill_numbers", "1 = 1", "line 1 of the log"),
+    ("curations", "curation_id = 'cur_2'", "cur_2"),
+    ("curation_skills", "curation_id = 'cur_2'", "cur_2"),
+    ("texts", "owner = 'promoted:promoted-2' AND revision = 1", "promoted-2"),
+    ("texts", "owner = 'promoted:promoted-2' AND revision = 2", "promoted-2"),
+    ("texts", "owner = 'approval:apr_2'", "apr_2"),
+    ("promoted_skills", "name = 'promoted-2'", "promoted-2"),
+    ("promoted_history", "name = 'promoted-2' AND number = 1", "promoted-2"),
+    ("promoted_history", "name = 'promoted-2' AND number = 2", "promoted-2"),
+)
+
 
 def behind(place: Place, statement: str) -> None:
     """Change something as a broken disk would, whatever refers to it."""
@@ -165,71 +206,46 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
     assert store.problems() == ()
 
 
-def test_any_changed_column_is_found_and_its_owner_is_named(place: Place) -> None:
+def check_changed_columns(place: Place, *, every: int) -> None:
+    """Change one column of one row after the other, and see it found."""
     store = place.open()
     fill(store)
-    for table, where, columns, name in ROWS:
-        for column in columns:
-            [(value,)] = place.sql(f"SELECT {column} FROM {table} WHERE {where}")
-            changed = literal(other(column, value))
-            behind(place, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
+    changes = [(table, where, column, name) for table, where, columns, name in ROWS for column in columns]
+    for table, where, column, name in changes[::every]:
+        [(value,)] = place.sql(f"SELECT {column} FROM {table} WHERE {where}")
+        changed = literal(other(column, value))
+        behind(place, f"UPDATE {table} SET {column} = {changed} WHERE {where}")
 
-            found = store.problems()
+        found = store.problems()
 
-            assert any(name in sentence for sentence in found), (table, where, column, found)
-            assert not any("東京" in sentence for sentence in found), (table, where, column)
-            behind(place, f"UPDATE {table} SET {column} = {literal(value)} WHERE {column} = {changed}")
-        assert store.problems() == (), (table, where)
+        assert any(name in sentence for sentence in found), (table, where, column, found)
+        assert not any("東京" in sentence for sentence in found), (table, where, column)
+        behind(place, f"UPDATE {table} SET {column} = {literal(value)} WHERE {column} = {changed}")
+    assert store.problems() == ()
 
 
-@pytest.mark.parametrize(
-    ("table", "where", "name"),
-    [
-        ("records", "record_id = 'rec_first'", "rec_first"),
-        ("record_events", "record_id = 'rec_first' AND revision = 1", "rec_first"),
-        ("record_events", "record_id = 'rec_first' AND revision = 20", "rec_first"),
-        ("record_events", "record_id = 'rec_first' AND revision = 42", "rec_first"),
-        ("record_events", "record_id = 'rec_derived'", "rec_derived has no events"),
-        ("record_sources", "record_id = 'rec_derived'", "rec_derived"),
-        ("journal", "number = 1", SESSION),
-        ("journal", "number = 3", SESSION),
-        ("journal", "number = 4", SESSION),
-        ("journal", "1 = 1", SESSION),
-        ("sessions", "1 = 1", SESSION),
-        ("runs", "run_id = 'run_1'", "run_1"),
-        ("texts", "owner = 'session:ses_1' AND body <> ''", "session ses_1"),
-        ("texts", "owner = 'run:run_2'", "run run_2"),
-        ("texts", "owner = 'artifact:art_2'", "artifact art_2"),
-        ("texts", "owner = 'receipt:run_2'", "receipt run_2"),
-        ("receipts", "run_id = 'run_2'", "run_2"),
-        ("texts", "owner = 'mined run:run_2'", "mined run run_2"),
-        ("texts", "owner = 'suggestion:sug_2'", "suggestion sug_2"),
-        ("texts", "owner = 'transcript:digest'", "transcript digest"),
-        ("suggestions", "suggestion_id = 'sug_2'", "sug_2"),
-        ("suggestion_runs", "suggestion_id = 'sug_2'", "sug_2"),
-        ("texts", "owner = 'skill:skl_2'", "skill skl_2"),
-        ("texts", "owner = 'skill-event:2'", "skill-event 2"),
-        ("texts", "owner = 'curation:cur_2'", "curation cur_2"),
-        ("skills", "skill_id = 'skl_2'", "skl_2"),
-        ("skill_suggestions", "skill_id = 'skl_2'", "skl_2"),
-        ("skill_uses", "skill_id = 'skl_2'", "skl_2"),
-        ("skill_numbers", "1 = 1", "line 1 of the log"),
-        ("curations", "curation_id = 'cur_2'", "cur_2"),
-        ("curation_skills", "curation_id = 'cur_2'", "cur_2"),
-        ("texts", "owner = 'promoted:promoted-2' AND revision = 1", "promoted-2"),
-        ("texts", "owner = 'promoted:promoted-2' AND revision = 2", "promoted-2"),
-        ("texts", "owner = 'approval:apr_2'", "apr_2"),
-        ("promoted_skills", "name = 'promoted-2'", "promoted-2"),
-        ("promoted_history", "name = 'promoted-2' AND number = 1", "promoted-2"),
-        ("promoted_history", "name = 'promoted-2' AND number = 2", "promoted-2"),
-    ],
-)
-def test_a_missing_row_is_found(place: Place, table: str, where: str, name: str) -> None:
+def test_any_changed_column_is_found_and_its_owner_is_named(sqlite_place: SqlitePlace) -> None:
+    check_changed_columns(sqlite_place, every=1)
+
+
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_changed_column_is_found_on_a_server_too(postgres_place: PostgresPlace, every: int) -> None:
+    check_changed_columns(postgres_place, every=every)
+
+
+def test_a_missing_row_is_found(place: Place) -> None:
     store = place.open()
     fill(store)
-    behind(place, f"DELETE FROM {table} WHERE {where}")
+    for table, where, name in MISSING:
+        rows = place.sql(f"SELECT * FROM {table} WHERE {where}")
+        behind(place, f"DELETE FROM {table} WHERE {where}")
 
-    assert any(name in sentence for sentence in store.problems())
+        found = store.problems()
+
+        assert any(name in sentence for sentence in found), (table, where, found)
+        for row in rows:
+            behind(place, f"INSERT INTO {table} VALUES ({', '.join(map(literal, row))})")
+    assert store.problems() == ()
 
 
 def test_a_gap_is_found_where_nothing_else_tells_of_it(place: Place) -> None:
