@@ -1,11 +1,12 @@
-"""The tests' own tools: tables that are walked in one case, and programs that are forked."""
+"""The tests' own tools: tables walked in one case, programs that are forked, a sample on PostgreSQL."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests import forked
+from tests import both_databases, forked
+from tests.architecture.source_tree import ROOT
 
 TABLES = """
 import pytest
@@ -27,6 +28,20 @@ def test_with_a_fixture(name: str, tmp_path) -> None:
 @pytest.mark.parametrize("name", ["one", pytest.param("two", marks=pytest.mark.usual)])
 def test_with_a_mark(name: str) -> None:
     assert name
+"""
+
+ON_BOTH = """
+import pytest
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request) -> str:
+    return request.param
+
+def test_one(engine: str) -> None:
+    assert engine
+
+def test_another(engine: str) -> None:
+    assert engine
 """
 SETTINGS = "[pytest]\nmarkers = usual\n"
 
@@ -65,6 +80,21 @@ def test_a_forked_program_reads_writes_and_ends_like_any_other(tmp_path: Path) -
     assert (whole.returncode, whole.stdout, whole.stderr) == (0, '{"a":1}\n', "")
     assert (broken.returncode, broken.stdout) == (1, "")
     assert broken.stderr
+
+
+def test_of_each_module_one_test_runs_on_postgres_and_of_those_about_the_database_all(tmp_path: Path) -> None:
+    for module in ("flow/test_notes.py", "flow/test_at_once.py", "storage/test_jobs.py"):
+        (tmp_path / "tests" / module).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tests" / module).write_text(ON_BOTH, "utf-8")
+    options = ("-p", "tests.both_databases", "--rootdir", str(tmp_path), "--import-mode=importlib")
+
+    # Of two tests on either database one is left out, in one of the three.
+    assert "11 passed, 1 deselected" in _pytest(tmp_path, *options, "-m", "not soak")
+    assert "1 passed, 11 deselected" in _pytest(tmp_path, *options, "-m", "soak")
+
+
+def test_only_modules_that_exist_are_run_on_both_databases() -> None:
+    assert [module for module in both_databases.WHOLE if not (ROOT / module).is_file()] == []
 
 
 def _pytest(folder: Path, *options: str) -> str:
