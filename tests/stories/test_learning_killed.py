@@ -188,7 +188,8 @@ def test_each_candidate_is_reviewed_once_though_one_of_three_daemons_sleeps_whil
             assert _reviews(two) == {
                 record_id: {1: 1, 2: 1} if record_id in waiting else {1: 1} for record_id in first
             }
-            assert len(waiting) == 2 * 6, "each run leaves its summary and what it was told"
+            left = [(item["summary"], item["state"], item["state_reason"]) for item in two.candidates()]
+            assert len(waiting) == 2 * 6, f"each run leaves its summary and what it was told, not {left}"
             reasons = {
                 item["automation_review"]["judge"]["reason"]
                 for item in two.candidates()

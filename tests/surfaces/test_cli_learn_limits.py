@@ -61,7 +61,7 @@ def measured(runlore: Runlore, *words: str) -> tuple[dict[str, Any], int]:
     [
         pytest.param(LIMIT, False, id="the longest line that is read"),
         pytest.param(LIMIT + 1, True, id="one byte more"),
-        pytest.param(100_000_000, True, id="100 MB"),
+        pytest.param(100_000_000, True, id="100 MB", marks=pytest.mark.soak),
     ],
 )
 def test_a_line_beyond_the_limit_is_counted_and_shown_and_ends_nothing(
