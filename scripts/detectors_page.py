@@ -30,19 +30,19 @@ from runlore.domain.detectors.verbs import TASK_RUNNERS, VERB_PROGRAMS, VERB_WOR
 from runlore.domain.shell import script_of
 
 INTRODUCTION = """\
-Detectors look at the shell calls of a session and find what would be worth keeping as a skill. They are
-functions of what is told here and of nothing else: the same runs give the same findings, whatever the other
-tools of the agent did between the calls.
+Detectors look at the shell calls of a session and find what would be worth keeping as a skill. They use only
+what this page describes: the same runs give the same findings, whatever the other tools of the agent did
+between the calls.
 
-One shell call is one step, however many commands are joined in it. A step **counts** where one of its
-commands does work or handles files, or where it is `cd` alone; `cd` before another command only says where
-that works. What does not count neither makes a row longer nor breaks it.
+One shell call is one step, however many commands are joined in it. A step **counts** if one of its commands
+does work or handles files, or if it is only `cd`; `cd` before another command only says where that runs. A
+step that does not count neither makes a row longer nor breaks it.
 """
 FORMS = """\
 The normal form of a command is its program and subcommand, with paths, versions and values dropped and
-addresses as `<url>`. A flag that takes a value goes with it (a table for each program, in `domain/shell/`),
-other flags stay, sorted. The topic is the first word that means something, the verb what is done. `sudo`,
-`env`, `FOO=1` and the like are seen through, and so are those that run another command:
+addresses as `<url>`. A flag that takes a value is dropped with it (a table for each program, in
+`domain/shell/`), other flags stay, sorted. The topic is the first word with a meaning, the verb says what is
+done. `sudo`, `env`, `FOO=1` and the like are skipped, and so are programs that run another command:
 """
 EXAMPLES = (
     "go test ./pkg/auth/...",
@@ -70,12 +70,12 @@ EXAMPLES = (
 OUTCOMES = f"""\
 A call has succeeded or failed, or it says nothing: it was refused, or its outcome is not known.
 
-1. **The exit code**, where the transcript has one: 0 is success. {", ".join(map(str, sorted(ENDED)))} say
+1. **The exit code**, if the transcript has one: 0 is success. {", ".join(map(str, sorted(ENDED)))} say
    nothing: `timeout`, Ctrl-C or `kill` has ended it. 1 from a command that answers a question
    ({", ".join(f"`{name}`" for name in sorted(ASKING))}) is no failure.
 2. **The tool's error flag**, unless its text is one of a refusal below.
-3. **The text**, where neither is there, or where the success is that of another command: `make | tail`,
-   `make || true`. Where a call only looks around its text says nothing: it is what was looked for.
+3. **The text**, if there is neither, or if the success is that of another command: `make | tail`,
+   `make || true`. If a call only looks around, its text says nothing: it is the content that was looked at.
 
 Of several results of one call the last one with an exit code counts.
 """
@@ -98,15 +98,15 @@ def detectors_page(generated: str) -> str:
             *("## The heuristics", ""),
             *_heuristics(),
             *("## What does not count", ""),
-            "The first row that fits decides. What no row names is work, and counts.",
+            "The first row that fits decides. A command that no row names is work, and counts.",
             "",
             *_table(("kind", "commands", "with", "but not with", "why"), map(_kind, KINDS)),
             "",
             f"Any command with {_names(sorted(TELLING))} looks around, and so does one that has nothing but",
-            f"{_names(sorted(TELLING_ALONE))}, `version` or `help` behind it. What {_names(sorted(WRITERS))}",
-            "print into a file edits. A text that an interpreter is fed serves the shell. A program that no",
-            f"row names looks around where {_names(sorted(LOOKING_WORDS))} stands behind it;",
-            "behind a task runner such a word is the name of a task.",
+            f"{_names(sorted(TELLING_ALONE))}, `version` or `help` after it. What {_names(sorted(WRITERS))}",
+            "print into a file counts as an edit. A text that an interpreter is fed serves the shell.",
+            f"A program that no row names looks around if {_names(sorted(LOOKING_WORDS))} follows it;",
+            "after a task runner such a word is the name of a task.",
             "",
             *("## Outcomes", "", OUTCOMES),
             *("### Refusals: the call says nothing", ""),
@@ -118,18 +118,18 @@ def detectors_page(generated: str) -> str:
             "",
             *_table(("a line such as", "why"), map(_text, FAILURES)),
             *("", "## Normal form, topic and verb", "", FORMS),
-            *_table(("program", "what stands before the other command"), map(_runner, RUNNERS.items())),
+            *_table(("program", "words before the other command"), map(_runner, RUNNERS.items())),
             "",
             *_table(("command", "normal form", "topic", "verb"), map(_example, EXAMPLES)),
             *("", "### Verbs", ""),
-            f"Behind a task runner ({_names(sorted(TASK_RUNNERS))}) and in a script's name, a part of",
+            f"After a task runner ({_names(sorted(TASK_RUNNERS))}) and in a script's name, a part of",
             "the word is enough: `npm run test:unit` tests.",
             "",
             *_table(("verb", "words", "programs", "in particular"), _verbs()),
             *("", "## What an error is about", ""),
             "Tests, builds and linters mostly fail because of the code, and succeed once somebody has",
-            "changed it. Their failures are recovered from where the error is about the command or the",
-            "machine.",
+            "changed it. Their failures count as recovered only if the error is about the command or",
+            "the machine.",
             "",
             *_table(("about", "such as", "why"), _errors()),
             "",

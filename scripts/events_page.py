@@ -6,9 +6,9 @@ from runlore.domain.journal_entry import reported_fields
 _PAGE = """# Posting runs
 
 {generated}
-Any program can post its agent's runs, and they are kept, remembered and learned from like those of any
-other agent. A run is one request and all that followed. The daemon has to run; the calls go to its socket,
-or to 127.0.0.1:7717.
+Any program can report its agent's runs. Runlore stores, remembers and learns from them as from the runs of
+any other agent. A run is one request and everything that followed. The daemon has to be running; the calls
+go to its socket, or to 127.0.0.1:7717.
 
 ```console
 $ runlore up --detach
@@ -19,13 +19,12 @@ $ cat > post <<'END'
 > END
 ```
 
-A program of its own gets a token of its own: `runlore token create NAME --role agent`
-([daemon.md](daemon.md)).
+Give your program a token of its own: `runlore token create NAME --role agent` ([daemon.md](daemon.md)).
 
 ## A whole run
 
-A session, a run with its request, what happened, and its end. Ids are yours to choose; where you leave them
-out, the answer tells the one that was made.
+These calls create a session, open a run with its request, add its events, and end it. You can choose the
+ids; if you leave one out, the answer contains a new one.
 
 ```console
 $ sh post sessions '{{"session_id": "build", "agent": "mine", "title": "The failing build"}}'
@@ -49,24 +48,25 @@ $ runlore session context build
 ...
 ```
 
-- `context: true` answers with `sections`: what the prompt should get, reviewed memory and earlier runs.
-- Events are numbered through a session, what Runlore itself writes too: here opening the run took 1 and 2.
-  `first_number` makes an append repeatable: the same range again changes nothing, another one is a
-  conflict that tells the next number. Leave it out and events go to the end.
+- With `context: true` the answer contains `sections`: the texts for the prompt, with reviewed memory and
+  earlier runs.
+- Events are numbered through a session, including those that Runlore itself writes: here opening the run
+  took 1 and 2. With `first_number` you can repeat an append: the same range again changes nothing, another
+  one is a conflict that names the next number. Without it events are added at the end.
 - A run ends as `completed`, `failed` (with `error`), `interrupted` or `cancelled`.
-- `POST /v1/runs/{{id}}/artifacts` keeps a text that a run leaves, `/scratch` a note for the run itself.
+- `POST /v1/runs/{{id}}/artifacts` stores a text that a run produced, `/scratch` a note for the run itself.
 
 ## The shapes of events
 
-`events` holds 1 to {events_max:,} objects, each with a `type` and the fields of that type, at most
+`events` contains 1 to {events_max:,} objects, each with a `type` and the fields of that type, at most
 {bytes_max:,} bytes each. Secrets are redacted on entry.
 
 {fields}
 | `usage` | `model` | no | the model |
-| | `input_tokens`, `output_tokens`, ... | no | what its maker reports: numbers and short words |
+| | `input_tokens`, `output_tokens`, ... | no | what the provider reports: numbers and short words |
 
-What does not fit is refused (422) with the field and the fields that there are, and nothing of the call is
-stored:
+A wrong event is refused (422); the error names the field and the fields that exist, and nothing of the call
+is stored:
 
 ```console
 $ sh post runs/build-1/events '{{"events": [{{"type": "tool_call", "id": "c3"}}]}}'
@@ -75,7 +75,7 @@ $ runlore down
 ...
 ```
 
-Every call, answer and field stands in [reference/api.md](reference/api.md), and in `GET /openapi.json`.
+Every call, answer and field is in [reference/api.md](reference/api.md), and in `GET /openapi.json`.
 """
 
 

@@ -26,29 +26,29 @@ MEANINGS = {
 
 
 INTRODUCTION = """\
-On every turn the skills compete for the slots that the skills policy gives them (`max_lazy_slots`); those
-with `auto_load` are there anyway (`max_auto_load`), take none of these slots, and are never tainted. What a
-request brings in is decided by words alone, in whole numbers, the same on every machine:
+On every turn the skills compete for the slots of the skills policy (`max_lazy_slots`). Skills with
+`runlore-auto-load` are added to every prompt (`max_auto_load`), take none of these slots, and are never from
+outside. Only words decide which skills match a request, in whole numbers, the same on every machine:
 
     score = the sum over the request's distinct words of the best of
             rarity of the stem x sixteenths of the way x points of the stem in the skill
 """
 RULES = {
-    "Words": "Stop words are left out, the others are stemmed; `go` never meets"
+    "Words": "Stop words are left out, the others are stemmed; `go` never matches"
     " `google`. Phrases of the tables"
-    " are met as a whole. A word that is repeated counts once, and a stem of a skill"
+    " are matched as a whole. A word that is repeated counts once, and a stem of a skill"
     " counts for one word only.",
     "Rarity": "The fewer skills say a stem outside their bodies, the more it counts.",
     "Points": f"The one word of a name has {NAME_POINTS}, the one topic or action"
     f" {TRIGGER_POINTS}; among n words"
     f" each has 3 / (n + 2) of that."
-    " A word that stands once in"
+    " A word that occurs once in"
     f" a description of {DESCRIPTION_WORDS} words has {DESCRIPTION_POINTS}, one in a"
     f" body of {BODY_WORDS} words"
     f" {BODY_POINTS}; in longer texts it has less, so that a skill that is stuffed with"
     " words has a little of each.",
     "Weak words": "`make`, `go`, `need` and the like count only in names, topics and actions, and"
-    f" {WEAK_PARTS} times less beside others. Where a request has no others, its last word has to do:"
+    f" {WEAK_PARTS} times less beside others. If a request has no others, its last word is used:"
     " `how do I use make`.",
     "The floor": f"A skill has to have {FLOOR_POINTS} points on average for each word"
     " that is asked for (of more"

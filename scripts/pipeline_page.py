@@ -16,9 +16,9 @@ flowchart LR
     publish --> skills
 ```
 
-A run ends; what it taught is captured as candidates, each a record that waits. Automation reviews a candidate
-by the [learning policy](policy.md), a judge model may be more careful than the rules, and what is published
-for prompts needs support that Runlore finds itself. An operator decides on everything else. Each step is an
+When a run ends, what it taught is captured as candidates: records that wait. Automation reviews a candidate
+by the [learning policy](policy.md), a judge model may be stricter than the rules, and Runlore publishes into
+the active tier only if it finds support in the run. An operator decides on everything else. Each step is an
 event of the record: `runlore memory history ID` prints them.
 """
 
@@ -38,7 +38,7 @@ def pipeline_page() -> str:
         "",
     ]
     lines += ["## Background work", "", *_job_diagram(), ""]
-    lines += ["What is done is deleted; what has failed for good waits for `runlore jobs retry`.", ""]
+    lines += ["A finished job is deleted; one that has failed for good waits for `runlore jobs retry`.", ""]
     lines += ["## What automation does", "", *_modes(), "", *_envelope(), "", *_hidden()]
     return "\n".join([*lines, ""])
 
@@ -69,7 +69,7 @@ def _modes() -> Iterator[str]:
 
 
 def _envelope() -> Iterator[str]:
-    yield "The judge is asked after the rules, and what it says is clamped to what they allow. Where they say"
+    yield "The judge is asked after the rules, and its answer is limited to what they allow. If they say"
     yield f"`{Action.MANUAL_REVIEW}` it is not asked. Rows: what the rules say; columns: what the judge says."
     yield from ("", "| | " + " | ".join(f"`{said}`" for said in Action) + " |", "|---|---|---|---|---|")
     for baseline in Action:

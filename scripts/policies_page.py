@@ -7,9 +7,9 @@ from runlore.domain.policy import PolicyLine, RetentionPolicy, RunMemoryPolicy, 
 _PAGE = """# The run-memory and retention policies
 
 {generated}
-Policies are documents with versions. A policy is put whole: what a document leaves out takes its default,
-and a field that is not known is refused. The learning policy has [a page of its own](../policy.md), the
-skills policy stands in [skills.md](../skills.md).
+Policies are documents with versions. A policy is replaced as a whole: a field that a document leaves out
+takes its default, and an unknown field is refused. The learning policy and the skills policy are on
+[a page of their own](../policy.md).
 
 ```console
 $ runlore policy show run-memory

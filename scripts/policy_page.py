@@ -12,32 +12,38 @@ from runlore.domain.skills_policy import SKILLS, SkillsPolicy
 
 _WIDTH = 110
 _INTRODUCTION = """\
-What an operator has decided for everybody: what is captured, what automation may do with candidates, and
-what prompts get. `runlore policy show learning` prints the policy in force, and `runlore policy set learning
-FILE` puts another one, whole. `runlore policy test FILE` shows first what it would do to what waits and to
-what was decided lately, beside the present one. Every version stays (`runlore policy history learning`), and
-`runlore policy rollback learning` puts an earlier one again. After each change what waits is reviewed again.
+The learning policy says what is captured, what automation may do with candidates, and what prompts get. An
+operator sets it, for everybody. `runlore policy show learning` prints the policy in force, and `runlore
+policy set learning FILE` replaces it as a whole. `runlore policy test FILE` shows first what a policy would
+do to waiting and recently decided candidates, beside the present one. Every version is kept (`runlore policy
+history learning`), and `runlore policy rollback learning` brings an earlier one back. After each change the
+waiting candidates are reviewed again.
 
-A file is TOML or JSON. It holds the fields alone, as on this page, or in a table named `learning`; one file
-can hold several policies, each in a table of its name. What it leaves out takes its default. What is wrong is
-refused with the field's path, and nothing of a refused policy takes effect. Places in a path count from 0, as
-`--set 'publication.rules[0].min_confidence=90'` takes them; a review tells a rule without a name by its place
-counted from 1, such as `rule 1`. A matcher that a rule leaves open is null in JSON.
+A file is TOML or JSON. It contains the fields as on this page, or a table named `learning` with them; one
+file can contain several policies, each in a table with its name. A field that is left out takes its default.
+A policy with a mistake is refused as a whole, and the error names the field's path. Positions in a path count
+from 0, as in `--set 'publication.rules[0].min_confidence=90'`; a review names a rule without a name by its
+position counted from 1, such as `rule 1`.
 
-The JSON schema is [learning-policy.schema.json](reference/learning-policy.schema.json). These rules are
-beyond it, and are checked when a policy is put or tried:
+A rule's conditions (its matchers) are optional: one that is not set matches everything. The table below shows
+its default as "open"; in JSON it is null.
+
+The JSON schema is [learning-policy.schema.json](reference/learning-policy.schema.json). It cannot express
+these rules, which are checked when a policy is set or tested:
 """
 _GATES = """\
-Whatever a policy says: nothing from an untrusted source or with suspicious text is published by automation,
-only facts, decisions and preferences are published actively, and what came through the API is published
-actively only where `allow_api_origin_active_publication` says so.
+Whatever a policy says, automation never publishes a candidate from outside or with suspicious text; only
+facts, decisions and preferences get into the active tier; and a candidate that came through the API gets
+there only if `allow_api_origin_active_publication` is true. Prompts get only the active tier; a record in the
+provisional tier can be found and reviewed, and no prompt gets it.
 """
 _SKILLS = """\
-What is learned, saved and kept of skills, and how many of them a prompt gets: `runlore policy show skills`,
-`runlore policy set skills FILE`, in a table named `skills` where a file holds several policies. What a file
-leaves out takes its default, inside `auto_save` and `curation` too. Which models and embedding backends there
-are is no policy: that stands in the settings. Whatever it says, nothing tainted is saved or given to a prompt
-until a person has promoted it, and only drafts are ever curated.
+The skills policy says which skills are learned and saved, how drafts are curated, and how many skills a
+prompt gets: `runlore policy show skills`, `runlore policy set skills FILE`, in a table named `skills` if a
+file contains several policies. A field that is left out takes its default, also inside `auto_save` and
+`curation`. Models and embedding backends are not part of a policy: they are [settings](settings.md). Whatever
+the policy says, a skill with text from outside is not saved or given to a prompt until a person has accepted
+it, and only drafts are ever curated.
 """
 
 

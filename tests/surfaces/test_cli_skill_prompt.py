@@ -86,6 +86,7 @@ def test_whatever_is_typed_each_answer_means_what_the_question_says(
             queue,
             lambda stored: was_saved.append(stored.suggestion_id),
             lambda stored: was_skipped.append(stored.suggestion_id),
+            skip_lasts="for 30 days",
         )
 
     assert (was_saved, was_skipped) == (saved, skipped)
@@ -152,14 +153,14 @@ def test_texts_are_wrapped_and_commands_are_not(monkeypatch: pytest.MonkeyPatch,
     assert told.count(words) == 3
 
 
-def test_at_a_terminal_enter_saves_n_leaves_and_s_skips_for_good(embedded: Runlore) -> None:
+def test_at_a_terminal_enter_saves_n_leaves_and_s_skips_for_the_days_that_are_told(embedded: Runlore) -> None:
     keep(embedded, *(waiting(number) for number in (1, 2, 3)))
     order = [each["name"] for each in embedded.items("skill", "suggestions", "list")]
 
     seen = at_terminal(embedded, "skill", "save", answers=("\n", "n\n", "s\n"))
 
     assert seen.code == 0
-    assert seen.text.count(QUESTION) == 3
+    assert seen.text.count(QUESTION) == seen.text.count("s skips it for 30 days") == 3
     assert f"Saved {order[0]}" in seen.text
     assert f"runlore skill reset-skips {order[2]}" in seen.text
     assert "1 saved, 1 skipped, 1 still waits." in seen.text

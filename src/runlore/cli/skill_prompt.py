@@ -59,11 +59,17 @@ def ask_about(
     waiting: tuple[StoredSuggestion, ...],
     save: Callable[[StoredSuggestion], None],
     skip: Callable[[StoredSuggestion], None],
+    *,
+    skip_lasts: str,
 ) -> Tally:
-    """Ask about each. `q`, the end of the input and Ctrl-C end it; what was not answered waits as before."""
+    """Ask about each. `q`, the end of the input and Ctrl-C end it; what was not answered waits as before.
+
+    The question itself is fixed and says "skip always"; `skip_lasts` above it says how long that is.
+    """
     tally = Tally(left=len(waiting))
     for number, stored in enumerate(waiting, start=1):
         show_preview(stored, place=f"{number:,} of {len(waiting):,}" if len(waiting) > 1 else "")
+        say(f"   s skips it {skip_lasts}, n leaves it for now, q stops.", "dim")
         try:
             choice = _answered(stored)
         except KeyboardInterrupt:

@@ -192,9 +192,9 @@ def save_asking(call: Call, waiting: tuple[StoredSuggestion, ...], *, accept: bo
     with call.operations() as operations:
         policy = _policy_of_skips(operations)
     days = policy.skip_reset_days
-    waits = counted(len(waiting), "suggested skill waits", "suggested skills wait")
-    say(f"{waits} for you; s skips one {f'for {days} days' if days else 'for good'}, q stops.")
-    saved = ask_about(waiting, save_one, skip_one).saved
+    say(f"{counted(len(waiting), 'suggested skill waits', 'suggested skills wait')} for you.")
+    lasts = f"for {counted(days, 'day')}" if days else "for good"
+    saved = ask_about(waiting, save_one, skip_one, skip_lasts=lasts).saved
     if saved:
         _show_next(call, saved)
 

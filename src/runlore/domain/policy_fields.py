@@ -160,15 +160,15 @@ SEMANTIC = Table(
         Field(
             name="model",
             shape=ModelName(),
-            about="The model that extracts, in place of the configured one. Never an address: where a"
-            " provider is reached stands in the settings.",
+            about="The model that extracts, instead of the configured one. Never an address: the addresses of"
+            " providers are settings.",
             requirement="CAP-4",
             example='[capture.semantic_candidates]\nenabled = true\nmodel = "openai:gpt-5-mini"',
         ),
         Field(
             name="timeout_s",
             shape=_TIMEOUT,
-            about="How many seconds an extraction may take. When they are over the labels still count.",
+            about="How many seconds an extraction may take. After that only labels count.",
             requirement="CAP-4",
             example="[capture.semantic_candidates]\ntimeout_s = 30",
         ),
@@ -196,9 +196,9 @@ CAPTURE = Table(
         Field(
             name="own_words",
             shape=Word(words=tuple(OwnWords)),
-            about="Whether what users say that lasts (rules, wishes, how things are done, reasons for"
-            " refusing a call) becomes candidates, in the words said and without a model: `propose` or"
-            " `off`. Runs that ended while it was `off` are left alone.",
+            about="Whether statements of users that hold beyond the current task (rules, preferences,"
+            " conventions, reasons for refusing a call) become candidates, quoted as they were said and found"
+            " without a model: `propose` or `off`. Runs that ended while it was `off` are left alone.",
             requirement="CAP-8",
             example='[capture]\nown_words = "off"',
         ),
@@ -236,8 +236,8 @@ RULE = Table(
         Field(
             name="name",
             shape=Name(),
-            about="What the rule is called in reviews, in filters and in the quarantine. A rule without one"
-            " is told by its place, such as `rule 3`. No two rules share a name, case ignored.",
+            about="The rule's name in reviews, in filters and in the quarantine. A rule without one is"
+            " identified by its position, such as `rule 3`. No two rules share a name, case ignored.",
             requirement="POL-4",
             example='[[publication.rules]]\nname = "session facts"\naction = "manual_review"',
         ),
@@ -280,31 +280,32 @@ RULE = Table(
         Field(
             name="require_evidence",
             shape=Flag(),
-            about="Only candidates with evidence. What came through the API never matches: its evidence is"
-            " kept and not trusted.",
+            about="Only candidates with evidence. A candidate that came through the API never matches: its"
+            " evidence is kept and not trusted.",
             requirement="POL-2",
             example='[[publication.rules]]\nrequire_evidence = true\naction = "publish_provisional"',
         ),
         Field(
             name="require_source_run",
             shape=Flag(),
-            about="Only candidates that Runlore took from a run; never what came through the API.",
+            about="Only candidates that Runlore took from a run; never one that came through the API.",
             requirement="POL-2",
             example='[[publication.rules]]\nrequire_source_run = true\naction = "publish_provisional"',
         ),
         Field(
             name="require_source_session",
             shape=Flag(),
-            about="Only candidates that Runlore took from a session; never what came through the API.",
+            about="Only candidates that Runlore took from a session; never one that came through the API.",
             requirement="POL-2",
             example='[[publication.rules]]\nrequire_source_session = true\naction = "publish_provisional"',
         ),
         Field(
             name="action",
             shape=Word(words=tuple(Action)),
-            about="What becomes of a candidate that matches. `publish_active` needs support that Runlore"
-            " finds itself, else it publishes provisionally; nothing from an untrusted source is published"
-            " by any rule.",
+            about="What becomes of a candidate that matches. `publish_active` lets prompts use it, if Runlore"
+            " finds support for it in the run; without support, and with `publish_provisional`, it is"
+            " published in the provisional tier, which no prompt gets. No rule publishes anything from an"
+            " untrusted source.",
             requirement="POL-3",
             example='[[publication.rules]]\nkind = "fact"\naction = "publish_active"',
             required=True,
@@ -341,8 +342,8 @@ PUBLICATION = Table(
         Field(
             name="allow_api_origin_active_publication",
             shape=Flag(),
-            about="Whether `publish_active` holds for candidates that came through the API. Else they are"
-            " published provisionally.",
+            about="Whether `publish_active` applies to candidates that came through the API. Otherwise they"
+            " are published in the provisional tier.",
             requirement="POL-4",
             example="[publication]\nallow_api_origin_active_publication = true",
         ),
@@ -374,15 +375,15 @@ JUDGE = Table(
         Field(
             name="enabled",
             shape=Flag(),
-            about="Whether a model gives its opinion after the rules. It can be more careful than they are,"
-            " never bolder, and is not asked where they say `manual_review`.",
+            about="Whether a model reviews after the rules. It can make their decision stricter, never"
+            " looser, and is not asked if they say `manual_review`.",
             requirement="POL-7",
             example="[judge]\nenabled = true",
         ),
         Field(
             name="model",
             shape=ModelName(),
-            about="The model that judges, in place of the configured one.",
+            about="The model that judges, instead of the configured one.",
             requirement="POL-7",
             example='[judge]\nenabled = true\nmodel = "anthropic:claude-sonnet-4-5"',
         ),

@@ -59,8 +59,8 @@ AUTO_SAVE = Table(
         Field(
             name="enabled",
             shape=Flag(),
-            about="Whether suggestions that pass the gate are saved as drafts without a question. What is"
-            " tainted never is. Where it is off, whoever sits at the terminal is asked, and elsewhere"
+            about="Whether suggestions that pass the gate are saved as drafts automatically. A suggestion"
+            " from outside never is. If it is off, you are asked at the terminal; without a terminal"
             " suggestions wait in the review queue.",
             requirement="SKL-7",
             example="[auto_save]\nenabled = false",
@@ -68,15 +68,15 @@ AUTO_SAVE = Table(
         Field(
             name="require_llm",
             shape=Flag(),
-            about="Whether only what a model has improved is saved by itself. It asks for nothing where no"
-            " model is configured, or where `llm_learn` is off.",
+            about="Whether only suggestions that a model has improved are saved automatically. It has no"
+            " effect if no model is configured, or if `llm_learn` is off.",
             requirement="SKL-7",
             example="[auto_save]\nrequire_llm = false",
         ),
         Field(
             name="max_per_run",
             shape=Whole(least=0, most=100),
-            about="How many skills one run can leave by itself. The others wait in the review queue.",
+            about="How many skills of one run are saved automatically. The others wait in the review queue.",
             requirement="SKL-7",
             example="[auto_save]\nmax_per_run = 1",
         ),
@@ -89,22 +89,22 @@ CURATION = Table(
         Field(
             name="staleness_days",
             shape=Whole(least=1, most=3_650),
-            about="After how many days without use a draft is stale, counted from its last use, or from when"
-            " it was made where it was never used.",
+            about="After how many days without use a draft is stale, counted from its last use, or from its"
+            " creation if it was never used.",
             requirement="SKL-9",
             example="[curation]\nstaleness_days = 180",
         ),
         Field(
             name="auto_prune",
             shape=Flag(),
-            about="Whether stale drafts are deleted. It can be undone like all that curation does.",
+            about="Whether stale drafts are deleted. Like everything that curation does it can be undone.",
             requirement="SKL-9",
             example="[curation]\nauto_prune = true",
         ),
         Field(
             name="auto_curate",
             shape=Flag(),
-            about="Whether drafts are curated after each session that saved one. Where it is off,"
+            about="Whether drafts are curated after each session that saved one. If it is off,"
             " `runlore skill curate --apply` does it.",
             requirement="SKL-9",
             example="[curation]\nauto_curate = false",
@@ -112,15 +112,15 @@ CURATION = Table(
         Field(
             name="skip_threshold",
             shape=Whole(least=1, most=100),
-            about="How often a suggestion has to be skipped until it is not made again.",
+            about="After how many skips a suggestion is not made again.",
             requirement="SKL-6",
             example="[curation]\nskip_threshold = 2",
         ),
         Field(
             name="skip_reset_days",
             shape=Whole(least=0, most=3_650),
-            about="For how many days a skip counts; 0 is for ever. A suggestion that is seen again after"
-            " them waits again.",
+            about="For how many days a skip counts; 0 means for ever. A suggestion that is seen again after"
+            " that waits again.",
             requirement="SKL-6",
             example="[curation]\nskip_reset_days = 0",
         ),
@@ -133,15 +133,15 @@ SKILLS = Table(
         Field(
             name="learn",
             shape=Flag(),
-            about="Whether runs that have ended are looked at for skills.",
+            about="Whether Runlore looks for skills in runs that have ended.",
             requirement="SKL-1",
             example="learn = false",
         ),
         Field(
             name="llm_learn",
             shape=Flag(),
-            about="Whether the configured model improves what is found. What it adds beyond the transcript"
-            " is dropped.",
+            about="Whether the configured model improves suggestions. What it adds beyond the transcript is"
+            " dropped.",
             requirement="SKL-5",
             example="llm_learn = false",
         ),
@@ -155,14 +155,15 @@ SKILLS = Table(
         Field(
             name="max_auto_load",
             shape=Whole(least=0, most=100),
-            about="How many skills that are marked for it are always there. One that is tainted never is.",
+            about="How many of the skills with `runlore-auto-load` are in every prompt. One from outside"
+            " never is.",
             requirement="SKL-10",
             example="max_auto_load = 0",
         ),
         Field(
             name="max_lazy_slots",
             shape=Whole(least=0, most=100),
-            about="How many skills an input is given of those that match it.",
+            about="How many of the matching skills an input gets.",
             requirement="SKL-10",
             example="max_lazy_slots = 3",
         ),
