@@ -33,7 +33,6 @@ PASSING = (
     "store.closed",
     "store.interrupted",
     "store.io",
-    "daemon.stopping",
 )
 
 

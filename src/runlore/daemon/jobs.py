@@ -379,7 +379,9 @@ def _failed(parts: Parts, job: Job, error: Exception) -> None:
             if isinstance(error, RunloreError) and error.code == MODEL_BUDGET:
                 tx.jobs.postpone(job, until=budget_renews_at(now), reason=text)
             elif isinstance(error, Unavailable) and error.code in _PASSING:
-                tx.jobs.postpone(job, until=postponed_until(now, job), reason=text)
+                # What a daemon leaves when it stops is for whoever comes next, at once.
+                until = now if error.code == STOPPING else postponed_until(now, job)
+                tx.jobs.postpone(job, until=until, reason=text)
             else:
                 tx.jobs.fail(job, error=text, retry_at=retry_at(now, job.attempts))
     except Conflict:
