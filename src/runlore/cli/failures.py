@@ -37,19 +37,17 @@ EXIT_CODES: tuple[tuple[type[RunloreError], int], ...] = (
 def report(error: RunloreError, *, as_json: bool) -> int:
     """Say what went wrong on stderr, and answer the exit code."""
     code = next(exit_code for kind, exit_code in EXIT_CODES if isinstance(error, kind))
+    from runlore.api.errors import status_of
+    from runlore.daemon.answers import problem
+
+    document = problem(_storable(error), status_of(error))
     if as_json:
-        from runlore.api.errors import status_of
-        from runlore.daemon.answers import problem
-
-        document = orjson.dumps(problem(_storable(error), status_of(error)), option=orjson.OPT_INDENT_2)
         sys.stderr.flush()
-        sys.stderr.buffer.write(document + b"\n")
+        sys.stderr.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        from runlore.domain.guard import redact
-
-        sys.stderr.write(_lines("error: ", f"{visible(redact(error.sentence)[0])} [{error.code}]"))
+        sys.stderr.write(_lines("error: ", f"{visible(str(document['detail']))} [{error.code}]"))
         if error.hint:
-            sys.stderr.write(_lines("hint: ", visible(redact(error.hint)[0])))
+            sys.stderr.write(_lines("hint: ", visible(str(document["hint"]))))
     return code
 
 
