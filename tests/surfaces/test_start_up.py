@@ -52,9 +52,9 @@ ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", 
 COMMANDS = {
     ("version",): 30,
     ("--help",): 10,
-    ("memory", "list", "--json"): 277,
-    ("memory", "search", "word", "--json"): 289,
-    ("status", "--json"): 285,
+    ("memory", "list", "--json"): 278,
+    ("memory", "search", "word", "--json"): 290,
+    ("status", "--json"): 286,
 }
 ALONE = (("version",), ("--help",))
 # Nothing is found, which is said in a line: that takes no table, and so no rich.

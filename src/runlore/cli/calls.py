@@ -63,11 +63,14 @@ class Call:
     def project_folders(self, operations: "Operations", records: Iterable["Record"]) -> dict[str, str]:
         """The folders of the records' projects that have a hash for a name, for people to read: as far as the
         latest sessions tell them, of several the shortest. A list is shown without them, too."""
+        scopes = [] if self.as_json else [record.scope for record in records]
+        projects = {each.id for each in scopes if each.kind is ScopeKind.PROJECT}
+        if not projects:
+            return {}
         from runlore.domain.project import project_name
         from runlore.ports.operations import PageRequest
 
-        scopes = [] if self.as_json else [record.scope for record in records]
-        wanted = {each.id for each in scopes if each.kind is ScopeKind.PROJECT and not project_name(each.id)}
+        wanted = {each for each in projects if not project_name(each)}
         found: dict[str, str] = {}
         with suppress(RunloreError):
             latest = operations.list_sessions(PageRequest(limit=LIST_LIMIT_MAX)).items if wanted else ()
