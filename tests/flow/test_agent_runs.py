@@ -185,7 +185,7 @@ def test_what_is_forgotten_while_an_input_is_begun_is_not_told(settings: Setting
 
             def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
                 work.world.forget(RecordId(first.run_id))
-                return super().match_skills(request)
+                return Application(self.parts, self.caller).match_skills(request)
 
         begun = Application(replace(work.world.parts, bound=Forgetful), OPERATOR)
         begun.start_input(ops.NewInput(session_id=work.talk(), text="Three?", wait=True))

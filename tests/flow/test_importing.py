@@ -29,7 +29,6 @@ from tests.world import World, decision, outcome
 
 pytestmark = pytest.mark.req("INT-1")
 
-SAID = [("fact", "the port is 8080"), ("preference", "I deploy on Fridays")]
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 
@@ -181,10 +180,11 @@ def test_they_teach_their_project_whatever_their_age(sqlite_world: World, is_sem
 
     records = [record for record in sqlite_world.stored().values() if record.kind in PROMPT_KINDS]
     found = sorted((str(record.scope), record.kind.value, record.summary) for record in records)
-    own = [(scope, *said) for scope in ("project:old", "project:shop") for said in sorted(SAID)]
-    # Without a folder nobody knows the project: the workspace is told, once.
-    nowhere = [(str(WORKSPACE), "fact", "dogs are fine")]
-    assert found == [*own, *nowhere, *([(str(WORKSPACE), "fact", "x is y")] if is_semantic else [])]
+    own = [(scope, "fact", "the port is 8080") for scope in ("project:old", "project:shop")]
+    # What the user wants everywhere, and what was said without a folder, the workspace is told, once.
+    nowhere = [("fact", "dogs are fine"), *([("fact", "x is y")] if is_semantic else [])]
+    everywhere = [*nowhere, ("preference", "I deploy on Fridays")]
+    assert found == [*own, *((str(WORKSPACE), *said) for said in everywhere)]
     assert sqlite_world.memory(old.run_id) is None
 
 

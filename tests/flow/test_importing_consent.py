@@ -282,7 +282,7 @@ class PausedOnce(Application):
         self.batches += 1
         if self.batches == 2:
             self.pause_capture()
-        answer = super().import_runs(request)
+        answer = Application(self.parts, self.caller).import_runs(request)
         self.resume_capture()
         return answer
 
