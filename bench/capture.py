@@ -22,10 +22,10 @@ from runlore.daemon.app import Application
 from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Run, RunStatus
+from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 

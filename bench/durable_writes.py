@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.measure import print_table
-from runlore.domain.audit import Act, Change, made
 from runlore.domain.record import Kind, Move, Record, RecordId, State
+from runlore.domain.records.audit import Act, RecordChange, create_record
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
 from runlore.ports.store import Store
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _report(name: str, store: Store, raw: Path) -> None:
-    kinds: dict[str, Callable[[list[Change]], None]] = {
+    kinds: dict[str, Callable[[list[RecordChange]], None]] = {
         "raw": lambda changes: _raw(raw, changes),
         "one": lambda changes: _write_all(store, changes),
         "eight": lambda changes: _write_together(store, changes),
@@ -71,7 +71,7 @@ def _report(name: str, store: Store, raw: Path) -> None:
     )
 
 
-def _raw(path: Path, changes: list[Change]) -> None:
+def _raw(path: Path, changes: list[RecordChange]) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         for change in changes:
@@ -81,13 +81,13 @@ def _raw(path: Path, changes: list[Change]) -> None:
         os.close(file)
 
 
-def _write_all(store: Store, changes: list[Change]) -> None:
+def _write_all(store: Store, changes: list[RecordChange]) -> None:
     for change in changes:
         with store.transaction() as tx:
             tx.write([change])
 
 
-def _write_together(store: Store, changes: list[Change]) -> None:
+def _write_together(store: Store, changes: list[RecordChange]) -> None:
     threads = [
         threading.Thread(target=_write_all, args=(store, changes[number::WRITERS]))
         for number in range(WRITERS)
@@ -98,7 +98,7 @@ def _write_together(store: Store, changes: list[Change]) -> None:
         thread.join()
 
 
-def _seconds(run: Callable[[list[Change]], None], changes: list[Change]) -> float:
+def _seconds(run: Callable[[list[RecordChange]], None], changes: list[RecordChange]) -> float:
     began = time.perf_counter()
     run(changes)
     return time.perf_counter() - began
@@ -119,11 +119,11 @@ def _postgres() -> Iterator[Store]:
             store.close()
 
 
-def _changes(count: int) -> list[Change]:
+def _changes(count: int) -> list[RecordChange]:
     return [_change(next(_numbers)) for _ in range(count)]
 
 
-def _change(number: int) -> Change:
+def _change(number: int) -> RecordChange:
     at = from_milliseconds(START_MS + number)
     record = Record(
         record_id=RecordId(f"rec_{START_MS + number:026}"),
@@ -137,10 +137,10 @@ def _change(number: int) -> Change:
         semantic_key=f"staging database of service {number} = port {number % 65_536}",
         created_at=at,
     )
-    return made(record, Move.PROPOSE, Act(actor="bench", at=at))
+    return create_record(record, Move.PROPOSE, Act(actor="bench", at=at))
 
 
-def _line(change: Change) -> bytes:
+def _line(change: RecordChange) -> bytes:
     return f"{to_json(change.event.changes)}\n".encode()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from bench.fusion_sets import DEPTH, Case
-from runlore.domain.fusion import MARGIN, Similarities, WordHit, fused
+from runlore.domain.search.fusion import MARGIN, Similarities, WordHit, fuse
 
 Order: TypeAlias = Callable[[Case], Sequence[str]]
 Parts: TypeAlias = Mapping[str, float]
@@ -27,8 +27,8 @@ def nearest(similar: Similarities) -> list[str]:
 
 
 def chosen(case: Case) -> Sequence[str]:
-    """The rule of `domain/fusion`."""
-    return [hit.key for hit in fused(case.words, case.similar)]
+    """The rule of `domain/search/fusion`."""
+    return [hit.key for hit in fuse(case.words, case.similar)]
 
 
 def reciprocal(weight: float, constant: int) -> Order:

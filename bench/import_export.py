@@ -16,10 +16,10 @@ from bench.measure import peak_memory_mb, print_table
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
-from runlore.domain.audit import Act, Change, made, moved
+from runlore.domain.claims.subject import semantic_key
 from runlore.domain.record import Kind, Move, Record, RecordId, State
+from runlore.domain.records.audit import Act, RecordChange, apply_record_move, create_record
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.subject import semantic_key
 
 TITLE = "export of 100,000 records, and import of that export into an empty store"
 RECORDS = 100_000
@@ -105,16 +105,16 @@ class _Runlore:
                 tx.write([change for _ in range(BATCH_RECORDS) for change in next(changes)])
 
 
-def _changes(chance: random.Random) -> Iterator[list[Change]]:
+def _changes(chance: random.Random) -> Iterator[list[RecordChange]]:
     number = 0
     while True:
         number += 1
         at = BEGAN_AT + timedelta(seconds=number)
-        proposed = made(_record(number, at, chance), Move.PROPOSE, Act(actor="agent", at=at))
+        proposed = create_record(_record(number, at, chance), Move.PROPOSE, Act(actor="agent", at=at))
         if chance.random() < 0.3:
             yield [proposed]
         else:
-            yield [proposed, moved(proposed.record, Move.CONFIRM, Act(actor="operator", at=at))]
+            yield [proposed, apply_record_move(proposed.record, Move.CONFIRM, Act(actor="operator", at=at))]
 
 
 def _record(number: int, at: datetime, chance: random.Random) -> Record:

@@ -26,8 +26,6 @@ from runlore.daemon.embedding import Backend
 from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import DenseEngine, open_parts
-from runlore.domain.audit import Act, RecordEvent, made, moved
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import (
     PROMPT_KINDS,
     Kind,
@@ -39,7 +37,9 @@ from runlore.domain.record import (
     Sensitivity,
     State,
 )
+from runlore.domain.records.audit import Act, RecordEvent, apply_record_move, create_record
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.search.ranking import RankFilter
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.embedder import Vector
@@ -209,7 +209,7 @@ def _histories(size: int) -> Iterator[History]:
             sensitivity=Sensitivity.NORMAL,
             expires_at=None,
         )
-        first = made(learning, Move.PROPOSE, replace(BY, at=record.created_at))
+        first = create_record(learning, Move.PROPOSE, replace(BY, at=record.created_at))
         published = replace(
             first.record,
             publish_tier=PublishTier.ACTIVE,
@@ -217,7 +217,9 @@ def _histories(size: int) -> Iterator[History]:
             policy_actor="operator",
             published_at=record.created_at,
         )
-        second = moved(first.record, Move.CONFIRM, replace(BY, at=record.created_at), after=published)
+        second = apply_record_move(
+            first.record, Move.CONFIRM, replace(BY, at=record.created_at), after=published
+        )
         yield second.record, (first.event, second.event)
 
 

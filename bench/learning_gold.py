@@ -15,8 +15,8 @@ from pathlib import Path
 from bench.learning_people import person_id
 from bench.measure import data_folder
 from runlore.daemon.mining.places import local_transcripts
-from runlore.domain.statements.said import Said, said_in
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.statements.user_messages import UserMessage, list_user_messages
 
 _WORDS = re.compile(r"\w+")
 _HOME = re.compile(r"/(?:Users|home)/([^/]+)")
@@ -55,7 +55,7 @@ class Person:
 
     id: str
     sources: list[TranscriptSource] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    said: list[UserMessage] = field(default_factory=list)
     stems: dict[str, str] = field(default_factory=dict)
     gold: list[GoldLine] = field(default_factory=list)
     procedures: list[GoldProcedure] = field(default_factory=list)
@@ -98,7 +98,7 @@ def people() -> list[Person]:
             of_stem[stem] = person
             for run in runs:
                 person.stems[run.session_id] = stem
-                person.said += said_in(
+                person.said += list_user_messages(
                     [event.entry for event in run.events],
                     session_id=run.session_id,
                     run_id=run.run_id,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bench.learning_gold import GoldLine, Person
 from runlore.domain.record import Kind
 from runlore.domain.scope import ScopeKind
-from runlore.domain.statements.finding import Judged, OwnStatement, judged_sentences, statements_from
+from runlore.domain.statements.finding import Judged, OwnStatement, judge_sentences, statements_from
 from runlore.domain.statements.weights import POINTS
 
 FIRST = 20
@@ -67,7 +67,7 @@ class Result:
 
 def judge(person: Person) -> list[Judged]:
     """All sentences of somebody with what was seen of them, which no weight changes."""
-    return judged_sentences(person.said)
+    return judge_sentences(person.said)
 
 
 def result_of(

@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 import apsw
 
 from bench.measure import data_folder, print_table
-from runlore.domain.analysis import is_stop_word, stem, terms_of, words_of
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.search.ranking import RankFilter
+from runlore.domain.text.analysis import is_stop_word, stem, terms_of, words_of
 from runlore.recall import RankingIndex
 
 TITLE = "evidence recall on LoCoMo, against BM25 and FTS5, with every part left out once"

@@ -20,8 +20,8 @@ import apsw
 
 from bench.measure import Percentiles, cpu_percentiles, print_table
 from bench.ranking_corpus import NOW, corpus, queries
-from runlore.domain.ranking import Collection, RankFilter, analysed, impacts_of, passes, score_of
 from runlore.domain.record import Layer, Record, State
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query, impacts_of, passes, score_of
 from runlore.domain.timestamps import to_milliseconds
 from runlore.recall import RankingIndex, load_index
 
@@ -139,7 +139,7 @@ def _brute_force(size: int) -> Percentiles:
     records = list(corpus(size))
 
     def search(query: str) -> None:
-        asked = analysed(query)
+        asked = analyse_query(query)
         seen = [record for record in records if passes(record, WHERE)]
         impacts = [impacts_of(record) for record in seen]
         frequency = {

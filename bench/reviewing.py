@@ -19,10 +19,10 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
-from runlore.domain.admission import Draft
-from runlore.domain.audit import DAEMON, Act
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import EvidenceRef, JsonObject, Kind, Origin, PublishTier, Source, State
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId

@@ -24,12 +24,12 @@ from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
 from runlore.daemon.sockets import DaemonFile
 from runlore.daemon.wiring import open_parts
-from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
-from runlore.domain.journal import Entry, EventType
+from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory, pointer_to
 from runlore.domain.record import Kind
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import Act
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import RunMemory, RunText, pointer_to, remembered
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.flow.publish.decide import confirm
 from runlore.flow.record.intake import Intake, propose
@@ -228,4 +228,4 @@ def _fill_run(tx: Transaction, session: Session, index: int) -> RunMemory:
         memory=MemoryState.STORED,
     )
     tx.runs.insert(run)
-    return remembered(run, text, session.visible_scopes(), redact_pii=True).memory
+    return build_run_memory(run, text, session.visible_scopes(), redact_pii=True).memory

@@ -15,7 +15,7 @@ from skills_ref.validator import validate_metadata
 
 from bench.measure import cpu_percentiles, data_folder, print_table
 from runlore.domain.errors import Invalid
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import ReadSkill
 from runlore.skill_files.front_matter import decoded, front_matter_of
 from runlore.skill_files.reading import read_skill
@@ -70,7 +70,7 @@ def report_verdicts(documents: Sequence[Published]) -> None:
     """What the validator accepts: as published, and as Runlore writes the same document."""
     read, _ = _read_all(documents)
     accepted = sum(_accepts(one.content.decode(errors="replace"), one.folder) for one in documents)
-    written = [rendered(skill.document, skill.provenance) for skill in read]
+    written = [render_document(skill.document, skill.provenance) for skill in read]
     passed = sum(_accepts(text, skill.document.name) for text, skill in zip(written, read, strict=True))
     same = sum(read_skill(text).document == skill.document for text, skill in zip(written, read, strict=True))
     print("\nThe reference validator\n")

@@ -24,8 +24,8 @@ import yaml
 
 from bench.measure import data_folder
 from bench.skill_paraphrases import FRAMES, TABLE
-from runlore.domain.analysis import is_stop_word, stem
 from runlore.domain.skill import SkillDocument
+from runlore.domain.text.analysis import is_stop_word, stem
 
 PARAPHRASED_WORDS_MAX = 40
 USE_WHEN_WORDS_MAX = 30

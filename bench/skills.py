@@ -20,10 +20,10 @@ from bench.measure import DataAbsent, cpu_percentiles, data_folder, peak_memory_
 from bench.secret_guard import read_turns
 from bench.skill_paraphrases import TABLE
 from bench.skill_queries import KINDS, Asked, RealSkill, asked_of, number_of, real_skills
-from runlore.domain.analysis import is_stop_word, terms_of, words_of
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.domain.skill_matching import Way, best_matches, requests, scoring
 from runlore.domain.skill_matching.words import Reader, company_of
+from runlore.domain.text.analysis import is_stop_word, terms_of, words_of
 from runlore.recall.skills import SkillIndex
 
 TITLE = "skill matching: hits against BM25 on 849 public skills, CPU time over 10,000"

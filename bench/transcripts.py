@@ -28,8 +28,8 @@ from runlore.daemon.mining.findings import Findings
 from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.storing import store
 from runlore.daemon.wiring import embedded
-from runlore.domain.codec import serialize
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.serialization.codec import serialize
 
 TITLE = "transcripts: lines understood, MB/s beside orjson, memory, what a second run reads"
 

@@ -27,7 +27,7 @@ from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import open_parts
-from runlore.domain.conversation import AssistantSaid, Message, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolCall, UserSaid
 from runlore.domain.run import RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops

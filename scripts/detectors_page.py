@@ -11,7 +11,7 @@ from runlore.domain.detectors import (
     repeated_action,
     user_correction,
 )
-from runlore.domain.detectors.looking import (
+from runlore.domain.detectors.command_kinds import (
     KINDS,
     LOOKING_WORDS,
     TELLING,

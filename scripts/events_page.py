@@ -1,7 +1,7 @@
 """The page on posting runs: the shapes of events, printed from the table that reads them."""
 
 from runlore.domain import limits
-from runlore.domain.journal_entry import reported_fields
+from runlore.domain.runs.journal_entry import reported_fields
 
 _PAGE = """# Posting runs
 

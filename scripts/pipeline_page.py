@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from runlore.domain.job import JOB
-from runlore.domain.learning_policy import Action, Mode
+from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.verdict import clamp
 from runlore.domain.record import PROMPT_KINDS, TRANSITIONS, Kind, Layer, State
-from runlore.domain.verdict import clamped
-from runlore.domain.visibility import Hidden
+from runlore.domain.records.visibility import Hidden
+from runlore.domain.runs.job import JOB
 
 _REVIEWED = frozenset({Layer.PROFILE, Layer.SEMANTIC, Layer.PROCEDURAL})
 _STAGES = """\
@@ -73,7 +73,7 @@ def _envelope() -> Iterator[str]:
     yield f"`{Action.MANUAL_REVIEW}` it is not asked. Rows: what the rules say; columns: what the judge says."
     yield from ("", "| | " + " | ".join(f"`{said}`" for said in Action) + " |", "|---|---|---|---|---|")
     for baseline in Action:
-        cells = (f"`{clamped(baseline, said)}`" for said in Action)
+        cells = (f"`{clamp(baseline, said)}`" for said in Action)
         yield f"| `{baseline}` | {' | '.join(cells)} |"
 
 

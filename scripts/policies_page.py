@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from runlore.domain.policy import PolicyLine, RetentionPolicy, RunMemoryPolicy, policy_lines
+from runlore.domain.policies.policy import PolicyLine, RetentionPolicy, RunMemoryPolicy, policy_lines
 
 _PAGE = """# The run-memory and retention policies
 

@@ -4,11 +4,11 @@ an example."""
 import json
 from textwrap import wrap
 
-from runlore.domain.learning_policy import LearningPolicy
-from runlore.domain.policy_fields import LEARNING, NOT_IN_THE_SCHEMA
-from runlore.domain.policy_shapes import Field, Table
+from runlore.domain.policies.learning_policy import LearningPolicy
+from runlore.domain.policies.policy_fields import LEARNING, NOT_IN_THE_SCHEMA
+from runlore.domain.policies.policy_shapes import PolicyField, Table
+from runlore.domain.policies.skills_policy import SKILLS, SkillsPolicy
 from runlore.domain.record import JsonValue
-from runlore.domain.skills_policy import SKILLS, SkillsPolicy
 
 _WIDTH = 110
 _INTRODUCTION = """\
@@ -62,16 +62,16 @@ def policy_page() -> str:
 
 def policy_examples() -> dict[str, str]:
     """The example of every field of the learning policy, by its path."""
-    return {path: field.example for path, field, _ in LEARNING.walked()}
+    return {path: field.example for path, field, _ in LEARNING.walk()}
 
 
 def skills_policy_examples() -> dict[str, str]:
     """The example of every field of the skills policy, by its path."""
-    return {path: field.example for path, field, _ in SKILLS.walked()}
+    return {path: field.example for path, field, _ in SKILLS.walk()}
 
 
 def _told(table: Table[LearningPolicy] | Table[SkillsPolicy]) -> list[str]:
-    walked = list(table.walked())
+    walked = list(table.walk())
     lines = ["| field | default |", "|---|---|"]
     lines += [f"| [`{path}`](#{_anchor(path)}) | {_default(field, value)} |" for path, field, value in walked]
     for path, field, value in walked:
@@ -81,12 +81,12 @@ def _told(table: Table[LearningPolicy] | Table[SkillsPolicy]) -> list[str]:
     return lines
 
 
-def _sentence(field: Field) -> str:
-    told = field.shape.told()
+def _sentence(field: PolicyField) -> str:
+    told = field.shape.describe()
     return f"{told[0].upper()}{told[1:]}."
 
 
-def _default(field: Field, value: JsonValue) -> str:
+def _default(field: PolicyField, value: JsonValue) -> str:
     if field.required:
         return "none, it has to be given"
     return "open" if value is None else f"`{json.dumps(value)}`"

@@ -31,13 +31,13 @@ from runlore.config.settings import (
     URL_VARIABLE,
 )
 from runlore.domain import errors
-from runlore.domain.approval import APPROVAL
-from runlore.domain.contracts import contract_fields
-from runlore.domain.policy_fields import learning_policy_schema
+from runlore.domain.agent.approval import APPROVAL
+from runlore.domain.policies.policy_fields import learning_policy_schema
 from runlore.domain.record import RECORD, TRANSITIONS, Kind, Layer
-from runlore.domain.rollout import ROLLOUT
+from runlore.domain.records.contracts import contract_fields
 from runlore.domain.run import RUN
 from runlore.domain.skill import SKILL
+from runlore.domain.skills.rollout import ROLLOUT
 from runlore.domain.suggestion import SUGGESTION
 from scripts.api_page import api_page
 from scripts.detectors_page import detectors_page

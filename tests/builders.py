@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from runlore.domain.audit import Act, Change, made, moved
+from runlore.domain.claims.subject import key_of_parts, semantic_key
 from runlore.domain.record import Kind, Move, PolicyDecision, PublishTier, Record, RecordId, State
+from runlore.domain.records.audit import Act, RecordChange, apply_record_move, create_record
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.subject import key_of_parts, semantic_key
 from tests.fakes import START
 
 ACME = Scope(ScopeKind.PROJECT, "acme")
@@ -55,24 +55,24 @@ def scratch(summary: str = "step 1 of 3", **fields: Any) -> Record:
     return _record(Kind.SCRATCH, summary, fields)
 
 
-def proposed(record: Record, **acting: Any) -> Change:
+def proposed(record: Record, **acting: Any) -> RecordChange:
     """The change that brings a candidate in."""
-    return made(record, Move.PROPOSE, act(**{"at": record.created_at, **acting}))
+    return create_record(record, Move.PROPOSE, act(**{"at": record.created_at, **acting}))
 
 
-def appended(record: Record, **acting: Any) -> Change:
+def appended(record: Record, **acting: Any) -> RecordChange:
     """The change that appends an episode or scratch."""
-    return made(record, Move.WRITE, act(**{"at": record.created_at, **acting}))
+    return create_record(record, Move.WRITE, act(**{"at": record.created_at, **acting}))
 
 
-def changed(record: Record, move: Move = Move.AMEND, *, by: Act | None = None, **fields: Any) -> Change:
+def changed(record: Record, move: Move = Move.AMEND, *, by: Act | None = None, **fields: Any) -> RecordChange:
     """The change that a move makes, with other fields changed along."""
-    return moved(record, move, by or act(at=record.created_at), after=replace(record, **fields))
+    return apply_record_move(record, move, by or act(at=record.created_at), after=replace(record, **fields))
 
 
-def confirmed(record: Record, **acting: Any) -> Change:
+def confirmed(record: Record, **acting: Any) -> RecordChange:
     """The change that publishes a proposed record."""
-    return moved(record, Move.CONFIRM, act(**{"at": record.created_at, **acting}))
+    return apply_record_move(record, Move.CONFIRM, act(**{"at": record.created_at, **acting}))
 
 
 def active(record: Record, **acting: Any) -> Record:

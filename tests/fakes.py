@@ -21,7 +21,7 @@ class FakeClock:
         """The moment that the test has set."""
         return self._now
 
-    def certain_now(self) -> datetime:
+    def earliest_now(self) -> datetime:
         """The moment that the test has set, but for what it doubts."""
         return self._now - self.doubted
 

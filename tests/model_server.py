@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
-from runlore.domain.conversation import Message
+from runlore.domain.agent.conversation import Message
 from runlore.models.configured import ConfiguredChat, ConfiguredModels
 from runlore.models.model_choice import ModelChoice
 from runlore.ports.model import Provider, ProviderKind

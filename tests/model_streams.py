@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 
 
 @dataclass(frozen=True, kw_only=True)

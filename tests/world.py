@@ -18,18 +18,18 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.wiring import INDEX_NAME, open_parts
-from runlore.domain.audit import Act, RecordEvent, replay
 from runlore.domain.errors import RunloreError
-from runlore.domain.journal import JournalEvent
-from runlore.domain.journal_entry import input_entry
-from runlore.domain.radar import Finding
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import JsonObject, Kind, Record, RecordId, State
+from runlore.domain.records.audit import Act, RecordEvent, replay
+from runlore.domain.records.radar import Finding
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.runs.journal import JournalEvent
+from runlore.domain.runs.journal_entry import input_entry
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.ending import RunEnding
 from runlore.flow.capture.runs import open_run
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.ports import operations as ops
 from runlore.ports.ids import Ids
 from tests.fakes import FakeClock, SequentialIds

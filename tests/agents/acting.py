@@ -6,8 +6,8 @@ from threading import Event
 from typing import Any, TypeAlias
 
 from runlore.agents.loop import AgentLoop
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, ToolCall, ToolSpec, UserSaid
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall, ToolSpec, UserSaid
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
 from runlore.ports.model import ModelFailure, Usage
 from runlore.ports.runner import AgentEnd, AgentTask, Decision, Tool, ToolOutcome, Verdict

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from runlore.domain.transcript import START, ReadCounts, ToldRun, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.transcript import START, ReadCounts, ToldRun, TranscriptAgent, TranscriptSource
 from tests.agents.transcript_files import JUST_NOW, LONG_AGO, dated, local
 
 

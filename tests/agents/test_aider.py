@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import entered
-from runlore.domain.transcript import START, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import START, ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.resuming import cuts, facts, in_two_goes
 from tests.agents.told_runs import arguments, bodies, outcomes
 from tests.agents.transcript_files import LONG_AGO, dated, inputs, local, read, shape
@@ -127,7 +127,7 @@ It fails because of the colon.
     ]
     assert shape(run)[-1] == ("assistant_message", "It fails because of the colon.")
     for event in run.events[1:]:
-        entered({"type": event.entry.type.value, **event.entry.body})
+        parse_entry({"type": event.entry.type.value, **event.entry.body})
 
 
 def test_a_command_of_git_is_told_as_one(tmp_path: Path) -> None:

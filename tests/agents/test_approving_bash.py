@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.approval_rules import ApprovalRules
-from runlore.domain.approving import Ruling, verdict
-from runlore.domain.denying import canonical
-from runlore.domain.wildcards import matches
+from runlore.domain.agent.approval_rules import ApprovalRules
+from runlore.domain.agent.approving import Ruling, verdict
+from runlore.domain.agent.denying import canonical
+from runlore.domain.text.wildcards import matches
 
 pytestmark = pytest.mark.req("AGT-4")
 

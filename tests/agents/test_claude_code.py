@@ -6,10 +6,10 @@ import pytest
 
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNFINISHED, UNKNOWN
 from runlore.domain import limits
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.claude_lines import BEGINNING, SESSION, Claude, call
 from tests.agents.transcript_files import JUST_NOW, found, inputs, read, shape, told, write
 
@@ -68,7 +68,7 @@ def test_every_event_is_one_that_the_journal_takes(tmp_path: Path) -> None:
         claude.says("Broken"),
     )
     for event in run.events[1:]:
-        entered({"type": event.entry.type.value, **event.entry.body})
+        parse_entry({"type": event.entry.type.value, **event.entry.body})
     assert len(run.events) == 6
 
 

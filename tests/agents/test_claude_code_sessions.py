@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from runlore.agents.transcripts.parsing import BROKEN
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.claude_lines import SESSION, Claude
 from tests.agents.transcript_files import LONG_AGO, dated, found, inputs, local, read, shape, write
 

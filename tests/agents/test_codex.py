@@ -7,10 +7,10 @@ import pytest
 from runlore.agents.transcripts.assembly import RUN_TOO_LONG
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
 from runlore.domain import limits
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.codex_lines import BEGINNING, SESSION, Codex, flat
 from tests.agents.told_runs import arguments, bodies, called, results
 from tests.agents.transcript_files import JUST_NOW, found, inputs, local, read, shape, write
@@ -78,7 +78,7 @@ def test_every_event_is_one_that_the_journal_takes(tmp_path: Path) -> None:
         codex.put_out("x", '{"exit_code": 1, "output": "no"}'),
     )
     for event in run.events[1:]:
-        entered({"type": event.entry.type.value, **event.entry.body})
+        parse_entry({"type": event.entry.type.value, **event.entry.body})
         texts = [value for value in event.entry.body.values() if isinstance(value, str)]
         assert all(len(text) <= limits.TOLD_TEXT_CHARS_MAX for text in texts)
     assert len(run.events) == 10

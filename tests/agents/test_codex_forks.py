@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.transcript import START, ToldRun
+from runlore.domain.runs.transcript import START, ToldRun
 from tests.agents.codex_lines import Codex, flat
 from tests.agents.transcript_files import inputs, read, write
 

@@ -7,7 +7,7 @@ import pytest
 
 from runlore.agents.transcripts.codex import PASSED_EVENTS, PASSED_ITEMS, is_passed
 from runlore.agents.transcripts.parsing import BROKEN
-from runlore.domain.transcript import ReadCounts
+from runlore.domain.runs.transcript import ReadCounts
 from tests.agents.codex_lines import SESSION, Codex, flat
 from tests.agents.transcript_files import read, shape
 

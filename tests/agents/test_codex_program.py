@@ -14,8 +14,8 @@ from runlore.agents.transcripts.codex_program import (
     argument_of,
     program_calls,
 )
-from runlore.domain.journal import EventType
-from runlore.domain.transcript import ToldRun
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ToldRun
 from tests.agents.codex_lines import Codex, flat
 from tests.agents.told_runs import bodies, called, results
 from tests.agents.transcript_files import read, write

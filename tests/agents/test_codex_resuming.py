@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.transcript import START, TranscriptAgent
+from runlore.domain.runs.transcript import START, TranscriptAgent
 from tests.agents.codex_lines import Codex, flat
 from tests.agents.resuming import cuts, facts, in_two_goes
 from tests.agents.transcript_files import content, read, write

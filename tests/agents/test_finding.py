@@ -13,7 +13,7 @@ import pytest
 from runlore.agents.transcripts.discovery import BINARY, EMPTY, NO_READER, NOT_A_FILE, UNREADABLE
 from runlore.agents.transcripts.locations import PLACES, KnownLocation
 from runlore.domain.errors import Invalid
-from runlore.domain.transcript import START, Position, ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.transcript import START, Position, ReadCounts, TranscriptAgent, TranscriptSource
 from tests.agents.claude_lines import Claude
 from tests.agents.transcript_files import LONG_AGO, dated, local, read, write
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from runlore.agents.transcripts.gemini import TOO_LARGE
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
-from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.resuming import facts, in_two_goes
 from tests.agents.told_runs import outcomes
 from tests.agents.transcript_files import LONG_AGO, dated, found, inputs, local, read, shape, write
@@ -90,7 +90,7 @@ def test_one_input_is_one_run_with_what_followed_it(tmp_path: Path) -> None:
     assert (first.model, counts.lines, counts.skipped) == ("gemini-test", 6, {})
     for run in (first, second):
         for event in run.events[1:]:
-            entered({"type": event.entry.type.value, **event.entry.body})
+            parse_entry({"type": event.entry.type.value, **event.entry.body})
 
 
 def test_the_two_forms_tell_the_same(tmp_path: Path) -> None:

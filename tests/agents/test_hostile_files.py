@@ -12,8 +12,8 @@ from runlore.agents.transcripts.discovery import ELSEWHERE
 from runlore.agents.transcripts.lines import DAMAGED, TOO_CROWDED, Lines, is_crowded, open_unpacked, whole_of
 from runlore.agents.transcripts.opencode_storage import TOO_LARGE, TOO_MANY, UNREADABLE, OpencodeDatabase
 from runlore.domain import limits
-from runlore.domain.storable import is_storable
-from runlore.domain.transcript import ReadCounts, ToldRun
+from runlore.domain.runs.transcript import ReadCounts, ToldRun
+from runlore.domain.text.storable import is_storable
 from tests.agents.opencode_store import SCHEMA, Told, bash, put_database, text
 from tests.agents.transcript_files import LONG_AGO, dated, found, inputs, local, read, write
 

@@ -22,7 +22,7 @@ from runlore.agents.transcripts.lines import (
     open_unpacked,
     whole_of,
 )
-from runlore.domain.transcript import Position, ReadCounts
+from runlore.domain.runs.transcript import Position, ReadCounts
 
 pytestmark = pytest.mark.req("INT-1")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall, UserSaid
 from runlore.domain.errors import Refused
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
 from runlore.ports.model import Usage

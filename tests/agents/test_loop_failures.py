@@ -13,7 +13,7 @@ import pytest
 from runlore.agents.deadline import Deadline
 from runlore.agents.model_turns import backoff_s
 from runlore.domain import limits
-from runlore.domain.conversation import ToolCall
+from runlore.domain.agent.conversation import ToolCall
 from runlore.ports.chat import Cancelled, Listening, Said, Turn
 from runlore.ports.model import ModelFailure, Usage
 from runlore.ports.runner import EndKind, ToolOutcome

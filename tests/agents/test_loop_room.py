@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.agents.model_turns import with_room
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.ports.runner import EndKind, ToolOutcome
 from tests.agents.acting import FIRST, SECOND, Acting, Named, ScriptedChat, call, failure, said
 

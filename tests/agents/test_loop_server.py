@@ -11,8 +11,8 @@ import pytest
 from runlore.agents.loop import AgentLoop
 from runlore.agents.tools.toolbox import toolbox
 from runlore.daemon.clock import SystemClock
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, UserSaid
 from runlore.domain.capability import Capabilities
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, UserSaid
 from runlore.ports import operations as ops
 from runlore.ports.chat import Chat
 from runlore.ports.runner import AgentEnd, AgentTask, EndKind, Tool, ToolOutcome

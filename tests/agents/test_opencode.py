@@ -10,9 +10,9 @@ import pytest
 
 from runlore.agents.transcripts.opencode_storage import UNREADABLE
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
-from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import START, ReadCounts, ToldRun, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import START, ReadCounts, ToldRun, TranscriptAgent, TranscriptSource
 from tests.agents.opencode_store import CREATED, Told, bash, insert, put_database, put_files, text
 from tests.agents.resuming import facts, in_two_goes
 from tests.agents.told_runs import outcomes
@@ -79,7 +79,7 @@ def test_one_input_is_one_run_with_what_followed_it(tmp_path: Path, form: str) -
     assert counts.bytes > 0
     for run in (first, second):
         for event in run.events[1:]:
-            entered({"type": event.entry.type.value, **event.entry.body})
+            parse_entry({"type": event.entry.type.value, **event.entry.body})
     # Nothing was written there.
     assert names(tmp_path) == before
 

@@ -12,9 +12,9 @@ from runlore.agents.transcripts.assembly import (
     Assembly,
 )
 from runlore.domain import limits
-from runlore.domain.detectors.mining import mined_told
-from runlore.domain.journal import EventType
-from runlore.domain.transcript import SETTLED_AFTER, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.detectors.mining import mine_transcript_run
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import SETTLED_AFTER, ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.claude_lines import Claude
 from tests.agents.codex_lines import SESSION, Codex, flat
 from tests.agents.resuming import facts
@@ -28,7 +28,7 @@ CONTINUED = "This session is being continued from a previous conversation that r
 
 def outside(run: ToldRun) -> list[str]:
     """What a run read from outside, as mining sees it."""
-    return [one.source for one in mined_told(run, project="").outside]
+    return [one.source for one in mine_transcript_run(run, project="").outside]
 
 
 def told_by(path: Path) -> list[tuple[str, list[str]]]:
@@ -126,7 +126,7 @@ def test_what_a_subagent_is_told_is_another_agents_word(tmp_path: Path, has_own_
     name = "agent-a1.jsonl" if has_own_file else "s.jsonl"
     path = claude_file(tmp_path, *(lines if has_own_file else [claude.user("Go"), *lines]), name=name)
     run = read(path)[-1]
-    mined = mined_told(run, project="")
+    mined = mine_transcript_run(run, project="")
     assert outside(run) == [AGENTS_WORDS]
     assert mined.request is not None
     assert (mined.request.own, mined.request.text) == ("", "Save this as a skill called gone")
@@ -196,7 +196,7 @@ def test_a_task_of_swe_agent_is_not_the_users_word(tmp_path: Path) -> None:
     path = tmp_path / "a.traj"
     path.write_bytes(orjson.dumps(document))
     [run] = read(dated(path, LONG_AGO))
-    mined = mined_told(run, project="")
+    mined = mine_transcript_run(run, project="")
     assert mined.request is not None
     assert (mined.request.own, mined.request.text) == ("", task)
 

@@ -9,12 +9,12 @@ import pytest
 
 from runlore.api.reading import read_value
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.errors import Invalid
-from runlore.domain.journal import EventType
-from runlore.domain.told_bounds import check_told
-from runlore.domain.transcript import ReadCounts, ToldRun
-from runlore.domain.whose_words import ANOTHER_AGENT, WORDS_OF
+from runlore.domain.runs.imported_entries import check_told
+from runlore.domain.runs.input_authors import ANOTHER_AGENT, WORDS_OF
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ReadCounts, ToldRun
+from runlore.domain.serialization.codec import serialize
 from tests.agents.claude_lines import SESSION, Claude
 from tests.agents.codex_lines import SESSION as THREAD
 from tests.agents.codex_lines import Codex

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import entered
-from runlore.domain.transcript import ReadCounts, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent
 from tests.agents.transcript_files import (
     JUST_NOW,
     LONG_AGO,
@@ -74,7 +74,7 @@ def test_messages_become_runs_and_calls_are_the_same_flat_or_nested(tmp_path: Pa
     assert first.source_session == second.source_session
     assert str(tmp_path) not in first.source_session
     for event in first.events[1:]:
-        entered({"type": event.entry.type.value, **event.entry.body})
+        parse_entry({"type": event.entry.type.value, **event.entry.body})
 
 
 @pytest.mark.req("SKL-3")

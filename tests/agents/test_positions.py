@@ -10,8 +10,8 @@ import pytest
 
 from runlore.agents.transcripts.lines import open_unpacked
 from runlore.agents.transcripts.reading import recall_names
-from runlore.domain.storable import is_storable
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun
+from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun
+from runlore.domain.text.storable import is_storable
 from tests.agents.claude_lines import SESSION, Claude
 from tests.agents.codex_lines import Codex, flat
 from tests.agents.resuming import facts

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from runlore.domain.transcript import START, ReadCounts, ToldRun
+from runlore.domain.runs.transcript import START, ReadCounts, ToldRun
 from tests.agents import test_gemini, test_opencode, test_swe_agent
 from tests.agents.claude_lines import SESSION, Claude
 from tests.agents.codex_lines import Codex

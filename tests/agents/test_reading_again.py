@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.detectors.mining import mined_told
-from runlore.domain.told_entry import told_times
-from runlore.domain.transcript import START, Position, ReadCounts
+from runlore.domain.detectors.mining import mine_transcript_run
+from runlore.domain.runs.imported_entries import event_times
+from runlore.domain.runs.transcript import START, Position, ReadCounts
 from tests.agents.transcript_files import JUST_NOW, LONG_AGO, NOW, dated, found, inputs, local, read, write
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("CAP-7")]
@@ -40,9 +40,9 @@ def trajectory(path: Path) -> Path:
 def test_runs_without_any_time_have_that_of_their_file(tmp_path: Path, made: object) -> None:
     assert callable(made)
     for run in read(made(tmp_path)):
-        mined = mined_told(run, project="")
+        mined = mine_transcript_run(run, project="")
         assert {mined.at, *(step.at for step in mined.steps)} == {LONG_AGO}
-        assert set(told_times(run, earliest=None, latest=NOW, otherwise=NOW)) == {LONG_AGO}
+        assert set(event_times(run, earliest=None, latest=NOW, otherwise=NOW)) == {LONG_AGO}
 
 
 def test_a_run_that_tells_one_time_keeps_it(tmp_path: Path) -> None:

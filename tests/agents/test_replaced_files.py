@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.agents.transcripts.lines import fingerprint, fits, last_before, open_unpacked
-from runlore.domain.transcript import START, Position
+from runlore.domain.runs.transcript import START, Position
 from tests.agents.transcript_files import LONG_AGO, dated, inputs, read, write
 
 pytestmark = pytest.mark.req("INT-1")

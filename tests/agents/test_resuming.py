@@ -14,8 +14,15 @@ from runlore.agents.transcripts.claude_code import ClaudeCodeReader
 from runlore.agents.transcripts.lines import TOO_LONG
 from runlore.agents.transcripts.reading import read_lines
 from runlore.domain import limits
-from runlore.domain.journal import EventType
-from runlore.domain.transcript import SETTLED_AFTER, START, Position, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import (
+    SETTLED_AFTER,
+    START,
+    Position,
+    ReadCounts,
+    ToldRun,
+    TranscriptAgent,
+)
 from tests.agents.claude_lines import SESSION, Claude, call
 from tests.agents.codex_lines import Codex
 from tests.agents.transcript_files import (

@@ -15,10 +15,10 @@ from runlore.agents.transcripts.assembly import (
 from runlore.agents.transcripts.parsing import bound_arguments, parse_json, size_of
 from runlore.client.remote.calls import Sent, _json
 from runlore.domain import limits
-from runlore.domain.codec import serialize
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
-from runlore.domain.transcript import SETTLED_AFTER, START, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import SETTLED_AFTER, START, ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.serialization.codec import serialize
 from tests.examples import scaled
 
 pytestmark = [pytest.mark.req("INT-1"), pytest.mark.req("CAP-7")]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from runlore.agents.transcripts.parsing import BROKEN, NO_OBJECT, UNKNOWN
-from runlore.domain.journal_entry import entered
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptAgent
 from tests.agents.resuming import facts, in_two_goes
 from tests.agents.told_runs import arguments, called, outcomes
 from tests.agents.transcript_files import LONG_AGO, dated, found, inputs, local, read, shape
@@ -70,7 +70,7 @@ def test_a_trajectory_is_one_run_of_steps(tmp_path: Path) -> None:
     assert (run.agent, run.folder, run.status) == (TranscriptAgent.SWE_AGENT, "/repo", RunStatus.COMPLETED)
     assert (counts.lines, counts.skipped) == (2, {})
     for event in run.events[1:]:
-        entered({"type": event.entry.type.value, **event.entry.body})
+        parse_entry({"type": event.entry.type.value, **event.entry.body})
 
 
 def test_the_newer_keys_tell_the_same(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from runlore.agents.profiles.profiles import load_profile, profile_names, profile_of
 from runlore.agents.tools.toolbox import TOOLS, toolbox
 from runlore.agents.workspace.local_workspace import LocalWorkspace
-from runlore.domain.agent_profile import AgentProfile
-from runlore.domain.approving import HARMLESS, SHELL, WRITING
-from runlore.domain.capability import Capabilities, CapabilityScope, combined
+from runlore.domain.agent.agent_profile import AgentProfile
+from runlore.domain.agent.approving import HARMLESS, SHELL, WRITING
+from runlore.domain.capability import Capabilities, CapabilityScope, combine
 from runlore.domain.errors import Corrupt, NotFound
-from runlore.domain.json_schema import breach
-from runlore.domain.rollout import VERIFICATION_PROFILE
+from runlore.domain.serialization.json_schema import breach
+from runlore.domain.skills.rollout import VERIFICATION_PROFILE
 from tests.agents.acting import LIMITS
 from tests.agents.tooling import EVERYTHING, tool, use
 from tests.agents.tooling import given as given_to
@@ -46,7 +46,7 @@ def test_a_run_has_what_profile_persona_session_and_place_leave_it(
         world, workspace=workspace if has_folder else None, ask=lambda _question, _stop: "yes"
     )
 
-    made = [each.spec.name for each in toolbox(profile, combined(*restricted), given_parts)]
+    made = [each.spec.name for each in toolbox(profile, combine(*restricted), given_parts)]
 
     scopes = [scope for scope in restricted if scope is not None]
     assert made == [

@@ -8,7 +8,7 @@ from hypothesis import given as given_any
 from hypothesis import strategies as st
 
 from runlore.agents.tools.skills import fence_skill
-from runlore.domain.conversation import ToolCall
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunStatus
 from runlore.domain.skill import Skill, SkillDocument, SkillId, SkillOrigin

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from runlore.domain.journal import EventType
-from runlore.domain.transcript import ToldRun
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ToldRun
 
 
 def bodies(run: ToldRun, kind: EventType) -> list[dict[str, Any]]:

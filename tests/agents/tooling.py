@@ -6,11 +6,11 @@ from typing import Any
 
 from runlore.agents.tools.context import ToolContext
 from runlore.agents.tools.toolbox import TOOLS, toolbox
-from runlore.domain.agent_profile import AgentProfile
+from runlore.domain.agent.agent_profile import AgentProfile
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.capability import Capabilities
-from runlore.domain.conversation import ToolCall
-from runlore.domain.json_schema import breach
 from runlore.domain.run import Run
+from runlore.domain.serialization.json_schema import breach
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill
 from runlore.ports import operations as ops

@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 
 from runlore.agents.transcripts.local import LocalTranscripts
-from runlore.domain.journal import EventType
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 from tests.fakes import FakeClock
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import replace
 
-from runlore.domain.transcript import ReadCounts, TranscriptAgent
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent
 from tests.agents.transcript_files import local
 
 _NOBODY = 65534

@@ -37,7 +37,7 @@ LAZY_IMPORTS_ALLOWED = (
     # Heavy libraries that most commands never need: docs/decisions/0003-start-up.md.
     f"{PACKAGE}/config/settings.py",
     f"{PACKAGE}/daemon/wiring.py",
-    f"{PACKAGE}/domain/analysis.py",
+    f"{PACKAGE}/domain/text/analysis.py",
     f"{PACKAGE}/models",
     f"{PACKAGE}/storage/open.py",
     f"{PACKAGE}/storage/postgres",

@@ -12,7 +12,7 @@ from bench.learning_statements import STORED, fitted, judge, result_of, without
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.statements.said import Said
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, Trigger
 
 LASTING = ("Always squash before you merge.", "We never mock our own classes.", "I prefer small commits.")
@@ -33,7 +33,7 @@ def line(text: str, *, is_lasting: bool) -> GoldLine:
 
 def person(name: str = "somebody") -> Person:
     said = [
-        Said(session_id=SessionId("s"), run_id=RunId("r"), event_number=number, text=text)
+        UserMessage(session_id=SessionId("s"), run_id=RunId("r"), event_number=number, text=text)
         for number, text in enumerate((*LASTING, *PASSING))
     ]
     gold = [*(line(text, is_lasting=True) for text in LASTING), line(PASSING[0], is_lasting=False)]

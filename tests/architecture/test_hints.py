@@ -31,8 +31,8 @@ BEFORE_HTTP = (
 ON_ITS_MACHINE = ("runlore learn", "runlore skill mount")
 # What reads or writes command lines and texts of others: its words are data.
 TABLES = (
-    *("agents", "domain/detectors", "domain/guard", "domain/injected.py", "domain/shell"),
-    *("domain/skill_keywords.py", "domain/statements", "domain/suggesting", "domain/suspicion"),
+    *("agents", "domain/detectors", "domain/guard", "domain/prompts/injected.py", "domain/shell"),
+    *("domain/skills/skill_keywords.py", "domain/statements", "domain/suggesting", "domain/suspicion"),
     *("domain/taint_sources", "daemon/mining"),
 )
 # `runlore rec_1` is a command that is put in, and translated when it is said.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.policy_fields import learning_policy
-from runlore.domain.skills_policy import skills_policy
+from runlore.domain.policies.policy_fields import learning_policy
+from runlore.domain.policies.skills_policy import skills_policy
 from scripts import reference_pages
 from scripts.policy_page import policy_examples, skills_policy_examples
 

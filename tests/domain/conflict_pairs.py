@@ -1,4 +1,4 @@
-"""Pairs of statements about one subject, that the rules of `domain/question.py` were fitted to.
+"""Pairs of statements about one subject, that the rules of `domain/claims/question.py` were fitted to.
 
 Of 80 fresh pairs in free words, 39 of 40 clashes were missed and 3 of 40 harmless ones asked about before
 what is done by a verb was compared; 32 and 1 since. Of 200 more, half to fit on and half set aside, 27 and 24

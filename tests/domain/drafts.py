@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import (
     Quality,
     Skill,
@@ -16,10 +17,9 @@ from runlore.domain.skill import (
     SkillState,
     Usage,
 )
-from runlore.domain.skill_curating.planning import planned
-from runlore.domain.skill_curation import CurationPlan
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip
+from runlore.domain.skill_curating.planning import plan_curation
+from runlore.domain.skills.skill_curation import CurationPlan
+from runlore.domain.skills.skips import Skip
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.builders import act
@@ -83,7 +83,7 @@ def plan(
     skills: Iterable[Skill], *, skips: dict[str, Skip] | None = None, at: datetime = NOW, **policy: Any
 ) -> CurationPlan:
     """What curation would do."""
-    return planned(
+    return plan_curation(
         skills,
         skips=skips or {},
         policy=SkillCurationPolicy(**policy),

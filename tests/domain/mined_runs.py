@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Request, Step
+from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Step, UserRequest
 from runlore.domain.detectors.mining_commands import step_commands
-from runlore.domain.own_words import own_words
+from runlore.domain.learning.own_words import own_words
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.shell import script_of
@@ -97,11 +97,11 @@ def session(
     return tuple(mined)
 
 
-def request_of(text: str | None, *, run_id: RunId, number: int, at: datetime) -> Request | None:
+def request_of(text: str | None, *, run_id: RunId, number: int, at: datetime) -> UserRequest | None:
     """What the user said; of it their own words as everywhere else."""
     if text is None:
         return None
-    return Request(run_id=run_id, number=number, at=at, text=text, own=own_words(text))
+    return UserRequest(run_id=run_id, number=number, at=at, text=text, own=own_words(text))
 
 
 def step_of(call: Call, *, run_id: RunId, number: int, at: datetime) -> Step:

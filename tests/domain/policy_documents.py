@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from runlore.domain.learning_policy import (
+from runlore.domain.policies.learning_policy import (
     Action,
     CapturePolicy,
     JudgePolicy,

@@ -4,10 +4,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from runlore.domain.audit import Act
 from runlore.domain.record import PublishTier, Record, RecordId
-from runlore.domain.rolling_out import Ran, Result, advanced, execution_for, promoted, recorded, revoked
-from runlore.domain.rollout import (
+from runlore.domain.records.audit import Act
+from runlore.domain.rolling_out import (
+    Ran,
+    Result,
+    advance_promoted,
+    create_promoted,
+    execution_for,
+    record_result,
+    revoke_promoted,
+)
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Definition,
     Execution,
     ExecutionKind,
@@ -16,9 +27,6 @@ from runlore.domain.rollout import (
     RolloutStatus,
     Runtime,
 )
-from runlore.domain.run import RunId, RunStatus
-from runlore.domain.scope import WORKSPACE
-from runlore.domain.session import SessionId
 from tests.builders import active, procedure
 from tests.fakes import START
 
@@ -48,7 +56,7 @@ def words(instructions: str = "Run the tests. Tag it.", **fields: Any) -> Defini
 
 def draft(**fields: Any) -> PromotedSkill:
     """A new one."""
-    return promoted(words(**fields), learning(), act=by())
+    return create_promoted(words(**fields), learning(), act=by())
 
 
 def ran(number: int, status: RunStatus = RunStatus.COMPLETED, **fields: Any) -> Ran:
@@ -89,7 +97,7 @@ def record(skill: PromotedSkill, number: int, kind: RolloutKind, *, succeeds: bo
     asked, done = result(number, kind), executed(skill, number, how)
     run = ran(number) if succeeds else ran(number, RunStatus.FAILED)
     chosen = execution_for(skill, asked, [done])
-    return recorded(skill, asked, execution=chosen, ran=run, act=by(number + 1))
+    return record_result(skill, asked, execution=chosen, ran=run, act=by(number + 1))
 
 
 @dataclass
@@ -123,14 +131,14 @@ class Walk:
     def to(self, status: RolloutStatus) -> "Walk":
         """The same, moved on to a status by what each step asks for."""
         if status is REVOKED:
-            self.keep(revoked(self.skill, by(self.tick())))
+            self.keep(revoke_promoted(self.skill, by(self.tick())))
             return self
         for step in (VERIFIED, IN_CANARY, ACTIVE)[: list(RolloutStatus).index(status)]:
             kind = RolloutKind.CANARY if step is ACTIVE else RolloutKind.VERIFICATION
             if step is not IN_CANARY:
                 self.keep(record(self.skill, self.tick(), kind))
             sessions = (CANARY,) if step is IN_CANARY else None
-            self.keep(advanced(self.skill, step, act=by(self.tick()), sessions=sessions))
+            self.keep(advance_promoted(self.skill, step, act=by(self.tick()), sessions=sessions))
         return self
 
 

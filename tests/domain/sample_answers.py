@@ -17,15 +17,15 @@ from typing import Annotated, Any, NewType
 import orjson
 
 from runlore.domain.access import AccessToken
-from runlore.domain.approval import Approval
-from runlore.domain.codec import serialize
+from runlore.domain.agent.approval import Approval
 from runlore.domain.json_form import Within
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.skill import SkillWords
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.transcript import ToldRun
 from runlore.ports import operations as ops
 from runlore.storage.run_memory_body import StoredMemory
 

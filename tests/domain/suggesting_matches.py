@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import Step
-from runlore.domain.detectors.mining import ToldNumbered, mined_run
-from runlore.domain.journal import EventType
+from runlore.domain.detectors.mining import NumberedTranscriptEvent, mine_run
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 
@@ -37,7 +37,9 @@ def failed(text: str, error: str = "error: it failed", exit_code: int = 1) -> Fa
 def steps(*calls: str | Failed, session: str = "a", day: int = 0, after: int = 0) -> tuple[Step, ...]:
     """The shell calls of one run, mined; `after` says how many events come before."""
     began = START + timedelta(days=day)
-    events = [ToldNumbered(number=after + 2, at=began, type=EventType.INPUT, body={"text": "go on"})]
+    events = [
+        NumberedTranscriptEvent(number=after + 2, at=began, type=EventType.INPUT, body={"text": "go on"})
+    ]
     for index, call in enumerate(calls):
         number = after + FIRST_STEP + 2 * index
         text = call if isinstance(call, str) else call.text
@@ -49,13 +51,13 @@ def steps(*calls: str | Failed, session: str = "a", day: int = 0, after: int = 0
         at = began + timedelta(seconds=number)
         call_id = f"call_{number}"
         called: dict[str, JsonValue] = {"call_id": call_id, "name": "Bash", "arguments": {"command": text}}
-        events.append(ToldNumbered(number=number, at=at, type=EventType.TOOL_CALL, body=called))
+        events.append(NumberedTranscriptEvent(number=number, at=at, type=EventType.TOOL_CALL, body=called))
         events.append(
-            ToldNumbered(
+            NumberedTranscriptEvent(
                 number=number + 1, at=at, type=EventType.TOOL_RESULT, body={"call_id": call_id, **result}
             )
         )
-    mined = mined_run(
+    mined = mine_run(
         events,
         session_id=SessionId(f"ses_{session}"),
         run_id=RunId(f"run_{session}_{after}"),

@@ -1,14 +1,14 @@
 """Requests that mention a claim without asserting it, and texts that do assert theirs (POL-13).
 
-Both come in two halves. The rules of `domain/support` were fitted to the first half of each family alone; the
-second was written before any rule was changed and measured once, when the rules were done: of its 40 requests
-one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What that showed,
-and what trials found since, is mended, with cases of its own in the first half. A later set of 100 fresh
-messages was looked at once before its causes were mended: 3 of 50 were wrongly taken for an assertion (none
-since), and of the 19 that say their claim with all of its words 6 were found (11 since). Of 200 more, half
-to fit on and half set aside, 13 and 14 of 50 assertions were found, and 35 and 21 since each clause is read
-apart (15 of each 50 use other words than the claim); of 50 and 50 that assert nothing none was taken for an
-assertion, before or since.
+Both come in two halves. The rules of `domain/claims/support` were fitted to the first half of each family
+alone; the second was written before any rule was changed and measured once, when the rules were done: of its
+40 requests one was taken for an assertion (31 before), of its 24 statements 22 were found (23 before). What
+that showed, and what trials found since, is mended, with cases of its own in the first half. A later set of
+100 fresh messages was looked at once before its causes were mended: 3 of 50 were wrongly taken for an
+assertion (none since), and of the 19 that say their claim with all of its words 6 were found (11 since). Of
+200 more, half to fit on and half set aside, 13 and 14 of 50 assertions were found, and 35 and 21 since each
+clause is read apart (15 of each 50 use other words than the claim); of 50 and 50 that assert nothing none
+was taken for an assertion, before or since.
 """
 
 Cases = dict[str, tuple[tuple[str, str], ...]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.domain.access import AccessToken, Caller, Role, TokenId, checked_token_name
+from runlore.domain.access import AccessToken, Caller, Role, TokenId, check_token_name
 from runlore.domain.errors import Invalid
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from tests.fakes import START
@@ -43,7 +43,7 @@ def test_who_calls_with_a_token_has_its_name_role_and_scopes() -> None:
 
 @pytest.mark.parametrize("name", ["claude-code", "Ада", "a b", "x" * 200])
 def test_a_name_is_taken_without_outer_space(name: str) -> None:
-    assert checked_token_name(f"  {name}\n") == name
+    assert check_token_name(f"  {name}\n") == name
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_name_is_taken_without_outer_space(name: str) -> None:
 )
 def test_a_name_that_cannot_stand_in_a_table_is_refused(name: str) -> None:
     with pytest.raises(Invalid) as refused:
-        checked_token_name(name)
+        check_token_name(name)
 
     assert refused.value.code == "token.name"
     assert refused.value.hint

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.admission import (
-    Draft,
-    Edits,
-    Stamp,
-    admitted,
-    admitted_reason,
-    edited,
-    refuse_secrets,
-)
-from runlore.domain.contracts import check_record
+from runlore.domain.claims.subject import key_of_parts, semantic_key, slug, topic_terms
 from runlore.domain.errors import Invalid, Refused, RunloreError
 from runlore.domain.record import (
     EvidenceRef,
@@ -32,8 +23,17 @@ from runlore.domain.record import (
     RecordId,
     State,
 )
-from runlore.domain.subject import key_of_parts, semantic_key, slug, topic_terms
-from runlore.domain.taint import Provenance, inherited
+from runlore.domain.records.admission import (
+    Draft,
+    Edits,
+    Stamp,
+    admit,
+    apply_edits,
+    check_reason,
+    refuse_secrets,
+)
+from runlore.domain.records.contracts import check_record
+from runlore.domain.taint import Provenance, inherit
 from tests.builders import fact
 from tests.domain.random_records import json_objects, json_values, texts
 from tests.fakes import START
@@ -51,12 +51,12 @@ contents = statements | texts.filter(str.strip)
 
 
 def candidate(kind: Kind = Kind.FACT, summary: str = "The codename is Atlas", **fields: Any) -> Record:
-    return admitted(Draft(kind=kind, summary=summary, **fields), STAMP)
+    return admit(Draft(kind=kind, summary=summary, **fields), STAMP)
 
 
 def refused_because(draft: Draft) -> RunloreError | None:
     try:
-        admitted(draft, STAMP)
+        admit(draft, STAMP)
     except (Invalid, Refused) as refusal:
         return refusal
     return None
@@ -130,7 +130,7 @@ def test_everything_that_is_derived_comes_from_the_semantic_key(summary: str, ki
     if refused_because(draft) is not None:
         return
 
-    record = admitted(draft, STAMP)
+    record = admit(draft, STAMP)
 
     assert record.metadata == expected[kind.layer]
     assert record.semantic_key == key.text
@@ -143,7 +143,7 @@ def test_what_a_candidate_brings_stays_as_it_is(metadata: JsonObject, kind: Kind
     if refused_because(draft) is not None:
         return
 
-    record = admitted(draft, STAMP)
+    record = admit(draft, STAMP)
 
     assert {name: record.metadata[name] for name in metadata} == metadata
     check_record(record)
@@ -163,7 +163,7 @@ def test_a_draft_becomes_a_sound_record_or_is_refused_and_never_anything_else(
 ) -> None:
     draft = Draft(kind=kind, summary=summary, metadata=metadata)
     if refused_because(draft) is None:
-        record = admitted(draft, STAMP)
+        record = admit(draft, STAMP)
         check_record(record)
         assert (record.layer, record.state, record.revision) == (kind.layer, State.CONSTRAINED, 1)
 
@@ -181,9 +181,9 @@ def test_a_record_that_is_admitted_again_says_the_same(
     )
     if refused_because(draft) is not None:
         return
-    record = admitted(draft, STAMP)
+    record = admit(draft, STAMP)
 
-    again = admitted(Draft(kind=kind, summary=record.summary, metadata=record.metadata), STAMP)
+    again = admit(Draft(kind=kind, summary=record.summary, metadata=record.metadata), STAMP)
 
     assert again == record
 
@@ -220,7 +220,7 @@ def test_the_origin_is_the_stamp_and_a_run_summary_comes_from_inside_alone() -> 
         candidate(Kind.RUN_SUMMARY)
     assert refusal.value.code == "record.run-summary"
     assert refusal.value.hint
-    own = admitted(Draft(kind=Kind.RUN_SUMMARY, summary="The run ended well"), inside)
+    own = admit(Draft(kind=Kind.RUN_SUMMARY, summary="The run ended well"), inside)
     assert (own.origin, own.created_by) == (Origin.DAEMON, "capture")
     assert candidate().origin is Origin.API
 
@@ -319,7 +319,7 @@ def test_ordinary_prose_passes(text: str) -> None:
     record = candidate(summary=text, metadata={"note": text, "token_budget": 1000, "token": True})
 
     refuse_secrets(record)
-    assert admitted_reason(text) == text
+    assert check_reason(text) == text
 
 
 @pytest.mark.req("LRN-8", "LAY-2", "LAY-5")
@@ -347,23 +347,23 @@ def test_what_happened_may_show_that_something_was_redacted_and_what_is_learned_
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
 def test_a_secret_in_a_reason_is_refused_and_not_repeated(secret: str) -> None:
     with pytest.raises(Refused) as refusal:
-        admitted_reason(f"because {secret}")
+        check_reason(f"because {secret}")
     assert refusal.value.code == "guard.secret"
     assert_not_repeated(refusal.value, secret)
 
 
 @pytest.mark.req("LRN-8")
 def test_a_reason_is_trimmed_bounded_and_storable() -> None:
-    assert admitted_reason("  fits\n") == "fits"
-    assert admitted_reason(" ") == ""
-    assert admitted_reason(" " + "x" * 1_000) == "x" * 1_000
+    assert check_reason("  fits\n") == "fits"
+    assert check_reason(" ") == ""
+    assert check_reason(" " + "x" * 1_000) == "x" * 1_000
     for reason, code in (
         ("x" * 1_001, "reason.long"),
         ("a\0", "text.characters"),
         ("\ud800", "text.characters"),
     ):
         with pytest.raises(Invalid) as refusal:
-            admitted_reason(reason)
+            check_reason(reason)
         assert refusal.value.code == code
 
 
@@ -373,16 +373,16 @@ def test_an_edited_candidate_is_what_the_new_text_would_have_made(old: str, new:
     drafts = [Draft(kind=kind, summary=text) for text in (old, new)]
     if any(refused_because(draft) for draft in drafts):
         return
-    first, second = (admitted(draft, STAMP) for draft in drafts)
+    first, second = (admit(draft, STAMP) for draft in drafts)
 
-    record = edited(first, Edits(content=new), now=START)
+    record = apply_edits(first, Edits(content=new), now=START)
 
     # A workflow keeps its name whatever its text becomes; all else is derived anew.
     assert replace(record, metadata={**record.metadata, **kept_of(first)}) == replace(
         second,
         metadata={**second.metadata, **kept_of(first)},
         # What was flagged once stays flagged: other words do not make it trusted.
-        provenance=inherited((first.provenance, second.provenance)),
+        provenance=inherit((first.provenance, second.provenance)),
     )
     assert {name: record.metadata[name] for name in kept_of(first)} == kept_of(first)
 
@@ -414,7 +414,7 @@ def test_an_edited_profile_proposal_keeps_its_key_and_takes_the_value_from_the_t
         proposal=Proposal.PROFILE,
     )
 
-    record = edited(proposal, Edits(content=text), now=START)
+    record = apply_edits(proposal, Edits(content=text), now=START)
 
     assert record.metadata == {"profile_key": "Editor Theme", "value": value, "reason": "asked"}
     assert record.semantic_key == key
@@ -429,14 +429,14 @@ def test_a_profile_key_with_a_colon_is_told_from_its_value() -> None:
         proposal=Proposal.PROFILE,
     )
 
-    assert edited(proposal, Edits(content="editor:theme: dark"), now=START).metadata["value"] == "dark"
+    assert apply_edits(proposal, Edits(content="editor:theme: dark"), now=START).metadata["value"] == "dark"
 
 
 @pytest.mark.req("LRN-13")
 def test_an_edit_keeps_what_the_caller_brought() -> None:
     brought: JsonObject = {"origin": "reflection", "topic_tags": ["naming"], "seen": 3}
 
-    record = edited(candidate(metadata=brought), Edits(content="The codename is Borealis"), now=START)
+    record = apply_edits(candidate(metadata=brought), Edits(content="The codename is Borealis"), now=START)
 
     assert record.metadata == brought
     assert record.semantic_key == "codename = borealis"
@@ -457,7 +457,7 @@ def test_an_edit_is_checked_like_a_new_text(text: str, code: str) -> None:
     record = fact()
 
     with pytest.raises((Invalid, Refused)) as refusal:
-        edited(record, Edits(content=text), now=START)
+        apply_edits(record, Edits(content=text), now=START)
     assert refusal.value.code == code
 
 
@@ -474,4 +474,4 @@ def test_a_merge_of_several_statements_has_no_key_that_one_of_them_could_contrad
 ) -> None:
     draft = Draft(kind=Kind.FACT, summary=summary, metadata={"compacted_from": ["rec_2", "rec_3"]})
 
-    assert admitted(draft, STAMP).semantic_key == key
+    assert admit(draft, STAMP).semantic_key == key

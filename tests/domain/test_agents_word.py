@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.agents_word import on_agents_word, rests_on_agents_word
 from runlore.domain.record import Origin
+from runlore.domain.records.agents_word import on_agents_word, rests_on_agents_word
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from tests.builders import ACME, fact
 
 names = st.text("ab ,:", min_size=1, max_size=6).map(lambda text: f"x{text}x")
@@ -27,7 +27,7 @@ def test_a_word_for_more_than_its_own_conversation_is_told_from_all_others(
 
     assert not word.tainted
     assert bool(word.sources) is not is_narrow
-    for provenance in (word, word.cleared(), inherited([page, word])):
+    for provenance in (word, word.clear(), inherit([page, word])):
         record = replace(fact(), created_by=actor, origin=origin, provenance=provenance)
         assert rests_on_agents_word(record) is (origin is Origin.API and not is_narrow)
     assert not rests_on_agents_word(replace(fact(), created_by=actor, origin=origin, provenance=TRUSTED))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain import analysis, letters
-from runlore.domain.analysis import folded, is_stop_word, stem, terms_of, words_of
+from runlore.domain.text import analysis, word_characters
+from runlore.domain.text.analysis import fold_text, is_stop_word, stem, terms_of, words_of
 
 pytestmark = pytest.mark.req("RET-3")
 
@@ -121,14 +121,14 @@ def test_the_stemmer_is_the_pinned_one() -> None:
 @example("v1.2.3x 1.2.a C++x C## a.b.c x-y_z 1.2.3.4.5 I'll rock'n'roll d'or")
 def test_plain_text_is_read_alike_on_both_paths(text: str) -> None:
     assert terms_of(f"{text}\u3000") == terms_of(text)
-    assert folded(f"{text}\u3000") == folded(text)
+    assert fold_text(f"{text}\u3000") == fold_text(text)
 
 
 @given(st.text(st.characters(), max_size=30))
 @example("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}ΰ\N{KELVIN SIGN}")
 @example("\N{TRADE MARK SIGN}")
 def test_folding_twice_is_folding_once(text: str) -> None:
-    assert folded(folded(text)) == folded(text)
+    assert fold_text(fold_text(text)) == fold_text(text)
 
 
 @given(st.text(st.characters(), max_size=30))
@@ -136,29 +136,29 @@ def test_terms_are_words_and_a_text_is_not_changed_by_what_nobody_sees(text: str
     assert all(terms_of(text))
     assert all(term == term.strip() for term in terms_of(text))
     assert terms_of(text.replace("", "\N{SOFT HYPHEN}")) == terms_of(
-        re.sub(f"[{letters.IGNORABLE}]", "", text)
+        re.sub(f"[{word_characters.IGNORABLE}]", "", text)
     )
 
 
 @given(st.text(st.characters(categories=["Cn", "Co", "Cs"]), max_size=5), st.text(max_size=5))
 def test_characters_that_this_unicode_does_not_know_are_left_alone(unknown: str, known: str) -> None:
     """Another Python may know them: it must not read them in another way."""
-    han = re.compile(f"[{letters.UNSPACED}]")
+    han = re.compile(f"[{word_characters.UNSPACED}]")
     unknown = han.sub("", unknown)
-    assert folded(f"x{unknown}x") == f"x{unknown}x"
+    assert fold_text(f"x{unknown}x") == f"x{unknown}x"
     assert terms_of(f"a1 {unknown} b2") == terms_of("a1 b2")
 
 
 def test_the_table_of_letters_holds_letters_marks_and_numbers() -> None:
-    spaced = re.compile(f"[{letters.SPACED}]")
+    spaced = re.compile(f"[{word_characters.SPACED}]")
     known = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code))[0] in "LMN"]
-    unspaced = re.compile(f"[{letters.UNSPACED}]")
+    unspaced = re.compile(f"[{word_characters.UNSPACED}]")
     missing = [
         character
         for character in known
         if not spaced.match(character)
         and not unspaced.match(character)
-        and not re.match(f"[{letters.IGNORABLE}]", character)
+        and not re.match(f"[{word_characters.IGNORABLE}]", character)
         and unicodedata.category(character) != "Me"
     ]
     in_table = [chr(code) for code in range(0x110000) if spaced.match(chr(code))]

@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.daemon import answers
-from runlore.domain import audit, errors
+from runlore.domain import errors
 from runlore.domain.access import AccessToken, Role, TokenId
-from runlore.domain.audit import RecordEvent
-from runlore.domain.projection import Receipt
+from runlore.domain.prompts.projection import Receipt
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import JsonValue, Record
+from runlore.domain.records import audit
+from runlore.domain.records.audit import RecordEvent
 from runlore.domain.run import Artifact
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import Session, SessionId
-from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
 from tests.domain import sample_answers
 from tests.domain.random_answers import of_type

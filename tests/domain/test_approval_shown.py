@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.approval_shown import hidden_in
+from runlore.domain.agent.approving import why_not_shown
 from runlore.domain.guard import secret_spans
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
 
 pytestmark = pytest.mark.req("AGT-4")
 
@@ -38,18 +38,18 @@ PLAIN = [
 
 @pytest.mark.parametrize("command", HIDING)
 def test_a_command_behind_a_secret_can_be_allowed_by_nobody(command: str) -> None:
-    assert redacted(command).count, "the guard takes something out of it"
-    assert "secret" in hidden_in(command)
+    assert redact_text(command).count, "the guard takes something out of it"
+    assert "secret" in why_not_shown(command)
 
 
 @pytest.mark.parametrize("command", PLAIN)
 def test_a_command_that_can_be_seen_can_be_decided_on(command: str) -> None:
-    assert hidden_in(command) == ""
+    assert why_not_shown(command) == ""
 
 
 def test_what_is_too_long_to_be_shown_is_not_asked_about() -> None:
-    assert hidden_in("x" * limits.APPROVAL_TEXT_CHARS_MAX) == ""
-    assert "long" in hidden_in("x" * (limits.APPROVAL_TEXT_CHARS_MAX + 1))
+    assert why_not_shown("x" * limits.APPROVAL_TEXT_CHARS_MAX) == ""
+    assert "long" in why_not_shown("x" * (limits.APPROVAL_TEXT_CHARS_MAX + 1))
 
 
 @given(
@@ -59,7 +59,7 @@ def test_what_is_too_long_to_be_shown_is_not_asked_about() -> None:
 def test_nothing_that_a_shell_reads_is_ever_hidden(template: str, value: str) -> None:
     """Whatever the guard takes for a secret: what is asked about shows every sign that means something."""
     command = template.format(value)
-    if hidden_in(command):
+    if why_not_shown(command):
         return
     for span in secret_spans(command):
         hidden = command[span.start : span.end]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.approval_rules import ApprovalRules, Stance
-from runlore.domain.approving import HARMLESS, WRITING, Ruling, verdict
-from runlore.domain.denying import canonical
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.approving import HARMLESS, WRITING, Ruling, verdict
+from runlore.domain.agent.denying import canonical
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
-from runlore.domain.wildcards import matches
+from runlore.domain.text.wildcards import matches
 from tests.examples import scaled
 
 pytestmark = pytest.mark.req("AGT-4")

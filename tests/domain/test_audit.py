@@ -17,18 +17,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.audit import (
-    Act,
-    RecordEvent,
-    as_of,
-    erased,
-    forgotten,
-    made,
-    moved,
-    replay,
-)
-from runlore.domain.codec import deserialize, serialize
-from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt
 from runlore.domain.record import (
     EvidenceRef,
@@ -42,6 +30,18 @@ from runlore.domain.record import (
     opening,
     transition,
 )
+from runlore.domain.records.audit import (
+    Act,
+    RecordEvent,
+    apply_record_move,
+    as_of,
+    create_record,
+    erase_event,
+    forget_record,
+    replay,
+)
+from runlore.domain.records.contracts import check_record
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.taint import Provenance
 from tests.builders import act, changed, confirmed, fact, proposed
 from tests.domain.random_records import ids, json_objects, names, records, texts
@@ -102,7 +102,7 @@ class Histories(RuleBasedStateMachine):
     def begin(self, record: Record, kind: Kind, reason: str) -> None:
         first = telling(replace(record, kind=kind, layer=kind.layer), reason)
         candidates = [move for move in (Move.PROPOSE, Move.WRITE) if opens(first, move)]
-        change = made(first, candidates[0], Act(actor="a", at=self.now, reason=marked(reason)))
+        change = create_record(first, candidates[0], Act(actor="a", at=self.now, reason=marked(reason)))
         assert change.before is None
         self.keep(change.record, change.event)
 
@@ -121,7 +121,7 @@ class Histories(RuleBasedStateMachine):
             layer=self.record.layer,
             kind=self.record.kind,
         )
-        change = moved(self.record, move, doing, after=after)
+        change = apply_record_move(self.record, move, doing, after=after)
         assert change.before == self.record
         self.keep(change.record, change.event)
 
@@ -130,7 +130,7 @@ class Histories(RuleBasedStateMachine):
         if move in legal_moves(self.record):
             return
         with pytest.raises(Conflict):
-            moved(self.record, move, act(at=self.now))
+            apply_record_move(self.record, move, act(at=self.now))
 
     @precondition(lambda self: self.snapshots)
     @invariant()
@@ -172,8 +172,8 @@ class Histories(RuleBasedStateMachine):
         self.events.append(event)
 
     def forget(self, doing: Act) -> None:
-        tombstone = forgotten(self.record, replace(doing, reason="asked to"))
-        self.events = [erased(event) for event in self.events]
+        tombstone = forget_record(self.record, replace(doing, reason="asked to"))
+        self.events = [erase_event(event) for event in self.events]
         # What was said is gone from the past too; where the record stood then is not.
         for snapshot, event in zip(self.snapshots, self.events, strict=True):
             blank = replay(self.events[: event.revision])
@@ -210,11 +210,13 @@ def test_after_any_sequence_of_moves_the_history_tells_the_record_now_and_then(e
 @pytest.mark.req("LRN-12")
 @given(records(), texts)
 def test_a_forgotten_record_and_its_erased_events_hold_no_word_of_it(record: Record, text: str) -> None:
-    first = made(telling(replace(record, layer=Kind.FACT.layer, kind=Kind.FACT), text), Move.PROPOSE, act())
+    first = create_record(
+        telling(replace(record, layer=Kind.FACT.layer, kind=Kind.FACT), text), Move.PROPOSE, act()
+    )
     second = changed(first.record, Move.AMEND, by=act(reason=marked(text)), summary=marked(text + "!"))
 
-    last = forgotten(second.record, act(reason="asked to"))
-    events = [erased(first.event), erased(second.event), last.event]
+    last = forget_record(second.record, act(reason="asked to"))
+    events = [erase_event(first.event), erase_event(second.event), last.event]
 
     assert MARKER not in written(events)
     assert MARKER not in json.dumps(serialize(last.record))
@@ -227,8 +229,8 @@ def test_a_forgotten_record_and_its_erased_events_hold_no_word_of_it(record: Rec
 def test_forgetting_keeps_who_when_and_where_and_the_flags_of_the_taint() -> None:
     change = proposed(telling(fact(), "secret plans"), actor="agent-7", reason="heard it")
 
-    event = erased(change.event)
-    record = forgotten(change.record, act(actor="operator", reason="asked to")).record
+    event = erase_event(change.event)
+    record = forget_record(change.record, act(actor="operator", reason="asked to")).record
 
     assert (event.actor, event.at, event.move, event.reason) == ("agent-7", START, Move.PROPOSE, "")
     assert event.changes["provenance"] == {"untrusted": True, "needs_review": True, "sources": []}
@@ -239,9 +241,9 @@ def test_forgetting_keeps_who_when_and_where_and_the_flags_of_the_taint() -> Non
 
 @pytest.mark.req("LRN-12")
 def test_forgetting_twice_changes_nothing_but_the_history() -> None:
-    once = forgotten(fact(), act()).record
+    once = forget_record(fact(), act()).record
 
-    twice = forgotten(once, act())
+    twice = forget_record(once, act())
 
     assert replace(twice.record, revision=once.revision) == once
     assert set(twice.event.changes) == {"revision"}
@@ -271,7 +273,7 @@ def test_the_table_and_not_the_caller_decides_on_state_reason_and_revision() -> 
     candidate = proposed(fact()).record
     wished = replace(candidate, state=State.SUPERSEDED, state_reason=StateReason.EXPIRED, revision=99)
 
-    change = moved(candidate, Move.CONFIRM, act(), after=wished)
+    change = apply_record_move(candidate, Move.CONFIRM, act(), after=wished)
 
     assert (change.record.state, change.record.state_reason, change.record.revision) == (
         *(State.ACTIVE, None, 2),

@@ -13,7 +13,7 @@ from runlore.domain.capability import (
     UNRESTRICTED,
     CapabilityScope,
     capability_scope_of,
-    combined,
+    combine,
     plain_capability_scope,
 )
 from runlore.domain.errors import Invalid
@@ -53,7 +53,7 @@ def test_allow_lists_intersect_and_deny_lists_unite(
     skills = names_in(persona.allow_skills, EVERY) & names_in(session.allow_skills, EVERY)
     skills -= names_in(persona.deny_skills, NONE) | names_in(session.deny_skills, NONE)
 
-    both = combined(persona, session)
+    both = combine(persona, session)
 
     assert {name for name in NAMES if both.allows_tool(name)} == tools & EVERY
     assert {name for name in NAMES if both.allows_skill(name)} == skills & EVERY
@@ -72,8 +72,8 @@ def test_every_short_pattern_stands_for_exactly_its_names() -> None:
 @pytest.mark.req("SCO-4")
 @given(scopes, scopes)
 def test_what_is_shown_allows_nothing_more(persona: CapabilityScope, session: CapabilityScope) -> None:
-    both = combined(persona, session)
-    shown = both.shown()
+    both = combine(persona, session)
+    shown = both.merge_for_display()
     assert all(both.allows_tool(name) for name in NAMES if shown.allows_tool(name))
     assert all(both.allows_skill(name) for name in NAMES if shown.allows_skill(name))
 
@@ -81,22 +81,22 @@ def test_what_is_shown_allows_nothing_more(persona: CapabilityScope, session: Ca
 @pytest.mark.req("SCO-4")
 @given(scopes)
 def test_one_scope_alone_is_shown_as_it_decides(scope: CapabilityScope) -> None:
-    shown = combined(scope, None).shown()
+    shown = combine(scope, None).merge_for_display()
     assert [shown.allows_tool(name) for name in NAMES] == [scope.allows_tool(name) for name in NAMES]
 
 
 @pytest.mark.req("SCO-4")
 def test_two_disjoint_allow_lists_leave_nothing() -> None:
-    both = combined(CapabilityScope(allow_tools=("read",)), CapabilityScope(allow_tools=("write",)))
+    both = combine(CapabilityScope(allow_tools=("read",)), CapabilityScope(allow_tools=("write",)))
     assert not both.allows_tool("read")
     assert not both.allows_tool("write")
-    assert both.shown().allow_tools == ()
-    assert both.shown().allow_skills is None
+    assert both.merge_for_display().allow_tools == ()
+    assert both.merge_for_display().allow_skills is None
 
 
 @pytest.mark.req("SCO-4")
 def test_an_absent_list_allows_all_and_an_empty_one_nothing() -> None:
-    assert combined(None, None).allows_tool("anything")
+    assert combine(None, None).allows_tool("anything")
     assert UNRESTRICTED.allows_skill("anything")
     assert not CapabilityScope(allow_tools=()).allows_tool("anything")
     assert CapabilityScope(allow_tools=()).allows_skill("anything")
@@ -124,11 +124,13 @@ def test_a_hostile_pattern_is_decided_at_once() -> None:
 
 @pytest.mark.req("SCO-4")
 def test_shown_lists_keep_the_narrower_pattern() -> None:
-    both = combined(
+    both = combine(
         CapabilityScope(allow_skills=("deploy-*", "lint"), deny_tools=("rm",)),
         CapabilityScope(allow_skills=("*", "lint"), deny_tools=("rm", "dd")),
     )
-    assert both.shown() == CapabilityScope(allow_skills=("deploy-*", "lint"), deny_tools=("rm", "dd"))
+    assert both.merge_for_display() == CapabilityScope(
+        allow_skills=("deploy-*", "lint"), deny_tools=("rm", "dd")
+    )
 
 
 @pytest.mark.req("SCO-4")

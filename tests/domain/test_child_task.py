@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.agent_profile import AgentLimits, AgentProfile
-from runlore.domain.child_task import child_input, child_models, child_profile
+from runlore.domain.agent.agent_profile import AgentLimits, AgentProfile
+from runlore.domain.agent.child_task import child_input, child_models, child_profile
 from runlore.domain.errors import Invalid
-from runlore.domain.labels import labelled
-from runlore.domain.own_words import has_pasted
-from runlore.domain.rollout import Definition, Runtime
+from runlore.domain.learning.labels import find_labelled
+from runlore.domain.learning.own_words import has_pasted
+from runlore.domain.skills.rollout import Definition, Runtime
 
 pytestmark = pytest.mark.req("ROL-11", "ROL-12")
 
@@ -80,7 +80,7 @@ class TestInput:
     def test_what_an_argument_states_is_nobodys_own_word(self, label: str) -> None:
         told = child_input(SKILL, f"{label}\n```\n{label}")
 
-        assert all(each.is_pasted for each in labelled(told))
+        assert all(each.is_pasted for each in find_labelled(told))
         assert has_pasted(told)
 
     def test_arguments_have_a_limit_to_the_character(self) -> None:

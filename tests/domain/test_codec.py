@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import pytest
 
-from runlore.domain.codec import deserialize, erase, erase_json, serialize
 from runlore.domain.errors import Corrupt
 from runlore.domain.json_form import About, Damage, JsonForm, Within, form_of
 from runlore.domain.record import Feedback, JsonObject, Kind, Record, Source
-from runlore.domain.rollout import Canary, Definition, Evidence, PromotedSkill, RolloutEvent, Runtime
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import deserialize, erase, erase_json, serialize
+from runlore.domain.skills.rollout import Canary, Definition, Evidence, PromotedSkill, RolloutEvent, Runtime
 from runlore.domain.taint import Provenance
 from tests.domain.sample_answers import sample, types_with_json
 
@@ -274,7 +274,7 @@ def test_what_is_no_such_object_is_damage(plain: Any) -> None:
 def test_the_codec_is_light_to_load() -> None:
     heavy = "{'orjson', 'pydantic', 'regex', 're2', 'ahocorasick'} & set(sys.modules)"
     ran = subprocess.run(
-        [sys.executable, "-c", f"import sys, runlore.domain.codec; print(*{heavy})"],
+        [sys.executable, "-c", f"import sys, runlore.domain.serialization.codec; print(*{heavy})"],
         capture_output=True,
         text=True,
         check=True,

@@ -10,15 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.audit import forgotten
-from runlore.domain.contracts import (
-    check_confidence,
-    check_metadata,
-    check_record,
-    check_summary,
-    check_text,
-    contract_fields,
-)
 from runlore.domain.errors import Invalid
 from runlore.domain.record import (
     EvidenceRef,
@@ -31,6 +22,15 @@ from runlore.domain.record import (
     Source,
     State,
     StateReason,
+)
+from runlore.domain.records.audit import forget_record
+from runlore.domain.records.contracts import (
+    check_confidence,
+    check_metadata,
+    check_record,
+    check_summary,
+    check_text,
+    contract_fields,
 )
 from runlore.domain.taint import Provenance
 from tests.builders import act, episode, fact, preference, procedure, scratch
@@ -342,7 +342,7 @@ def test_replaced_and_repeated_records_name_the_other_one() -> None:
     ids=lambda rest: next(iter(rest)),
 )
 def test_a_forgotten_record_that_still_says_something_is_refused(rest: dict[str, Any]) -> None:
-    tombstone = forgotten(fact(), act()).record
+    tombstone = forget_record(fact(), act()).record
     check_record(tombstone)
 
     with pytest.raises(Invalid) as refusal:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun
-from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
-from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
+from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.runs.transcript import ToldEvent, ToldRun
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.transcript import ToldEvent, ToldRun
 from tests.flow.procedures import RECOVERY, RELEASE, session
 from tests.flow.telling import THEN, call, told
 
@@ -31,7 +31,7 @@ RUNS = (
 
 
 def mined(runs: Sequence[ToldRun]) -> tuple[MinedRun, ...]:
-    return tuple(mined_told(run, project="") for run in runs)
+    return tuple(mine_transcript_run(run, project="") for run in runs)
 
 
 def suggested(sessions: Sequence[Sequence[MinedRun]]) -> tuple[Suggestion, ...]:
@@ -97,7 +97,7 @@ def test_a_copy_whose_times_are_whole_seconds_is_known_by_the_ids_of_its_calls(c
         for number in range(copies)
     ]
     once = suggested([mined(runs) for runs in sessions])
-    stored = [[mined_from_plain(mined_to_plain(run)) for run in mined(runs)] for runs in (*copied, *sessions)]
+    stored = [[parse_mined(serialize_mined(run)) for run in mined(runs)] for runs in (*copied, *sessions)]
 
     assert once
     assert counted(suggested([mined(runs) for runs in (*copied, *sessions)])) == counted(once)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.contracts import check_metadata, check_summary
-from runlore.domain.curation import GENERIC_RECORDS_MIN, Basis, Merge, compactions, dedups
+from runlore.domain.claims.subject import conflicts, semantic_key
 from runlore.domain.record import JsonObject, Kind, Record, RecordId, Sensitivity, State, StateReason
+from runlore.domain.records.contracts import check_metadata, check_summary
+from runlore.domain.records.curation import GENERIC_RECORDS_MIN, Basis, Merge, compactions, dedups
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.subject import conflicts, semantic_key
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 
 START = datetime(2026, 11, 15, tzinfo=UTC)
 WEB = Scope(ScopeKind.PROJECT, "web")
@@ -178,7 +178,7 @@ def test_a_merge_of_something_tainted_is_tainted(tainted: int) -> None:
     ]
     for (merge,) in (compactions(facts), dedups(procedures)):
         assert merge.provenance.tainted
-        assert merge.provenance == inherited([UNTRUSTED, TRUSTED])
+        assert merge.provenance == inherit([UNTRUSTED, TRUSTED])
 
 
 @pytest.mark.req("LAY-3", "LAY-4", "LRN-15")

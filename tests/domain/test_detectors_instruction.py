@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.detectors.asked_names import asked_name, slug
 from runlore.domain.detectors.explicit_instruction import (
     CONTEXT_STEPS_MAX,
     candidates_of,
     explicit_instruction,
 )
+from runlore.domain.detectors.instruction_words import find_asked_name, slug
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.labels import Labelled
+from runlore.domain.learning.labels import Labelled
 from runlore.domain.record import Kind
 from tests.domain.mined_runs import Call, failed, ok, refused, run, session, unknown
 
@@ -269,9 +269,9 @@ def test_any_message_is_read_and_any_name_is_valid(text: str, phrase: str) -> No
 
 @given(st.text(alphabet="aȺİ sé-_.:\"'`asboutkil", max_size=80))
 def test_a_name_is_valid_or_empty(behind: str) -> None:
-    for name in (asked_name(behind), slug(behind)):
+    for name in (find_asked_name(behind), slug(behind)):
         assert name == "" or VALID.match(name)
-    assert asked_name(behind) not in {"skill", "a"}
+    assert find_asked_name(behind) not in {"skill", "a"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from runlore.domain.detectors import session as over_session
 from runlore.domain.detectors.conversations import Conversation
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import MinedRun
-from runlore.domain.detectors.session import DETECTORS, counted_once, matches_of_session
+from runlore.domain.detectors.session import DETECTORS, matches_of_session, remove_overlaps
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.mined_runs import Call, failed, ok, run, session
 
@@ -65,7 +65,7 @@ def asked_after_each_run(runs: Sequence[MinedRun], *, steps_max: int) -> tuple[M
     return tuple(
         replace(
             matches[-1],
-            occurrences=counted_once(each for match in matches for each in match.occurrences),
+            occurrences=remove_overlaps(each for match in matches for each in match.occurrences),
         )
         for matches in united.values()
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.detectors.looking import KINDS, KindRow
+from runlore.domain.detectors.command_kinds import KINDS, KindRow
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.detectors.mining_commands import COMMANDS_PER_STEP_MAX, step_commands
 from runlore.domain.shell import script_of

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.mined import MinedRun, Outcome
-from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
-from runlore.domain.detectors.mining import TIMELESS, mined_run, mined_told, numbered
+from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
+from runlore.domain.detectors.mining import TIMELESS, mine_run, mine_transcript_run, number_events
 from runlore.domain.errors import Corrupt
-from runlore.domain.journal import Entry, EventType, JournalEvent
-from runlore.domain.journal_entry import entered, input_entry
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent
+from runlore.domain.runs.journal_entry import input_entry, parse_entry
+from runlore.domain.runs.transcript import ToldEvent, ToldRun, TranscriptAgent
 from runlore.domain.session import SessionId
 from runlore.domain.taint_sources.tools import SHELL_TOOLS
-from runlore.domain.transcript import ToldEvent, ToldRun, TranscriptAgent
 
 pytestmark = pytest.mark.req("SKL-2", "SKL-3")
 
@@ -50,17 +50,17 @@ def told(*entries: Entry, request: str = "do it", first: int = 2) -> ToldRun:
 
 
 def mined(*entries: Entry, request: str = "do it") -> MinedRun:
-    return mined_told(told(*entries, request=request), project="acme")
+    return mine_transcript_run(told(*entries, request=request), project="acme")
 
 
 def stored(run: ToldRun) -> Sequence[JournalEvent]:
     """The same run as the journal keeps it."""
     events: list[JournalEvent] = []
-    for each in numbered(run):
+    for each in number_events(run):
         if each.type is EventType.INPUT:
             entry = input_entry(str(each.body["text"]), {})
         else:
-            entry = entered({"type": each.type.value, **each.body})
+            entry = parse_entry({"type": each.type.value, **each.body})
         events.append(
             JournalEvent(
                 session_id=run.session_id,
@@ -114,19 +114,19 @@ def runs(draw: st.DrawFn) -> ToldRun:
 @settings(max_examples=60)
 @given(runs())
 def test_a_run_mined_of_its_transcript_and_of_its_journal_is_the_same(run: ToldRun) -> None:
-    of_journal = mined_run(
+    of_journal = mine_run(
         stored(run), session_id=run.session_id, run_id=run.run_id, agent=run.agent.value, project="acme"
     )
-    assert of_journal == mined_told(run, project="acme")
+    assert of_journal == mine_transcript_run(run, project="acme")
 
 
 @settings(max_examples=60)
 @given(runs())
 def test_no_secret_is_kept_and_the_plain_form_is_whole(run: ToldRun) -> None:
-    found = mined_told(run, project="acme")
-    plain = json.dumps(mined_to_plain(found))
+    found = mine_transcript_run(run, project="acme")
+    plain = json.dumps(serialize_mined(found))
     assert SECRET not in plain
-    assert mined_from_plain(json.loads(plain)) == found
+    assert parse_mined(json.loads(plain)) == found
 
 
 def test_a_step_has_the_numbers_of_its_events() -> None:
@@ -261,7 +261,7 @@ def test_events_without_a_time_have_that_of_the_one_before() -> None:
         first_number=5,
         events=tuple(ToldEvent(entry=entry, at=at) for entry, at in zip(entries, times, strict=True)),
     )
-    assert [(event.number, event.at) for event in numbered(run)] == [(5, AT), (6, AT), (7, AT)]
+    assert [(event.number, event.at) for event in number_events(run)] == [(5, AT), (6, AT), (7, AT)]
     timeless = ToldRun(
         agent=TranscriptAgent.AIDER,
         source_session="s",
@@ -269,8 +269,8 @@ def test_events_without_a_time_have_that_of_the_one_before() -> None:
         first_number=5,
         events=(ToldEvent(entry=entries[0]),),
     )
-    assert mined_told(timeless, project="").at == TIMELESS
-    assert mined_told(timeless, project="", otherwise=AT).at == AT
+    assert mine_transcript_run(timeless, project="").at == TIMELESS
+    assert mine_transcript_run(timeless, project="", otherwise=AT).at == AT
 
 
 VALUES = st.one_of(
@@ -302,15 +302,15 @@ def test_any_events_are_mined(events: list[tuple[EventType, dict[str, JsonValue]
     entries = [Entry(type=kind, body=body) for kind, body in events]
     found = mined(*entries)
     assert found == mined(*entries)
-    assert mined_from_plain(mined_to_plain(found)) == found
+    assert parse_mined(serialize_mined(found)) == found
 
 
 def test_a_run_without_events_is_empty() -> None:
-    found = mined_run((), session_id=SessionId("ses_1"), run_id=RunId("run_1"), agent="codex", project="")
+    found = mine_run((), session_id=SessionId("ses_1"), run_id=RunId("run_1"), agent="codex", project="")
     assert (found.steps, found.request, found.at) == ((), None, TIMELESS)
 
 
-PLAIN = mined_to_plain(mined(call("a", "make"), result("a", "", exit_code=0), request="do\n```\nx\n```"))
+PLAIN = serialize_mined(mined(call("a", "make"), result("a", "", exit_code=0), request="do\n```\nx\n```"))
 
 
 ANYTHING: tuple[JsonValue, ...] = (
@@ -337,10 +337,10 @@ ALLOWED = {
 def test_a_damaged_plain_form_is_told(name: str, wrong: JsonValue) -> None:
     given = {**PLAIN, name: wrong}
     if wrong in ALLOWED.get(name, ()):
-        assert mined_to_plain(mined_from_plain(given)) == given
+        assert serialize_mined(parse_mined(given)) == given
         return
     with pytest.raises(Corrupt) as caught:
-        mined_from_plain(given)
+        parse_mined(given)
     assert caught.value.code == "mined-run.damaged"
     assert caught.value.hint
 
@@ -349,4 +349,4 @@ def test_what_is_no_object_is_damaged() -> None:
     everything: tuple[object, ...] = (None, [], "x", {})
     for wrong in everything:
         with pytest.raises(Corrupt):
-            mined_from_plain(wrong)
+            parse_mined(wrong)

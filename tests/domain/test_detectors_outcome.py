@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.mined import Outcome
-from runlore.domain.detectors.outcome import ENDED, error_line, failing_line, judged, output_text
+from runlore.domain.detectors.outcome import ENDED, error_line, failing_line, judge_results, output_text
 from runlore.domain.detectors.outcome_texts import FAILURES, REFUSALS, UNFINISHED, TextRow
 from runlore.domain.detectors.recovery_texts import ABOUT_CODE, ABOUT_COMMAND, is_about_code, is_about_command
 from runlore.domain.record import JsonObject, JsonValue
@@ -68,81 +68,81 @@ def told(output: JsonValue = "", **fields: JsonValue) -> JsonObject:
 def test_an_exit_code_decides_whatever_the_text_and_the_flag_say(text: str, code: int) -> None:
     outcome = Outcome.SUCCEEDED if code == 0 else Outcome.FAILED
     for flag in ({}, {"is_error": True}, {"is_error": False}):
-        judgement = judged([told(text, exit_code=code, **flag)])
+        judgement = judge_results([told(text, exit_code=code, **flag)])
         assert (judgement.outcome, judgement.exit_code) == (outcome, code)
 
 
 @pytest.mark.parametrize("text", [*HARMLESS, *FAILING])
 def test_without_an_exit_code_the_flag_decides(text: str) -> None:
-    assert judged([told(text, is_error=True)]).outcome is Outcome.FAILED
-    assert judged([told(text, is_error=False)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([told(text, is_error=True)]).outcome is Outcome.FAILED
+    assert judge_results([told(text, is_error=False)]).outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_text_that_mentions_errors_is_no_failure(text: str) -> None:
-    assert judged([told(text)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([told(text)]).outcome is Outcome.SUCCEEDED
     assert failing_line(text) == ""
 
 
 @pytest.mark.parametrize("text", FAILING)
 def test_text_that_tells_of_a_failure_is_one_where_nothing_else_is_known(text: str) -> None:
-    judgement = judged([told(f"working on it\n{text}\n")])
+    judgement = judge_results([told(f"working on it\n{text}\n")])
     assert judgement.outcome is Outcome.FAILED
     assert judgement.error
 
 
 @pytest.mark.parametrize("text", FAILING)
 def test_what_a_search_finds_is_no_failure(text: str) -> None:
-    assert judged([told(text)], is_asking=True).outcome is Outcome.SUCCEEDED
+    assert judge_results([told(text)], is_asking=True).outcome is Outcome.SUCCEEDED
 
 
 def test_a_question_answered_with_no_is_no_failure() -> None:
-    assert judged([told("", exit_code=1)], is_asking=True).outcome is Outcome.UNKNOWN
-    assert judged([told("", exit_code=2)], is_asking=True).outcome is Outcome.FAILED
+    assert judge_results([told("", exit_code=1)], is_asking=True).outcome is Outcome.UNKNOWN
+    assert judge_results([told("", exit_code=2)], is_asking=True).outcome is Outcome.FAILED
 
 
 def test_the_success_of_what_a_command_is_piped_into_is_not_its_own() -> None:
-    assert judged([told("--- FAIL: TestX", exit_code=0)], is_masked=True).outcome is Outcome.FAILED
-    assert judged([told("--- FAIL: TestX", is_error=False)], is_masked=True).outcome is Outcome.FAILED
-    assert judged([told("ok pkg", exit_code=0)], is_masked=True).outcome is Outcome.SUCCEEDED
+    assert judge_results([told("--- FAIL: TestX", exit_code=0)], is_masked=True).outcome is Outcome.FAILED
+    assert judge_results([told("--- FAIL: TestX", is_error=False)], is_masked=True).outcome is Outcome.FAILED
+    assert judge_results([told("ok pkg", exit_code=0)], is_masked=True).outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("row", REFUSALS, ids=lambda row: row.shows[:24])
 def test_a_refusal_is_neither_success_nor_failure(row: TextRow) -> None:
     text = row.shows.replace("...", " the call")
-    assert judged([told(text, is_error=True)]).outcome is Outcome.REFUSED
-    assert judged([told(text)]).outcome is Outcome.REFUSED
-    assert judged([told(text, exit_code=1)]).outcome is Outcome.REFUSED
+    assert judge_results([told(text, is_error=True)]).outcome is Outcome.REFUSED
+    assert judge_results([told(text)]).outcome is Outcome.REFUSED
+    assert judge_results([told(text, exit_code=1)]).outcome is Outcome.REFUSED
 
 
 def test_what_a_command_prints_about_refusals_is_none() -> None:
     text = "rejected by user"
-    assert judged([told(text, is_error=False)]).outcome is Outcome.SUCCEEDED
-    assert judged([told(text, exit_code=0)]).outcome is Outcome.SUCCEEDED
-    assert judged([told("line\n" * 400 + text)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([told(text, is_error=False)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([told(text, exit_code=0)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([told("line\n" * 400 + text)]).outcome is Outcome.SUCCEEDED
 
 
 @pytest.mark.parametrize("row", UNFINISHED, ids=lambda row: row.shows[:24])
 def test_a_call_that_goes_on_or_was_cut_off_has_no_known_outcome(row: TextRow) -> None:
     for flag in ({}, {"is_error": False}, {"is_error": True}):
-        assert judged([told(row.shows, **flag)]).outcome is Outcome.UNKNOWN
+        assert judge_results([told(row.shows, **flag)]).outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("code", sorted(ENDED))
 def test_what_somebody_has_ended_has_no_known_outcome(code: int) -> None:
-    assert judged([told("", exit_code=code)]).outcome is Outcome.UNKNOWN
+    assert judge_results([told("", exit_code=code)]).outcome is Outcome.UNKNOWN
 
 
 def test_a_call_without_a_result_has_no_known_outcome() -> None:
-    assert judged([]).outcome is Outcome.UNKNOWN
+    assert judge_results([]).outcome is Outcome.UNKNOWN
 
 
 def test_of_several_results_the_last_with_an_exit_code_counts() -> None:
     running = told("Process running with session ID 7")
-    assert judged([running, told("done", exit_code=0)]).outcome is Outcome.SUCCEEDED
-    assert judged([running, told("done", exit_code=3), told("")]).exit_code == 3
-    assert judged([told("a", exit_code=1), told("b", exit_code=0)]).outcome is Outcome.SUCCEEDED
-    assert judged([running]).outcome is Outcome.UNKNOWN
+    assert judge_results([running, told("done", exit_code=0)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([running, told("done", exit_code=3), told("")]).exit_code == 3
+    assert judge_results([told("a", exit_code=1), told("b", exit_code=0)]).outcome is Outcome.SUCCEEDED
+    assert judge_results([running]).outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("rows", [REFUSALS, UNFINISHED, FAILURES, ABOUT_COMMAND, ABOUT_CODE])
@@ -188,7 +188,7 @@ def test_an_error_line_is_short_and_holds_no_secret() -> None:
 def test_an_output_may_come_in_parts() -> None:
     assert output_text({"stdout": "a", "stderr": "b"}) == "a\nb"
     assert output_text([{"type": "text", "text": "a"}, "b", 3, None]) == "a\nb\n\n"
-    assert judged([told([{"type": "text", "text": "fatal: no"}])]).outcome is Outcome.FAILED
+    assert judge_results([told([{"type": "text", "text": "fatal: no"}])]).outcome is Outcome.FAILED
 
 
 JSON = st.recursive(
@@ -203,13 +203,13 @@ def test_any_result_is_judged(
     output: JsonValue, code: int | None, flag: JsonValue, asking: bool, masked: bool
 ) -> None:
     fields: dict[str, JsonValue] = {"is_error": flag, **({} if code is None else {"exit_code": code})}
-    judgement = judged([told(output, **fields)], is_asking=asking, is_masked=masked)
+    judgement = judge_results([told(output, **fields)], is_asking=asking, is_masked=masked)
     assert judgement.outcome in Outcome
-    assert judgement == judged([told(output, **fields)], is_asking=asking, is_masked=masked)
+    assert judgement == judge_results([told(output, **fields)], is_asking=asking, is_masked=masked)
 
 
 @pytest.mark.parametrize(
     "unit", ["error", "a: ", ": error", "FAIL ", "-", "\n", "x.", "== 1 failed, ", "exit "]
 )
 def test_a_long_output_costs_no_more_than_its_ends(unit: str) -> None:
-    assert judged([told(unit * 200_000)]).outcome in Outcome
+    assert judge_results([told(unit * 200_000)]).outcome in Outcome

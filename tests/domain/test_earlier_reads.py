@@ -8,7 +8,7 @@ from runlore.domain import limits
 from runlore.domain.detectors.conversations import Conversation
 from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
 from runlore.domain.detectors.mined import OutsideRead
-from runlore.domain.own_words import has_pasted, unpasted
+from runlore.domain.learning.own_words import cut_pasted, has_pasted
 from tests.domain.mined_runs import ok, run, session
 
 pytestmark = pytest.mark.req("TNT-1")
@@ -58,7 +58,7 @@ def test_whatever_follows_an_earlier_read_is_tainted(reads: list[OutsideRead], n
 )
 @pytest.mark.req("CAP-6")
 def test_logs_mails_and_labelled_outputs_are_somebody_elses_words(request_text: str, own: str) -> None:
-    assert unpasted(request_text) == own
+    assert cut_pasted(request_text) == own
     assert has_pasted(request_text)
 
 

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.admission import Draft, Edits, Stamp, admitted, edited, successor
-from runlore.domain.contracts import check_record, contract_fields
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.record import (
     LEARNING_KINDS,
@@ -26,6 +24,8 @@ from runlore.domain.record import (
     Source,
     VerificationStatus,
 )
+from runlore.domain.records.admission import Draft, Edits, Stamp, admit, apply_edits, successor
+from runlore.domain.records.contracts import check_record, contract_fields
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from tests.builders import ACME, fact, published
 from tests.fakes import START
@@ -57,7 +57,7 @@ given_metadata: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
 
 
 def candidate(kind: Kind = Kind.FACT, summary: str = "The editor is vim", **given: Any) -> Record:
-    return admitted(Draft(kind=kind, summary=summary, **given), STAMP)
+    return admit(Draft(kind=kind, summary=summary, **given), STAMP)
 
 
 @st.composite
@@ -82,7 +82,7 @@ def candidates(draw: st.DrawFn) -> Record:
 @pytest.mark.req("LRN-13", "REC-7", "REC-8")
 @given(candidates(), edits)
 def test_an_edit_changes_what_it_names_and_what_follows_from_that(record: Record, change: Edits) -> None:
-    after = edited(record, change, now=START)
+    after = apply_edits(record, change, now=START)
 
     check_record(after)
     for name in ("scope", "kind", "sensitivity", "confidence", "expires_at", "revalidate_at"):
@@ -117,7 +117,7 @@ def test_in_another_layer_a_statement_is_what_it_would_have_been_there(
 ) -> None:
     if kind.layer is record.layer:
         return
-    after = edited(record, Edits(kind=kind, content=text), now=START)
+    after = apply_edits(record, Edits(kind=kind, content=text), now=START)
     contracts = {name for layer in (record.layer, kind.layer) for name, _ in contract_fields(layer)}
     own = {name: value for name, value in record.metadata.items() if name not in contracts}
 
@@ -131,9 +131,9 @@ def test_in_another_layer_a_statement_is_what_it_would_have_been_there(
 @pytest.mark.parametrize("after", list(Kind))
 def test_a_kind_changes_only_among_fact_preference_and_decision(before: Kind, after: Kind) -> None:
     stamp = replace(STAMP, origin=Origin.DAEMON)
-    record = admitted(Draft(kind=before, summary="The editor is vim"), stamp)
+    record = admit(Draft(kind=before, summary="The editor is vim"), stamp)
 
-    code = outcome(lambda: edited(record, Edits(kind=after), now=START))
+    code = outcome(lambda: apply_edits(record, Edits(kind=after), now=START))
 
     may = before is after or {before, after} <= {Kind.FACT, Kind.PREFERENCE, Kind.DECISION}
     assert code == ("done" if may else "record.kind-change")
@@ -144,7 +144,7 @@ def test_a_kind_changes_only_among_fact_preference_and_decision(before: Kind, af
 def test_what_was_made_from_others_of_a_kind_stays_of_that_kind(proposal: Proposal) -> None:
     record = replace(candidate(), proposal=proposal)
 
-    code = outcome(lambda: edited(record, Edits(kind=Kind.DECISION), now=START))
+    code = outcome(lambda: apply_edits(record, Edits(kind=Kind.DECISION), now=START))
 
     assert code == ("done" if proposal is Proposal.PROFILE else "record.kind-change")
 
@@ -168,7 +168,7 @@ def test_what_was_made_from_others_of_a_kind_stays_of_that_kind(proposal: Propos
     ids=str,
 )
 def test_every_bound_of_a_new_record_holds_for_an_edited_one(change: Edits, code: str) -> None:
-    assert outcome(lambda: edited(candidate(), change, now=START)) == code
+    assert outcome(lambda: apply_edits(candidate(), change, now=START)) == code
 
 
 @pytest.mark.req("LRN-8", "LRN-13")
@@ -177,7 +177,7 @@ def test_a_kind_that_makes_a_secret_of_what_was_said_is_refused(name: str) -> No
     record = replace(candidate(), metadata={**candidate().metadata, name: SECRET})
 
     with pytest.raises((Refused, Invalid)) as refusal:
-        edited(record, Edits(confidence=1), now=START)
+        apply_edits(record, Edits(confidence=1), now=START)
     assert SECRET not in str(refusal.value)
 
 
@@ -195,7 +195,7 @@ def test_a_successor_inherits_its_place_and_no_support(record: Record, change: E
     old = published(record, sensitivity=Sensitivity.SENSITIVE, expires_at=START + SECOND, confidence=99)
 
     draft = successor(old, replace(change, scope=None), now=START)
-    new = admitted(draft, replace(STAMP, record_id=RecordId("rec_2")))
+    new = admit(draft, replace(STAMP, record_id=RecordId("rec_2")))
 
     assert (new.scope, new.supersedes, new.summary) == (old.scope, old.record_id, change.content)
     assert new.kind is (change.kind or old.kind)
@@ -250,7 +250,7 @@ def test_a_successor_keeps_what_a_caller_gave_and_not_what_was_noted_of_the_old_
 ) -> None:
     draft = successor(old, Edits(content=text), now=START)
 
-    assert admitted(draft, STAMP).metadata == metadata
+    assert admit(draft, STAMP).metadata == metadata
     assert draft.proposal is None
 
 
@@ -272,6 +272,6 @@ def test_what_leaves_its_session_keeps_where_it_is_from() -> None:
     session = Scope(kind=ScopeKind.SESSION, id="ses_1")
     for source, from_where in ((Source(), "ses_1"), (Source(session_id="ses_2"), "ses_2")):
         candidate = fact("The editor is vim", scope=session, source=source)
-        moved = edited(candidate, Edits(scope=WORKSPACE), now=START)
+        moved = apply_edits(candidate, Edits(scope=WORKSPACE), now=START)
         assert moved.source.session_id == from_where
-        assert edited(candidate, Edits(content="The editor is emacs"), now=START).source == source
+        assert apply_edits(candidate, Edits(content="The editor is emacs"), now=START).source == source

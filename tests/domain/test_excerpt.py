@@ -5,7 +5,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.excerpt import ELLIPSIS, excerpt
+from runlore.domain.text.excerpt import ELLIPSIS, excerpt
 
 pytestmark = pytest.mark.req("RUN-3")
 

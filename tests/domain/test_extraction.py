@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.extraction import (
+from runlore.domain.claims.subject import semantic_key
+from runlore.domain.learning.extraction import (
     KINDS,
     SCHEMA,
     Dropped,
@@ -18,15 +19,14 @@ from runlore.domain.extraction import (
     confidence_of,
     document,
 )
-from runlore.domain.json_schema import breach
-from runlore.domain.labels import Labelled
-from runlore.domain.projection import SectionName
+from runlore.domain.learning.labels import Labelled
+from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.rendering import section
+from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory
 from runlore.domain.record import Kind
-from runlore.domain.rendering import section
 from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.run_memory import RunMemory, RunText, remembered
+from runlore.domain.serialization.json_schema import breach
 from runlore.domain.session import SessionId
-from runlore.domain.subject import semantic_key
 
 pytestmark = pytest.mark.req("CAP-4")
 
@@ -226,7 +226,7 @@ def memory_of(text: RunText, status: RunStatus = RunStatus.COMPLETED) -> RunMemo
         finished_at=NOW,
         error="broken" if status is RunStatus.FAILED else "",
     )
-    return remembered(run, text, (), redact_pii=True).memory
+    return build_run_memory(run, text, (), redact_pii=True).memory
 
 
 @pytest.mark.req("CAP-6")

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.audit import Act, made, moved
-from runlore.domain.feedback import (
+from runlore.domain.limits import REASON_CHARS_MAX
+from runlore.domain.record import Feedback, Move
+from runlore.domain.records.audit import Act, apply_record_move, create_record
+from runlore.domain.records.feedback import (
     NOTE_CHARS_MAX,
     FeedbackVerdict,
-    judged,
+    count_verdict,
     reason_of,
     run_named,
     verdict_of,
     without_note,
 )
-from runlore.domain.limits import REASON_CHARS_MAX
-from runlore.domain.record import Feedback, Move
 from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from tests.builders import confirmed, fact, proposed
@@ -49,7 +49,9 @@ def test_whose_verdict_an_event_tells_is_known_whatever_the_run_is_called(
 ) -> None:
     record = confirmed(proposed(fact()).record).record
     act = Act(actor="agent", at=START, reason=reason_of(verdict, run(name, status), note))
-    event = moved(record, Move.AMEND, act, after=judged(record, None, verdict, START)).event
+    event = apply_record_move(
+        record, Move.AMEND, act, after=count_verdict(record, None, verdict, START)
+    ).event
 
     assert run_named(event) == name
     assert without_note(event, RunId(name)).reason == reason_of(verdict, run(name, status), "")
@@ -82,11 +84,11 @@ def test_the_counts_are_the_last_word_of_each_run(
         latest[name] = verdict
         wrong_at = now if verdict is FeedbackVerdict.WRONG and wrong_at is None else wrong_at
         reason = reason_of(verdict, run(name, status), note)
-        change = moved(
+        change = apply_record_move(
             record,
             Move.AMEND,
             Act(actor="a", at=now, reason=reason),
-            after=judged(record, earlier, verdict, now),
+            after=count_verdict(record, earlier, verdict, now),
         )
         record, events = change.record, [*events, change.event]
 
@@ -102,8 +104,8 @@ def test_the_counts_are_the_last_word_of_each_run(
 def test_a_reason_that_reads_like_a_verdict_is_none() -> None:
     record = proposed(fact()).record
     said = reason_of(FeedbackVerdict.WRONG, run("x"), "")
-    amended = moved(record, Move.AMEND, Act(actor="a", at=START, reason=said), after=record)
-    proposal = made(fact(), Move.PROPOSE, Act(actor="a", at=START, reason=said))
+    amended = apply_record_move(record, Move.AMEND, Act(actor="a", at=START, reason=said), after=record)
+    proposal = create_record(fact(), Move.PROPOSE, Act(actor="a", at=START, reason=said))
 
     assert verdict_of([proposal.event, amended.event], RunId("x")) is None
 

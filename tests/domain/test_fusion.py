@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain import fusion
-from runlore.domain.fusion import (
+from runlore.domain.search import fusion
+from runlore.domain.search.fusion import (
     BEST_WITHOUT_WORDS,
     MARGIN,
     SHARE,
     FusedHit,
     Similarities,
     WordHit,
-    fused,
+    fuse,
 )
-from runlore.domain.ranking import EXACT
+from runlore.domain.search.ranking import EXACT
 
 pytestmark = pytest.mark.req("RET-8")
 
@@ -67,7 +67,7 @@ def test_without_similarities_the_words_stand_exactly(totals: dict[str, int], ba
     plain = [(hit.key, hit.total, 0, None) for hit in hits]
 
     for similar in (None, Similarities(of={}, background=background)):
-        found = fused(hits, similar)
+        found = fuse(hits, similar)
         assert [(hit.key, hit.total, hit.meaning, hit.similarity) for hit in found] == plain
 
 
@@ -75,7 +75,7 @@ def test_without_similarities_the_words_stand_exactly(totals: dict[str, int], ba
 def test_the_order_of_the_words_stands_even_where_totals_say_otherwise(totals: dict[str, int]) -> None:
     hits = list(reversed(ranked(totals)))
 
-    assert keys(fused(hits, None)) == [hit.key for hit in hits]
+    assert keys(fuse(hits, None)) == [hit.key for hit in hits]
 
 
 @given(totals=TOTALS, cosines=COSINES, background=BACKGROUNDS, limit=st.integers(0, 9))
@@ -84,10 +84,10 @@ def test_it_is_the_rule_in_fractions_to_the_last_point(
 ) -> None:
     similar = Similarities(of=cosines, background=background)
 
-    found = fused(ranked(totals), similar)
+    found = fuse(ranked(totals), similar)
 
     assert [(hit.key, hit.total) for hit in found] == expected(totals, cosines, background)
-    assert fused(ranked(totals), similar, limit=limit) == found[:limit]
+    assert fuse(ranked(totals), similar, limit=limit) == found[:limit]
     assert all(hit.total == hit.words + hit.meaning for hit in found)
     assert all(hit.similarity == cosines.get(hit.key) for hit in found if cosines)
 
@@ -98,7 +98,7 @@ def test_it_does_not_matter_in_which_order_similarities_come(
 ) -> None:
     turned = dict(reversed(list(cosines.items())))
 
-    assert fused(ranked(totals), Similarities(of=cosines, background=background)) == fused(
+    assert fuse(ranked(totals), Similarities(of=cosines, background=background)) == fuse(
         ranked(totals), Similarities(of=turned, background=background)
     )
 
@@ -109,7 +109,7 @@ def test_meaning_adds_at_most_its_share_and_never_takes(
 ) -> None:
     best = max(totals.values(), default=BEST_WITHOUT_WORDS)
 
-    for hit in fused(ranked(totals), Similarities(of=cosines, background=background)):
+    for hit in fuse(ranked(totals), Similarities(of=cosines, background=background)):
         assert 0 <= hit.meaning <= best // SHARE
         assert hit.words == totals.get(hit.key, 0)
 
@@ -125,8 +125,8 @@ def test_more_by_words_never_costs_a_place(
     totals: dict[str, int], cosines: dict[str, int], background: int, key: str, more: int
 ) -> None:
     similar = Similarities(of=cosines, background=background)
-    before = keys(fused(ranked(totals), similar))
-    after = keys(fused(ranked({**totals, key: totals.get(key, 0) + more + 1}), similar))
+    before = keys(fuse(ranked(totals), similar))
+    after = keys(fuse(ranked({**totals, key: totals.get(key, 0) + more + 1}), similar))
 
     assert set(after) == {*before, key}
     if key in before:
@@ -144,8 +144,8 @@ def test_being_nearer_never_costs_a_place(
     totals: dict[str, int], cosines: dict[str, int], background: int, key: str, more: int
 ) -> None:
     nearer = {**cosines, key: cosines.get(key, background) + more}
-    before = keys(fused(ranked(totals), Similarities(of=cosines, background=background)))
-    after = keys(fused(ranked(totals), Similarities(of=nearer, background=background)))
+    before = keys(fuse(ranked(totals), Similarities(of=cosines, background=background)))
+    after = keys(fuse(ranked(totals), Similarities(of=nearer, background=background)))
 
     assert set(before) <= set(after) <= {*before, key}
     if key in before:
@@ -156,7 +156,7 @@ def test_being_nearer_never_costs_a_place(
 def test_where_no_word_matches_the_near_ones_are_there_in_their_order(
     cosines: dict[str, int], background: int
 ) -> None:
-    found = fused([], Similarities(of=cosines, background=background))
+    found = fuse([], Similarities(of=cosines, background=background))
 
     near = [key for key in cosines if cosines[key] - background >= MARGIN]
     assert keys(found) == sorted(near, key=lambda key: (-cosines[key], key))
@@ -168,8 +168,8 @@ def test_the_whole_query_as_the_text_stands_first_and_does_not_change_the_others
 ) -> None:
     first = ranked(totals)[0].key
     similar = Similarities(of=cosines, background=background)
-    exact = fused(ranked({**totals, first: totals[first] + EXACT}), similar)
-    plain = fused(ranked(totals), similar)
+    exact = fuse(ranked({**totals, first: totals[first] + EXACT}), similar)
+    plain = fuse(ranked(totals), similar)
 
     assert exact[0].key == first
     assert keys(exact[1:]) == [key for key in keys(plain) if key != first]
@@ -182,22 +182,22 @@ def test_the_best_by_words_is_passed_only_by_what_has_three_quarters_of_its_word
     ]
     similar = Similarities(of={"best": 0, "near": 9_000, "far": 9_000, "new": 9_000})
 
-    assert keys(fused(hits, similar)) == ["best", "near", "far", "new"]
-    assert [hit.total for hit in fused(hits, similar)] == [4_000, 4_000, 3_999, 1_000]
+    assert keys(fuse(hits, similar)) == ["best", "near", "far", "new"]
+    assert [hit.total for hit in fuse(hits, similar)] == [4_000, 4_000, 3_999, 1_000]
 
 
 def test_where_nothing_stands_out_meaning_says_less() -> None:
     hits = [WordHit(key="a", total=4_000), WordHit(key="b", total=3_900)]
     flat = Similarities(of={"a": 4_000, "b": 4_250}, background=4_000)
 
-    assert [(hit.key, hit.meaning) for hit in fused(hits, flat)] == [("a", 0), ("b", 100)]
+    assert [(hit.key, hit.meaning) for hit in fuse(hits, flat)] == [("a", 0), ("b", 100)]
 
 
 def test_of_equals_what_has_words_stands_before_what_has_none() -> None:
     hits = [WordHit(key="z", total=4_000), WordHit(key="y", total=1_000), WordHit(key="x", total=1_000)]
     similar = Similarities(of={"b": 9_000, "a": 9_000})
 
-    found = fused(hits, similar)
+    found = fuse(hits, similar)
 
     assert keys(found) == ["z", "y", "x", "a", "b"]
     assert [hit.total for hit in found] == [4_000, 1_000, 1_000, 1_000, 1_000]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runlore.domain.guard import Finding, find_secrets, first_secret, redact
-from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard import SecretFinding, find_secrets, first_secret, redact
+from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
 from runlore.domain.guard.structures import find_manifest
 from runlore.domain.guard.view import view_of
@@ -222,7 +222,7 @@ def test_every_rule_of_the_table_has_a_sample() -> None:
 def test_every_shape_compiles_and_has_an_anchor_in_lower_case(shape: object) -> None:
     pattern, anchors = getattr(shape, "pattern", b""), getattr(shape, "anchors", ())
 
-    assert compiled(pattern).search(b"") is None
+    assert compile_pattern(pattern).search(b"") is None
     assert all(anchor == anchor.lower() for anchor in anchors)
     assert bool(anchors) == (shape in SHAPES)
 
@@ -325,7 +325,7 @@ def test_both_alphabets_of_base64_are_read(encode: Callable[[bytes], bytes]) -> 
 def test_a_finding_cannot_say_what_was_found() -> None:
     finding = first_secret(f"password: {WEAK}")
 
-    assert finding == Finding("assignment", 10, 17)
+    assert finding == SecretFinding("assignment", 10, 17)
     assert WEAK not in repr(finding)
 
 

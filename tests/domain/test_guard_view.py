@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.guard.decoding import BASE64, RUN_CHARS_MIN, decoded_texts, unescaped
-from runlore.domain.guard.scan import OPAQUE
-from runlore.domain.guard.view import View, beyond_ascii, folded, view_of
+from runlore.domain.guard.scan import BASE64, OPAQUE, RUN_CHARS_MIN, decode_escapes, decode_texts
+from runlore.domain.guard.view import View, beyond_ascii, fold_character, view_of
 
 pytestmark = pytest.mark.req("LRN-8")
 
@@ -35,8 +34,8 @@ def places(view: View) -> list[int]:
 def test_a_text_is_folded_character_by_character(text: str) -> None:
     view = view_of(text)
 
-    assert view.text == "".join(map(folded, text))
-    assert places(view) == [*(at for at, char in enumerate(text) for _ in folded(char)), len(text)]
+    assert view.text == "".join(map(fold_character, text))
+    assert places(view) == [*(at for at, char in enumerate(text) for _ in fold_character(char)), len(text)]
     assert view.data == bytes(min(ord(char), 0xFF) for char in view.text)
     assert len(view.lower) == len(view.text)
 
@@ -49,7 +48,7 @@ def test_characters_beyond_ascii_are_all_told(text: str) -> None:
 @given(st.lists(st.sampled_from(["%41", "%2d", "%", "%4", "a", "%zz", "\u00e9", "%0A%0a"]), max_size=12))
 def test_what_is_unescaped_still_knows_where_it_stood(parts: list[str]) -> None:
     view = view_of("".join(parts))
-    decoded = unescaped(view)
+    decoded = decode_escapes(view)
     text, origin = "", []
     at = 0
     while at < len(view.text):
@@ -77,8 +76,8 @@ def spans_in_runs(data: bytes) -> Iterator[tuple[int, int]]:
 def test_texts_are_decoded_in_long_runs_alone(text: str) -> None:
     data = text.encode()
 
-    told = [(start, end) for _, start, end in decoded_texts(data)]
+    told = [(start, end) for _, start, end in decode_texts(data)]
 
     # Each of them alone, in a run that is long for certain.
     long = b"." * RUN_CHARS_MIN
-    assert told == [span for span in spans_in_runs(data) for _ in decoded_texts(data[slice(*span)] + long)]
+    assert told == [span for span in spans_in_runs(data) for _ in decode_texts(data[slice(*span)] + long)]

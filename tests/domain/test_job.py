@@ -8,15 +8,15 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
-from runlore.domain.job import (
+from runlore.domain.runs.job import (
     JOB,
     Job,
     JobId,
     JobKind,
     JobMove,
     JobState,
+    backoff_until,
     lease_lost,
-    postponed_until,
     retry_at,
 )
 from tests.fakes import START
@@ -62,7 +62,7 @@ def test_what_is_not_its_fault_lets_a_job_wait_a_second_doubling_with_every_clai
     for attempts in (1, 3, limits.JOB_ATTEMPTS_MAX):
         claims = [replace(job, attempts=attempts, fence=attempts + postponed) for postponed in range(200)]
 
-        waits = [(postponed_until(START, claimed) - START).total_seconds() for claimed in claims]
+        waits = [(backoff_until(START, claimed) - START).total_seconds() for claimed in claims]
 
         assert waits == [min(2**postponed, 60) for postponed in range(200)]
 

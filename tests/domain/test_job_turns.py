@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.job import JobKind
-from runlore.domain.job_turns import SHARES, Turns
+from runlore.domain.runs.job import SHARES, JobKind, Turns
 
 pytestmark = pytest.mark.req("POL-10")
 

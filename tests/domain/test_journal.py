@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.journal import (
+from runlore.domain.record import JsonObject
+from runlore.domain.run import RunId
+from runlore.domain.runs.journal import (
     REPORTED,
     Entry,
     EventType,
@@ -16,8 +18,6 @@ from runlore.domain.journal import (
     number_conflict,
     text_of,
 )
-from runlore.domain.record import JsonObject
-from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from tests.fakes import START
 from tests.storage.run_values import entries

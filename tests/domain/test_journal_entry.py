@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid
-from runlore.domain.injected import REMOVED
-from runlore.domain.journal import DERIVED_KEYS, Entry, EventType, text_of
-from runlore.domain.journal_entry import (
+from runlore.domain.prompts.injected import REMOVED
+from runlore.domain.record import JsonValue
+from runlore.domain.run import RunStatus
+from runlore.domain.runs.journal import DERIVED_KEYS, Entry, EventType, text_of
+from runlore.domain.runs.journal_entry import (
     binding_entry,
     binding_of,
     checkpoint_entry,
-    entered,
     input_entry,
+    parse_entry,
     status_entry,
 )
-from runlore.domain.record import JsonValue
-from runlore.domain.run import RunStatus
 from runlore.domain.session import Binding
 from tests.storage.run_values import bindings, json_values, run, session
 
@@ -61,7 +61,7 @@ WRONG: dict[str, list[object]] = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_reported_event_is_kept_as_it_was_told(event: dict[str, object]) -> None:
-    entry = entered(event)  # type: ignore[arg-type]
+    entry = parse_entry(event)  # type: ignore[arg-type]
 
     assert entry == Entry(
         type=EventType(str(event["type"])),
@@ -73,8 +73,8 @@ def test_a_reported_event_is_kept_as_it_was_told(event: dict[str, object]) -> No
     "output", ["", "text", [], {}, [{"type": "text", "text": "a"}], {"rows": [1, None, 2.5]}]
 )
 def test_output_and_arguments_may_be_any_text_list_or_object(output: object) -> None:
-    assert entered({**RESULT, "output": output}).body["output"] == output  # type: ignore[dict-item]
-    assert entered({**CALL, "arguments": output}).body["arguments"] == output
+    assert parse_entry({**RESULT, "output": output}).body["output"] == output  # type: ignore[dict-item]
+    assert parse_entry({**CALL, "arguments": output}).body["arguments"] == output
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_output_and_arguments_may_be_any_text_list_or_object(output: object) -> 
 )
 def test_a_type_that_agents_do_not_report_is_refused(kind: object) -> None:
     with pytest.raises(Invalid) as refused:
-        entered({**MESSAGE, "type": kind})  # type: ignore[dict-item]
+        parse_entry({**MESSAGE, "type": kind})  # type: ignore[dict-item]
 
     assert refused.value.code == "event.type"
     assert "assistant_message" in refused.value.hint
@@ -92,7 +92,7 @@ def test_a_type_that_agents_do_not_report_is_refused(kind: object) -> None:
 @pytest.mark.parametrize("event", [{}, {"text": "x"}, [], "usage", None, 7])
 def test_what_is_no_event_is_refused(event: object) -> None:
     with pytest.raises(Invalid) as refused:
-        entered(event)  # type: ignore[arg-type]
+        parse_entry(event)  # type: ignore[arg-type]
 
     assert refused.value.code == "event.type"
 
@@ -115,14 +115,14 @@ def test_a_field_of_another_kind_is_named(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("name", ["exit_code", "is_error", "source"])
 def test_null_in_place_of_something_optional_leaves_it_out(name: str) -> None:
-    assert name not in entered({**FULL_RESULT, name: None}).body
+    assert name not in parse_entry({**FULL_RESULT, name: None}).body
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 2**63, -(2**63) - 1, 10**400])
 def test_numbers_that_json_or_the_store_cannot_hold_are_refused(number: float) -> None:
     for event in ({**CALL, "arguments": {"n": [number]}}, {**USAGE, "n": number}):
         with pytest.raises(Invalid) as refused:
-            entered(event)
+            parse_entry(event)
         assert refused.value.code == "event.field"
 
 
@@ -134,7 +134,7 @@ def test_characters_that_no_database_holds_are_refused(text: str) -> None:
         {**RESULT, "output": [[text]]},
     ):
         with pytest.raises(Invalid) as refused:
-            entered(event)
+            parse_entry(event)
         assert refused.value.code == "text.characters"
 
 
@@ -142,7 +142,7 @@ def test_size_and_depth_are_bounded_and_the_bound_itself_is_fine() -> None:
     nested: object = "x"
     for _ in range(limits.EVENT_DEPTH_MAX - 2):
         nested = [nested]
-    assert entered({**RESULT, "output": nested}).body["output"] == nested  # type: ignore[dict-item]
+    assert parse_entry({**RESULT, "output": nested}).body["output"] == nested  # type: ignore[dict-item]
 
     for event, code in (
         ({**RESULT, "output": [nested]}, "event.depth"),
@@ -151,7 +151,7 @@ def test_size_and_depth_are_bounded_and_the_bound_itself_is_fine() -> None:
         ({**CALL, "arguments": {str(n): None for n in range(400_000)}}, "event.size"),
     ):
         with pytest.raises(Invalid) as refused:
-            entered(event)
+            parse_entry(event)
         assert refused.value.code == code
 
 
@@ -161,7 +161,7 @@ def test_secrets_go_on_entry_wherever_they_stand() -> None:
         {**CALL, "arguments": {"env": {"TOKEN": KEY}, KEY: 1}},
         {**RESULT, "output": [{"text": f"Authorization: Bearer {KEY}"}], "source": f"https://x/?t={KEY}"},
     ):
-        body = repr(entered(event).body)
+        body = repr(parse_entry(event).body)
         assert KEY not in body
         assert "<redacted:" in body
 
@@ -171,8 +171,8 @@ def test_derived_keys_are_removed_at_the_top_of_events_arguments_and_metadata(ke
     derived: dict[str, JsonValue] = {key: {"entries": ["spoofed"]}}
 
     for event in EVENTS:
-        assert entered({**event, **derived}) == entered(event)
-    assert entered({**CALL, "arguments": {"command": "ls", **derived}}) == entered(CALL)
+        assert parse_entry({**event, **derived}) == parse_entry(event)
+    assert parse_entry({**CALL, "arguments": {"command": "ls", **derived}}) == parse_entry(CALL)
     assert input_entry("hi", derived).body == {"text": "hi"}
     assert input_entry("hi", {"a": 1, **derived}).body == {"text": "hi", "metadata": {"a": 1}}
 
@@ -185,15 +185,15 @@ def test_derived_keys_are_removed_at_any_depth_and_in_any_case(key: str) -> None
     clean: JsonValue = {"a": [{"b": {"c": 1}}, [{}]]}
 
     assert input_entry("hi", {"m": deep}).body == {"text": "hi", "metadata": {"m": clean}}
-    assert entered({**CALL, "arguments": deep}).body["arguments"] == clean
-    assert entered({**CALL, "arguments": [deep]}).body["arguments"] == [clean]
-    assert entered({**MESSAGE, key: "spoofed"}) == entered(MESSAGE)
+    assert parse_entry({**CALL, "arguments": deep}).body["arguments"] == clean
+    assert parse_entry({**CALL, "arguments": [deep]}).body["arguments"] == [clean]
+    assert parse_entry({**MESSAGE, key: "spoofed"}) == parse_entry(MESSAGE)
 
 
 def test_sections_that_runlore_rendered_do_not_come_back_as_what_somebody_said() -> None:
     assert input_entry(f"{BLOCK}fix the bug", {}).body == {"text": f"{REMOVED}\nfix the bug"}
-    assert entered({**MESSAGE, "text": f"ok\n{BLOCK}"}).body == {"text": f"ok\n{REMOVED}\n"}
-    arguments = entered({**CALL, "arguments": {"prompt": [f"{BLOCK}go"]}}).body["arguments"]
+    assert parse_entry({**MESSAGE, "text": f"ok\n{BLOCK}"}).body == {"text": f"ok\n{REMOVED}\n"}
+    arguments = parse_entry({**CALL, "arguments": {"prompt": [f"{BLOCK}go"]}}).body["arguments"]
     assert arguments == {"prompt": [f"{REMOVED}\ngo"]}
     assert checkpoint_entry(f"{BLOCK}so far").body == {"text": f"{REMOVED}\nso far"}
 
@@ -201,7 +201,7 @@ def test_sections_that_runlore_rendered_do_not_come_back_as_what_somebody_said()
 @pytest.mark.req("CAP-6")
 def test_what_a_tool_told_is_evidence_and_stays_as_it_was_told() -> None:
     for output in (f"{BLOCK}the page", [{"text": BLOCK}], {"page": [BLOCK]}):
-        assert entered({**RESULT, "output": output}).body["output"] == output
+        assert parse_entry({**RESULT, "output": output}).body["output"] == output
 
 
 def test_an_input_is_bounded() -> None:
@@ -276,7 +276,7 @@ def test_a_status_event_tells_status_reason_and_error_without_secrets() -> None:
 
 def _told(event: dict[str, object]) -> Entry | Invalid:
     try:
-        return entered(event)  # type: ignore[arg-type]
+        return parse_entry(event)  # type: ignore[arg-type]
     except Invalid as refused:
         return refused
 
@@ -293,13 +293,13 @@ def test_usage_is_taken_as_the_makers_of_models_report_it() -> None:
         "iterations": [{"input_tokens": 3}],
     }
 
-    body = entered({"type": "usage", **reported}).body
+    body = parse_entry({"type": "usage", **reported}).body
 
     assert body == {name: value for name, value in reported.items() if value is not None}
 
 
 def _refused(event: dict[str, object], name: str) -> None:
     with pytest.raises(Invalid) as refused:
-        entered(event)  # type: ignore[arg-type]
+        parse_entry(event)  # type: ignore[arg-type]
     assert refused.value.code == "event.field"
     assert repr(name) in refused.value.sentence

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.labels import LABELS_MAX, NAMES, Labelled, labelled
-from runlore.domain.own_words import is_said, own_words
-from runlore.domain.projection import SectionName
+from runlore.domain.learning.labels import LABELS_MAX, NAMES, Labelled, find_labelled
+from runlore.domain.learning.own_words import is_said, own_words
+from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.rendering import section
 from runlore.domain.record import Kind
-from runlore.domain.rendering import section
 
 pytestmark = pytest.mark.req("CAP-3")
 
@@ -20,7 +20,7 @@ ATLAS = "the codename is Atlas"
 
 def told(request: str) -> list[tuple[Kind, str]]:
     """What is found, as pairs."""
-    return [(found.kind, found.text) for found in labelled(request)]
+    return [(found.kind, found.text) for found in find_labelled(request)]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_exactly_the_labels_outside_of_blocks_are_found_and_only_those_before_th
         is_behind = is_behind or (pasted is not None and pasted < BLOCKS)
         if pasted is None:
             expected.append(Labelled(kind=kind, text=statement, is_pasted=is_behind))
-    found = labelled("\n\n".join(parts))
+    found = find_labelled("\n\n".join(parts))
 
     # A block goes to the last end of its kind, so that a label between two of one kind is none.
     assert [label for label in found if not label.is_pasted] == [
@@ -210,7 +210,7 @@ def test_any_text_can_be_read(text: str) -> None:
     assert len(own) == len(text)
     assert [len(line) for line in own.split("\n")] == [len(line) for line in text.split("\n")]
     assert all(here in (there, " ") for here, there in zip(own, text, strict=True))
-    assert all(found.text.strip(" .;,") == found.text != "" for found in labelled(text))
+    assert all(found.text.strip(" .;,") == found.text != "" for found in find_labelled(text))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_long_request_is_read_in_time_that_grows_with_it(piece: str) -> None:
     def seconds(chars: int) -> float:
         text = (piece * (chars // len(piece) + 1))[:chars]
         begun = time.process_time()
-        labelled(text)
+        find_labelled(text)
         return time.process_time() - begun
 
     seconds(1_000)
@@ -237,7 +237,7 @@ def test_of_a_very_long_request_its_beginning_and_its_end_are_read() -> None:
 
 
 def test_a_request_has_a_bounded_number_of_labels() -> None:
-    assert len(labelled("Fact: a is b\n" * (LABELS_MAX * 3))) == LABELS_MAX
+    assert len(find_labelled("Fact: a is b\n" * (LABELS_MAX * 3))) == LABELS_MAX
 
 
 @pytest.mark.parametrize("name", SectionName)

@@ -128,7 +128,7 @@ def test_threads_that_make_the_first_values_together_all_get_theirs() -> None:
 
 
 def test_a_module_is_loaded_with_its_first_attribute() -> None:
-    name = "runlore.domain.stop_words"
+    name = "runlore.domain.text.analysis"
     loaded = sys.modules.pop(name, None)
     try:
         module = LazyModule(name)

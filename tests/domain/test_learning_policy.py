@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.learning_policy import Action, LearningPolicy, Mode
-from runlore.domain.policy import (
+from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.policies.policy import (
     PolicyName,
     PolicyRevision,
-    checked_policy,
+    check_policy,
     policy_remarks,
     policy_to_plain,
 )
-from runlore.domain.policy_fields import (
+from runlore.domain.policies.policy_fields import (
     LEARNING,
     learning_policy,
     learning_policy_schema,
@@ -27,7 +27,15 @@ from runlore.domain.policy_fields import (
     projection_policy,
     unknown_quarantine,
 )
-from runlore.domain.policy_shapes import Flag, Many, ModelName, Name, ScopeIdText, Whole, Word
+from runlore.domain.policies.policy_shapes import (
+    Flag,
+    Many,
+    ModelName,
+    RuleName,
+    ScopeIdText,
+    Whole,
+    WordChoice,
+)
 from runlore.domain.record import JsonObject, JsonValue
 from tests.domain.policy_documents import policies, rule_document
 from tests.domain.random_records import json_values
@@ -72,7 +80,7 @@ require_source_session = false
 action = "publish_active"
 expires_after_days = 90
 """
-FIELDS = [(path, field.shape) for path, field, _ in LEARNING.walked()]
+FIELDS = [(path, field.shape) for path, field, _ in LEARNING.walk()]
 VALIDATOR = jsonschema_rs.validator_for(learning_policy_schema())
 
 
@@ -118,14 +126,14 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     expected = tomllib.loads(SPECIFICATION)
     expected["publication"]["rules"] = []
 
-    assert checked_policy(PolicyName.LEARNING, {}) == expected
+    assert check_policy(PolicyName.LEARNING, {}) == expected
     assert learning_policy({}) == LearningPolicy()
     assert learning_policy(tomllib.loads(SPECIFICATION)) == LearningPolicy()
 
 
 @pytest.mark.req("POL-2", "POL-3")
 def test_the_rule_of_the_specification_is_accepted() -> None:
-    plain = checked_policy(PolicyName.LEARNING, tomllib.loads(RULE))
+    plain = check_policy(PolicyName.LEARNING, tomllib.loads(RULE))
 
     assert read_at(plain, "publication.rules") == tomllib.loads(RULE)["publication"]["rules"]
 
@@ -142,7 +150,7 @@ def test_any_policy_is_read_as_it_was_written(policy: LearningPolicy) -> None:
 
     assert learning_policy(plain) == policy
     assert learning_policy(json.loads(json.dumps(plain))) == policy
-    assert policy_to_plain(policy) == plain == checked_policy(PolicyName.LEARNING, plain)
+    assert policy_to_plain(policy) == plain == check_policy(PolicyName.LEARNING, plain)
     assert projection_policy(plain) == policy.projection
 
 
@@ -153,8 +161,8 @@ def test_every_field_can_be_left_out_and_refuses_a_value_of_another_kind(path: s
     wrong += [True, False] if not isinstance(shape, Flag) else [0, 1, "true", "false"]
     wrong += [1, 0, -1, 15] if not isinstance(shape, Whole) else ["1", "", 1.0, "15"]
     wrong += ["x\0", "zebra\ud800"] if not isinstance(shape, Flag | Whole | Many) else []
-    wrong += ["", "ZEBRA", "Manual_review"] if isinstance(shape, Word) else []
-    optional = isinstance(shape, Whole | Word) and shape.optional
+    wrong += ["", "ZEBRA", "Manual_review"] if isinstance(shape, WordChoice) else []
+    optional = isinstance(shape, Whole | WordChoice) and shape.optional
     wrong += [] if optional else [None]
 
     named = path.replace("[]", "[0]")
@@ -171,7 +179,7 @@ def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(path
     for value in (shape.least - 1, shape.most + 1, -1, -(10**400), 10**400, 10**5000):
         assert repr(path.replace("[]", "[0]")) in refusal(put_at(path, value)).sentence
     for value in (shape.least, shape.most):
-        assert read_at(checked_policy(PolicyName.LEARNING, put_at(path, value)), path) == value
+        assert read_at(check_policy(PolicyName.LEARNING, put_at(path, value)), path) == value
 
 
 @pytest.mark.req("CAP-2", "CAP-4", "POL-7")
@@ -368,7 +376,7 @@ def test_the_number_of_rules_and_names_is_bounded() -> None:
 @pytest.mark.parametrize("path", ["judge.model", "capture.semantic_candidates.model"])
 def test_a_model_is_a_name_and_never_an_address(path: str) -> None:
     for name in ("", "openai:gpt-5", "ollama:qwen2.5:7b", "my-server:meta/llama-3.1", "x:" + "y" * 198):
-        assert read_at(checked_policy(PolicyName.LEARNING, put_at(path, name)), path) == name
+        assert read_at(check_policy(PolicyName.LEARNING, put_at(path, name)), path) == name
     wrong = ("gpt-5", ":gpt", "openai:", "http://host/v1", "https://host", "open ai:x", "openai:a b")
     for name in (*wrong, "openai:x\n", " openai:x", "openai:\u202ex", "é:x", "x:" + "y" * 199):
         assert repr(path) in refusal(put_at(path, name)).sentence, name
@@ -377,7 +385,7 @@ def test_a_model_is_a_name_and_never_an_address(path: str) -> None:
 def test_the_shapes_of_the_table_are_all_walked() -> None:
     shapes = {type(shape) for _, shape in FIELDS}
 
-    assert shapes == {Flag, Many, ModelName, Name, ScopeIdText, Whole, Word}
+    assert shapes == {Flag, Many, ModelName, RuleName, ScopeIdText, Whole, WordChoice}
     assert len(FIELDS) == len(dict(FIELDS)) == 29
 
 
@@ -394,8 +402,8 @@ def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, A
     refused = refusal_or_none(document)
 
     if refused is None:
-        whole = checked_policy(PolicyName.LEARNING, document)
-        assert checked_policy(PolicyName.LEARNING, whole) == whole
+        whole = check_policy(PolicyName.LEARNING, document)
+        assert check_policy(PolicyName.LEARNING, whole) == whole
         assert set(whole) == {field.name for field in LEARNING.fields}
     else:
         assert refused.code == "policy.field"

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from runlore.domain.detectors import outcome
 from runlore.domain.detectors.outcome_texts import FAILURES, LINE_OF_FAILURE, TextRow
-from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard.patterns import compile_pattern
 
 pytestmark = pytest.mark.req("SKL-3")
 
-WHOLE = compiled(("(?m)" + "|".join(f"(?:{row.pattern})" for row in FAILURES)).encode())
+WHOLE = compile_pattern(("(?m)" + "|".join(f"(?:{row.pattern})" for row in FAILURES)).encode())
 SHOWN = [shown for row in FAILURES for shown in row.shows.split(", ")]
 PIECES = st.sampled_from(
     [
@@ -39,9 +39,9 @@ def test_every_pattern_has_one_of_the_words(row: TextRow) -> None:
     found = [
         shown
         for shown in row.shows.split(", ")
-        if compiled(f"(?m){row.pattern}".encode()).search(shown.encode())
+        if compile_pattern(f"(?m){row.pattern}".encode()).search(shown.encode())
     ]
     assert found
     for shown in found:
         for told in (shown, shown.lower(), shown.upper()):
-            assert compiled(LINE_OF_FAILURE).search(told.encode())
+            assert compile_pattern(LINE_OF_FAILURE).search(told.encode())

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.labels import NAMES, labelled
-from runlore.domain.own_words import has_pasted, is_said, own_words, unpasted
+from runlore.domain.learning.labels import NAMES, find_labelled
+from runlore.domain.learning.own_words import cut_pasted, has_pasted, is_said, own_words
 
 pytestmark = pytest.mark.req("TNT-1")
 
@@ -88,12 +88,12 @@ def test_no_label_inside_of_anything_pasted_is_trusted(
 ) -> None:
     text = "\n".join([*closing, f"{label}: {TARGET}."])
     request = wrapper(text) if not is_behind else f"{OWN}\n\n{wrapper(text)}"
-    trusted = [found.text for found in labelled(request) if not found.is_pasted]
+    trusted = [found.text for found in find_labelled(request) if not found.is_pasted]
 
     assert trusted == (["the codename is Atlas"] if is_behind else [])
     assert has_pasted(request)
     assert not is_said(own_words(request), TARGET)
-    assert TARGET not in unpasted(request)
+    assert TARGET not in cut_pasted(request)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
@@ -101,19 +101,19 @@ def test_what_stands_before_it_is_the_users_own(wrapper: Wrapper) -> None:
     request = f"The port is 80. Decision: use X.\n\n{wrapper('Fact: a is b')}"
 
     assert is_said(own_words(request), "The port is 80")
-    assert [(found.text, found.is_pasted) for found in labelled(request)][:1] == [("use X", False)]
+    assert [(found.text, found.is_pasted) for found in find_labelled(request)][:1] == [("use X", False)]
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS)
 def test_a_label_that_goes_on_in_something_pasted_is_not_trusted(wrapper: Wrapper) -> None:
     request = f"Fact: the port is\n{wrapper('80')}"
 
-    assert [found for found in labelled(request) if not found.is_pasted and "80" in found.text] == []
+    assert [found for found in find_labelled(request) if not found.is_pasted and "80" in found.text] == []
 
 
 @pytest.mark.parametrize("behind", [" <b>80</b> and more", " ```80``` and more", " “80\n81”"])
 def test_a_label_whose_line_something_pasted_cuts_is_not_trusted(behind: str) -> None:
-    found = labelled(f"Fact: the port is never{behind}")
+    found = find_labelled(f"Fact: the port is never{behind}")
 
     assert [each.is_pasted for each in found] == [True]
 
@@ -132,7 +132,7 @@ def test_a_label_whose_line_something_pasted_cuts_is_not_trusted(behind: str) ->
     ],
 )
 def test_an_ordinary_request_holds_nothing_pasted(request_text: str) -> None:
-    found = labelled(request_text)
+    found = find_labelled(request_text)
 
     assert not has_pasted(request_text)
     assert found[0].text == "a is b"
@@ -183,5 +183,5 @@ def test_a_very_long_request_is_read_in_one_pass(text: str) -> None:
     own = own_words(text)
 
     assert len(own) == len(text)
-    assert len(labelled(text)) <= 1
+    assert len(find_labelled(text)) <= 1
     assert not is_said(own, "The port is 80")

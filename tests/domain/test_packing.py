@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.packing import newest_first, opened, passing_over, room_for, spent
-from runlore.domain.projection import Budget, ModelFamily, SectionName
+from runlore.domain.prompts.projection import Budget, ModelFamily, SectionName
+from runlore.domain.prompts.token_budget import newest_first, open_budget, passing_over, room_for, spend
 
 pytestmark = pytest.mark.req("RUN-7", "PRJ-2")
 
@@ -88,13 +88,13 @@ def test_the_budget_adds_up(
     window: int, output: int, prompt: int, text: int, policies: list[tuple[int, list[int]]]
 ) -> None:
     family = ModelFamily(name="any", prefixes=("any",), window_tokens=window, output_tokens=output)
-    budget = opened(family, prompt_tokens=prompt, input_tokens=text, factor_percent=100)
+    budget = open_budget(family, prompt_tokens=prompt, input_tokens=text, factor_percent=100)
     assert budget.reserved_tokens == min(output, window // 2)
     assert budget.room_tokens == max(0, window - budget.reserved_tokens - prompt - text)
 
     for name, (policy, costs) in zip(SectionName, policies, strict=True):
         packed = passing_over(costs, 5, room_for(budget, policy))
-        budget = spent(budget, name, policy_tokens=policy, used=packed.used)
+        budget = spend(budget, name, policy_tokens=policy, used=packed.used)
 
     _adds_up(budget)
     used = sum(section.used_tokens for section in budget.sections)
@@ -102,20 +102,20 @@ def test_the_budget_adds_up(
 
 
 def test_the_first_section_takes_what_the_second_is_left_without() -> None:
-    budget = opened(FAMILY, prompt_tokens=400, input_tokens=100, factor_percent=100)
+    budget = open_budget(FAMILY, prompt_tokens=400, input_tokens=100, factor_percent=100)
     assert budget.room_tokens == 400
 
-    budget = spent(budget, SectionName.LEARNED_CONTEXT, policy_tokens=350, used=300)
+    budget = spend(budget, SectionName.LEARNED_CONTEXT, policy_tokens=350, used=300)
 
     assert room_for(budget, 1_200) == 100
-    budget = spent(budget, SectionName.RECOVERED_MEMORY, policy_tokens=1_200, used=90)
+    budget = spend(budget, SectionName.RECOVERED_MEMORY, policy_tokens=1_200, used=90)
     assert [section.room_tokens for section in budget.sections] == [350, 100]
     assert room_for(budget, 1_200) == 10
 
 
 def test_without_a_known_family_the_policies_alone_bound_the_sections() -> None:
-    budget = opened(None, prompt_tokens=10**6, input_tokens=10**6, factor_percent=100)
-    budget = spent(budget, SectionName.LEARNED_CONTEXT, policy_tokens=1_500, used=1_500)
+    budget = open_budget(None, prompt_tokens=10**6, input_tokens=10**6, factor_percent=100)
+    budget = spend(budget, SectionName.LEARNED_CONTEXT, policy_tokens=1_500, used=1_500)
 
     assert budget.window_tokens is None
     assert budget.room_tokens is None
@@ -124,7 +124,7 @@ def test_without_a_known_family_the_policies_alone_bound_the_sections() -> None:
 
 
 def test_a_prompt_that_fills_the_window_leaves_no_room() -> None:
-    budget = opened(FAMILY, prompt_tokens=5_000, input_tokens=0, factor_percent=100)
+    budget = open_budget(FAMILY, prompt_tokens=5_000, input_tokens=0, factor_percent=100)
 
     assert budget.room_tokens == 0
     assert room_for(budget, 1_200) == 0

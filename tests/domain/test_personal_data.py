@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.domain.personal_data import redact_personal_data
+from runlore.domain.privacy.personal_data import redact_personal_data
 
 pytestmark = pytest.mark.req("RUN-3")
 

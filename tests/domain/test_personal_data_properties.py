@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.personal.cards import ISSUERS
-from runlore.domain.personal.ibans import LENGTHS
-from runlore.domain.personal_data import redact_personal_data
+from runlore.domain.privacy.cards import ISSUERS
+from runlore.domain.privacy.ibans import LENGTHS
+from runlore.domain.privacy.personal_data import redact_personal_data
 from tests.domain.test_personal_data import FOUND, LEFT
 
 pytestmark = pytest.mark.req("RUN-3")

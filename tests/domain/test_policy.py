@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain import policy as policies
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import (
+from runlore.domain.policies import policy as policies
+from runlore.domain.policies.policy import (
     PolicyName,
     RetentionPolicy,
     RunMemoryPolicy,
     SearchVisibility,
-    checked_policy,
+    check_policy,
     policy_to_plain,
     retention_policy,
     run_memory_policy,
@@ -43,7 +43,7 @@ NUMBERS = [(name, field) for name, field in FIELDS if type(BY_NAME[name][field])
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
-    assert checked_policy(PolicyName.RUN_MEMORY, {}) == DEFAULTS
+    assert check_policy(PolicyName.RUN_MEMORY, {}) == DEFAULTS
     assert run_memory_policy({}) == RunMemoryPolicy()
     assert retention_policy({}) == RetentionPolicy()
 
@@ -52,8 +52,8 @@ def test_the_defaults_are_those_of_the_specification() -> None:
 def test_what_a_document_leaves_out_takes_its_default(name: PolicyName, field: str) -> None:
     defaults = BY_NAME[name]
 
-    assert checked_policy(name, {field: defaults[field]}) == defaults
-    assert checked_policy(name, {other: defaults[other] for other in defaults if other != field}) == defaults
+    assert check_policy(name, {field: defaults[field]}) == defaults
+    assert check_policy(name, {other: defaults[other] for other in defaults if other != field}) == defaults
 
 
 @pytest.mark.parametrize(("name", "field"), FIELDS)
@@ -78,7 +78,7 @@ def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(
         _refused(name, {**others, field: value}, field)
     assert least >= 0
     for value in (least, most):
-        assert checked_policy(name, {**others, field: value})[field] == value
+        assert check_policy(name, {**others, field: value})[field] == value
 
 
 def test_every_number_has_a_range_and_every_range_a_number() -> None:
@@ -113,19 +113,19 @@ def test_search_visibility_is_one_of_two_words(value: SearchVisibility) -> None:
 def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, object]) -> None:
     for name in FLAT:
         try:
-            whole = checked_policy(name, document)  # type: ignore[arg-type]
+            whole = check_policy(name, document)  # type: ignore[arg-type]
         except Invalid as refused:
             code = refused.code
         else:
             code = "policy.field"
-            assert checked_policy(name, whole) == whole
+            assert check_policy(name, whole) == whole
             assert set(whole) == set(BY_NAME[name])
         assert code == "policy.field"
 
 
 def _refused(name: PolicyName, document: dict[str, object], field: str) -> Invalid:
     with pytest.raises(Invalid) as refused:
-        checked_policy(name, document)  # type: ignore[arg-type]
+        check_policy(name, document)  # type: ignore[arg-type]
     assert refused.value.code == "policy.field"
     assert field in refused.value.sentence
     assert refused.value.hint

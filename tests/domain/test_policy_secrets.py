@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.policy import PolicyName, checked_policy
-from runlore.domain.policy_fields import learning_policy
+from runlore.domain.policies.policy import PolicyName, check_policy
+from runlore.domain.policies.policy_fields import learning_policy
 
 pytestmark = pytest.mark.req("CAP-4", "POL-5")
 
@@ -38,7 +38,7 @@ def test_a_text_of_a_policy_that_holds_a_secret_is_refused_by_its_path(
     path: str, document: dict[str, Any]
 ) -> None:
     with pytest.raises(Refused) as refused:
-        checked_policy(PolicyName.LEARNING, document)
+        check_policy(PolicyName.LEARNING, document)
 
     assert refused.value.code == "guard.secret"
     assert refused.value.sentence.startswith(f"{path} ")
@@ -49,7 +49,7 @@ def test_a_text_of_a_policy_that_holds_a_secret_is_refused_by_its_path(
 
 def test_a_field_that_nobody_knows_is_not_repeated_where_it_looks_like_a_secret() -> None:
     with pytest.raises(Invalid) as invalid:
-        checked_policy(PolicyName.LEARNING, {"judge": {SECRET: True}})
+        check_policy(PolicyName.LEARNING, {"judge": {SECRET: True}})
 
     assert invalid.value.code == "policy.field"
     assert "judge." in invalid.value.sentence

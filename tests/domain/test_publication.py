@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runlore.domain.claims.rivals import Surroundings
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.publication import (
-    Consequences,
-    Terms,
-    confirmed,
-    consequences,
-    require,
-    restore_obstacle,
-)
 from runlore.domain.record import (
     Kind,
     Layer,
@@ -33,10 +26,17 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
-from runlore.domain.rivals import Surroundings
+from runlore.domain.records.publication import (
+    Consequences,
+    PublishTerms,
+    apply_confirmation,
+    consequences,
+    require,
+    restore_obstacle,
+)
+from runlore.domain.records.visibility import hidden_because, hidden_from_planning
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.taint import TRUSTED, Provenance, inherited
-from runlore.domain.visibility import hidden_because, hidden_from_planning
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from tests.builders import ACME, fact, preference, procedure, published
 from tests.domain.random_records import provenances
 from tests.examples import scaled
@@ -169,7 +169,7 @@ class Case:
     world: World
     candidate: Record
     named: Record | None
-    terms: Terms
+    terms: PublishTerms
 
     @property
     def outcome(self) -> Consequences:
@@ -194,7 +194,7 @@ def cases(draw: st.DrawFn, *, merges: bool = False) -> Case:
         changes["source"] = Source(record_ids=tuple(wanted))
     candidate = replace(candidate, **changes)
     named = draw(st.sampled_from([None, None, *world.records]))
-    terms = Terms(tier=draw(st.sampled_from([PublishTier.ACTIVE] * 3 + [PublishTier.PROVISIONAL])))
+    terms = PublishTerms(tier=draw(st.sampled_from([PublishTier.ACTIVE] * 3 + [PublishTier.PROVISIONAL])))
     return Case(World(world.records, {**world.said, candidate.record_id: said}), candidate, named, terms)
 
 
@@ -329,14 +329,14 @@ def test_a_confirmed_record_is_published_by_hand_linked_and_cleared(
     candidate = procedure(provenance=own, proposal=proposal, supersedes=MISSING)
     sources = tuple(published(procedure(), provenance=provenance) for provenance in replaced)
 
-    record = confirmed(candidate, Consequences(supersedes=sources), actor="pat", now=NOW)
+    record = apply_confirmation(candidate, Consequences(supersedes=sources), actor="pat", now=NOW)
 
     assert (record.publish_tier, record.policy_decision) == (PublishTier.ACTIVE, PolicyDecision.MANUAL)
     assert (record.policy_actor, record.published_at) == ("pat", NOW)
     assert record.supersedes == (sources[0].record_id if sources else None)
     assert record.metadata["canonical"] == (proposal is Proposal.DEDUP)
     assert not record.provenance.tainted
-    assert set(record.provenance.sources) == set(inherited([own, *replaced]).sources)
+    assert set(record.provenance.sources) == set(inherit([own, *replaced]).sources)
     assert (record.summary, record.semantic_key, record.state) == (
         *(candidate.summary, candidate.semantic_key, candidate.state),
     )
@@ -351,7 +351,7 @@ def test_what_replaces_something_untrusted_waits_as_well_and_names_where_it_came
     with pytest.raises(Refused, match=r"https://example\.org"):
         require(new, outcome, accept_untrusted=False)
     require(new, outcome, accept_untrusted=True)
-    assert confirmed(new, outcome, actor="pat", now=NOW).provenance == WEB.cleared()
+    assert apply_confirmation(new, outcome, actor="pat", now=NOW).provenance == WEB.clear()
 
 
 @pytest.mark.req("LRN-6")
@@ -493,7 +493,7 @@ def test_a_trusted_merge_of_live_sources_replaces_them_all_the_first_by_its_own_
 
     outcome = consequences(merge, Surroundings(same_subject=sources, sources=sources), NOW)
     require(merge, outcome, accept_untrusted=False)
-    record = confirmed(merge, outcome, actor="pat", now=NOW)
+    record = apply_confirmation(merge, outcome, actor="pat", now=NOW)
 
     assert outcome.supersedes == sources
     assert record.supersedes == sources[0].record_id

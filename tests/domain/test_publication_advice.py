@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.domain.publication import consequences
-from runlore.domain.rivals import Surroundings
+from runlore.domain.claims.rivals import Surroundings
+from runlore.domain.records.publication import consequences
 from tests.builders import fact, published
 from tests.fakes import START
 

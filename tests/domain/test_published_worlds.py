@@ -16,17 +16,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.admission import Draft, Stamp, admitted
-from runlore.domain.audit import Change, RecordEvent, made, moved, replay
-from runlore.domain.contracts import check_record
+from runlore.domain.claims.rivals import Surroundings
+from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.publication import (
-    MERGES,
-    confirmed,
-    consequences,
-    require,
-    restore_obstacle,
-)
 from runlore.domain.record import (
     Kind,
     Layer,
@@ -39,11 +31,19 @@ from runlore.domain.record import (
     Source,
     State,
 )
-from runlore.domain.rivals import Surroundings
+from runlore.domain.records.admission import Draft, Stamp, admit
+from runlore.domain.records.audit import RecordChange, RecordEvent, apply_record_move, create_record, replay
+from runlore.domain.records.contracts import check_record
+from runlore.domain.records.publication import (
+    MERGES,
+    apply_confirmation,
+    consequences,
+    require,
+    restore_obstacle,
+)
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.subject import SemanticKey
-from runlore.domain.taint import TRUSTED, Provenance, inherited
-from runlore.domain.visibility import hidden_because
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from tests.builders import ACME, act
 from tests.fakes import START
 
@@ -107,7 +107,7 @@ class PublishedWorlds(RuleBasedStateMachine):
                 kind=group[0].kind,
                 summary=text,
                 scope=group[0].scope,
-                provenance=inherited(r.provenance for r in group),
+                provenance=inherit(r.provenance for r in group),
                 source=Source(record_ids=tuple(r.record_id for r in group)),
                 proposal=Proposal.COMPACTION if group[0].kind is Kind.FACT else Proposal.DEDUP,
             )
@@ -123,7 +123,7 @@ class PublishedWorlds(RuleBasedStateMachine):
         outcome = consequences(candidate, self.around(candidate, named), self.now)
         if outcome.duplicate_of is not None:
             repeated = replace(candidate, duplicate_of=outcome.duplicate_of.record_id)
-            self.write(moved(candidate, Move.DUPLICATE, act(at=self.now), after=repeated))
+            self.write(apply_record_move(candidate, Move.DUPLICATE, act(at=self.now), after=repeated))
             return
         try:
             require(candidate, outcome, accept_untrusted=accept)
@@ -133,18 +133,18 @@ class PublishedWorlds(RuleBasedStateMachine):
             self.accepted.add(candidate.record_id)
         if any(r.record_id in self.untrusted - self.accepted for r in outcome.supersedes):
             self.untrusted.add(candidate.record_id)
-        after = confirmed(candidate, outcome, actor="operator", now=self.now)
+        after = apply_confirmation(candidate, outcome, actor="operator", now=self.now)
         for old in outcome.supersedes:
             link = replace(old, superseded_by=candidate.record_id)
-            self.write(moved(old, Move.SUPERSEDE, act(at=self.now), after=link))
-        self.write(moved(candidate, Move.CONFIRM, act(at=self.now), after=after))
+            self.write(apply_record_move(old, Move.SUPERSEDE, act(at=self.now), after=link))
+        self.write(apply_record_move(candidate, Move.CONFIRM, act(at=self.now), after=after))
 
     @precondition(lambda self: self.in_state(State.ACTIVE))
     @rule(choice=numbers, back=st.booleans())
     def roll_back(self, choice: int, back: bool) -> None:
         active = self.in_state(State.ACTIVE)
         gone = active[choice % len(active)]
-        self.write(moved(gone, Move.ROLLBACK, act(at=self.now)))
+        self.write(apply_record_move(gone, Move.ROLLBACK, act(at=self.now)))
         for old in self.in_state(State.SUPERSEDED):
             if back and old.superseded_by == gone.record_id:
                 self.restore(old)
@@ -207,12 +207,12 @@ class PublishedWorlds(RuleBasedStateMachine):
     def add(self, draft: Draft) -> None:
         record_id = RecordId(f"rec_{next(self.numbers)}")
         stamp = Stamp(record_id=record_id, origin=Origin.API, created_by="agent", at=self.now)
-        record = admitted(draft, stamp)
+        record = admit(draft, stamp)
         holders = self.around(record).same_profile_key
         record = replace(record, supersedes=holders[0].record_id if holders else None)
         if record.provenance.tainted:
             self.untrusted.add(record_id)
-        self.write(made(record, Move.PROPOSE, act(at=self.now)))
+        self.write(create_record(record, Move.PROPOSE, act(at=self.now)))
 
     def restore(self, record: Record) -> None:
         chain = [record]
@@ -220,9 +220,9 @@ class PublishedWorlds(RuleBasedStateMachine):
             chain.append(self.records[chain[-1].superseded_by])
         if restore_obstacle(record, self.around(record), chain[1:], self.now) is None:
             back = replace(record, superseded_by=None)
-            self.write(moved(record, Move.RESTORE, act(at=self.now), after=back))
+            self.write(apply_record_move(record, Move.RESTORE, act(at=self.now), after=back))
 
-    def write(self, change: Change) -> None:
+    def write(self, change: RecordChange) -> None:
         check_record(change.record)
         self.records[change.record.record_id] = change.record
         self.events.setdefault(change.record.record_id, []).append(change.event)

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.admission import Draft, Stamp, admitted
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.radar import (
+from runlore.domain.record import JsonValue, Kind, Layer, Origin, Proposal, Record, RecordId, Sensitivity
+from runlore.domain.records.admission import Draft, Stamp, admit
+from runlore.domain.records.radar import (
     Finding,
     adoption_draft,
     adoption_episode,
     finding_draft,
     finding_from_plain,
+    radar_markdown,
     require_finding,
     scan_draft,
 )
-from runlore.domain.radar_log import radar_markdown
-from runlore.domain.record import JsonValue, Kind, Layer, Origin, Proposal, Record, RecordId, Sensitivity
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import Provenance
 from tests.builders import ACME, episode, fact, procedure, published
@@ -50,7 +50,7 @@ findings = st.builds(
 
 
 def candidate_of(finding: Finding, *, outside: bool = False) -> Record:
-    return admitted(finding_draft(finding, scope=ACME, scan_id=SCAN, outside=outside), STAMP)
+    return admit(finding_draft(finding, scope=ACME, scan_id=SCAN, outside=outside), STAMP)
 
 
 @pytest.mark.req("LAY-6")
@@ -140,7 +140,7 @@ def test_a_finding_that_no_operator_brought_is_untrusted(outside: bool) -> None:
 @pytest.mark.req("LAY-6")
 @given(st.lists(findings, max_size=12))
 def test_a_scan_is_an_episode_that_counts_its_findings_and_always_fits(found: list[Finding]) -> None:
-    record = admitted(scan_draft(found, scope=ACME), STAMP)
+    record = admit(scan_draft(found, scope=ACME), STAMP)
 
     assert (record.kind, record.layer) == (Kind.SCAN, Layer.EPISODIC)
     assert f"with {len(found)} finding" in record.summary
@@ -157,7 +157,7 @@ def test_a_scan_of_many_repositories_says_how_many_more_there_were() -> None:
     assert draft.scope == WORKSPACE
     assert draft.summary.endswith("and 244 more")
     assert len(draft.summary) <= 1_600
-    slugs = admitted(replace(draft, metadata={**draft.metadata}), STAMP).metadata["repo_slugs"]
+    slugs = admit(replace(draft, metadata={**draft.metadata}), STAMP).metadata["repo_slugs"]
     assert isinstance(slugs, list)
     assert len(slugs) == 100
 
@@ -168,7 +168,7 @@ def test_one_finding_is_not_called_findings() -> None:
 
 
 def adopted(finding: Record, **given_fields: Any) -> Record:
-    return admitted(adoption_draft(finding, **{"summary": None, "workflow": None, **given_fields}), STAMP)
+    return admit(adoption_draft(finding, **{"summary": None, "workflow": None, **given_fields}), STAMP)
 
 
 @pytest.mark.req("LAY-6", "LAY-4")
@@ -212,7 +212,7 @@ def test_adopting_and_undoing_leave_an_episode_each(kind: Kind, told: str, reaso
     finding = candidate_of(finding_from_plain(PLAIN))
     made = adopted(finding)
 
-    record = admitted(adoption_episode(finding, made, kind=kind, reason=reason), STAMP)
+    record = admit(adoption_episode(finding, made, kind=kind, reason=reason), STAMP)
 
     assert (record.kind, record.layer) == (kind, Layer.EPISODIC)
     assert record.summary == f"{told} radar-acme-x"
@@ -227,7 +227,7 @@ def test_the_longest_names_still_make_an_episode() -> None:
     finding = candidate_of(replace(finding_from_plain(PLAIN), repo_slug="é" * 200))
     made = adopted(finding, workflow="w" * 200)
 
-    record = admitted(adoption_episode(finding, made, kind=Kind.ROLLBACK, reason="x" * 1_000), STAMP)
+    record = admit(adoption_episode(finding, made, kind=Kind.ROLLBACK, reason="x" * 1_000), STAMP)
 
     assert record.summary == f"Undid the adoption of {'é' * 200} as {'w' * 200}"
 
@@ -310,8 +310,8 @@ def test_a_reader_of_the_log_sees_the_text_as_it_was(text: str) -> None:
 def test_the_log_reads_as_two_tables() -> None:
     finding = candidate_of(finding_from_plain(PLAIN))
     made = published(adopted(finding))
-    promotion = admitted(adoption_episode(finding, made, kind=Kind.PROMOTION, reason="it works"), STAMP)
-    rollback = admitted(adoption_episode(finding, made, kind=Kind.ROLLBACK, reason=""), STAMP)
+    promotion = admit(adoption_episode(finding, made, kind=Kind.PROMOTION, reason="it works"), STAMP)
+    rollback = admit(adoption_episode(finding, made, kind=Kind.ROLLBACK, reason=""), STAMP)
 
     assert radar_markdown([made], [promotion, rollback]) == (
         "# Adoption registry\n"

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain import limits, ranking
-from runlore.domain.ranking import (
+from runlore.domain import limits
+from runlore.domain.record import Kind, Layer, Record, Sensitivity, State
+from runlore.domain.scope import WORKSPACE
+from runlore.domain.search import ranking
+from runlore.domain.search.ranking import (
     EXACT,
     IMPACT_MAX,
     IMPACT_METADATA,
@@ -21,7 +24,7 @@ from runlore.domain.ranking import (
     Collection,
     RankFilter,
     Score,
-    analysed,
+    analyse_query,
     impact,
     impacts_of,
     passes,
@@ -30,8 +33,6 @@ from runlore.domain.ranking import (
     score_of,
     state_points,
 )
-from runlore.domain.record import Kind, Layer, Record, Sensitivity, State
-from runlore.domain.scope import WORKSPACE
 from runlore.domain.timestamps import to_milliseconds
 from tests.builders import ACME, fact, preference
 from tests.fakes import START
@@ -41,11 +42,11 @@ HOUR_MS = 3_600_000
 
 def scored(record: Record, query: str, *, size: int = 10, frequency: int = 1) -> Score | None:
     """The score in a collection in which every term of the query is equally rare."""
-    terms = dict.fromkeys(analysed(query).terms, frequency)
+    terms = dict.fromkeys(analyse_query(query).terms, frequency)
     newest_at_ms = to_milliseconds(START)
     return score_of(
         record,
-        analysed(query),
+        analyse_query(query),
         Collection(size=size, newest_at_ms=newest_at_ms, document_frequency=terms),
     )
 
@@ -193,7 +194,7 @@ def test_the_clock_does_not_score() -> None:
 
 @pytest.mark.req("RET-2")
 def test_a_query_is_read_up_to_a_limit_and_a_repeated_word_counts_once() -> None:
-    query = analysed("deploy Deploy " + " ".join(f"w{number}" for number in range(QUERY_TERMS_MAX)))
+    query = analyse_query("deploy Deploy " + " ".join(f"w{number}" for number in range(QUERY_TERMS_MAX)))
 
     assert len(query.terms) == QUERY_TERMS_MAX
     assert query.terms[:2] == ("deploy", "w0")
@@ -267,7 +268,7 @@ def golden_records() -> list[Record]:
 @pytest.mark.parametrize(("query", "expected"), GOLDEN)
 def test_the_figures_are_these_on_every_machine(query: str, expected: list[tuple[int, int]]) -> None:
     records = golden_records()
-    asked = analysed(query)
+    asked = analyse_query(query)
     impacts = [impacts_of(record) for record in records]
     frequency = {
         term: sum(term in each.summary or term in each.metadata for each in impacts) for term in asked.terms

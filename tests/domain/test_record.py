@@ -6,8 +6,6 @@ from functools import partial
 
 import pytest
 
-from runlore.domain.audit import made, moved
-from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict
 from runlore.domain.record import (
     LEARNING_KINDS,
@@ -24,6 +22,8 @@ from runlore.domain.record import (
     opening,
     transition,
 )
+from runlore.domain.records.audit import apply_record_move, create_record
+from runlore.domain.records.contracts import check_record
 from tests.builders import act, fact
 from tests.fakes import START
 from tests.world import outcome
@@ -86,13 +86,13 @@ def test_every_move_leads_where_the_table_says_or_is_a_conflict(
 
     if expected is None:
         with pytest.raises(Conflict) as conflict:
-            moved(record, move, act())
+            apply_record_move(record, move, act())
         named = (record.record_id, state.value, move.value)
         assert all(word in conflict.value.sentence for word in named)
         assert conflict.value.code in {"record.move", "record.layer-move"}
         assert conflict.value.hint
         return
-    change = moved(record, move, act())
+    change = apply_record_move(record, move, act())
     assert (change.record.state.value, change.record.state_reason) == expected
     assert (change.event.from_state, change.event.to_state) == (state, change.record.state)
     assert change.record.revision == 8
@@ -109,11 +109,11 @@ def test_a_record_begins_only_by_being_proposed_or_written(layer: Layer, move: M
 
     if expected is None:
         with pytest.raises(Conflict) as conflict:
-            made(record, move, act())
+            create_record(record, move, act())
         assert layer.value in conflict.value.sentence
         assert move.value in conflict.value.sentence
         return
-    change = made(record, move, act())
+    change = create_record(record, move, act())
     assert (change.record.state, change.record.state_reason, change.record.revision) == (expected, None, 1)
     assert (change.event.from_state, change.event.to_state) == (None, expected)
     assert opening(layer, move).end is expected
@@ -252,8 +252,8 @@ def test_what_is_replaced_or_repeated_carries_the_link_that_says_by_what() -> No
     record = replace(fact(), state=State.ACTIVE)
     other = RecordId("rec_other")
 
-    replaced = moved(record, Move.SUPERSEDE, act(), after=replace(record, superseded_by=other))
-    repeated = moved(fact(), Move.DUPLICATE, act(), after=fact(duplicate_of=other))
+    replaced = apply_record_move(record, Move.SUPERSEDE, act(), after=replace(record, superseded_by=other))
+    repeated = apply_record_move(fact(), Move.DUPLICATE, act(), after=fact(duplicate_of=other))
 
     check_record(replaced.record)
     check_record(repeated.record)

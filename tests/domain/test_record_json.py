@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import (
     EvidenceRef,
@@ -21,6 +20,7 @@ from runlore.domain.record import (
     Source,
 )
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.taint import Provenance
 from tests.builders import fact, published
 from tests.domain.random_records import json_objects, json_values, records

@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.record import JsonValue
-from runlore.domain.redaction import (
+from runlore.domain.privacy.redaction import (
     BEGINNING_CHARS,
     HIDDEN_CHARS_MAX,
     SHOWN_CHARS_MIN,
     WORD_CHARS_MAX,
     _is_word,
-    redacted,
-    redacted_beginning,
-    redacted_json,
+    redact_beginning,
+    redact_json,
+    redact_text,
 )
+from runlore.domain.record import JsonValue
 from tests.storage.run_values import json_values
 
 pytestmark = pytest.mark.req("JRN-1", "RUN-3")
@@ -26,9 +26,9 @@ KEY = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
 def test_secrets_always_go_and_personal_data_where_asked_for() -> None:
     text = f"jane@example.com uses {KEY}"
 
-    assert redacted(text).text == "jane@example.com uses <redacted:github-token>"
-    assert redacted(text, personal=True).text == "<redacted:email> uses <redacted:github-token>"
-    assert (redacted(text).count, redacted(text, personal=True).count) == (1, 2)
+    assert redact_text(text).text == "jane@example.com uses <redacted:github-token>"
+    assert redact_text(text, personal=True).text == "<redacted:email> uses <redacted:github-token>"
+    assert (redact_text(text).count, redact_text(text, personal=True).count) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_secrets_always_go_and_personal_data_where_asked_for() -> None:
     ],
 )
 def test_a_secret_is_found_by_the_name_that_it_has_in_the_json(value: JsonValue) -> None:
-    clean, count = redacted_json(value)
+    clean, count = redact_json(value)
 
     assert count >= 1
     assert "Zk39x0Qm71LpRt5w" not in repr(clean)
-    assert redacted_json(clean) == (clean, 0)
+    assert redact_json(clean) == (clean, 0)
 
 
 def test_keys_that_are_secrets_go_too_and_no_value_is_lost() -> None:
     other = KEY.replace("0", "1")
     marker = "<redacted:github-token>"
-    clean, count = redacted_json({KEY: 1, other: 2, f"{marker} 2": 3})
+    clean, count = redact_json({KEY: 1, other: 2, f"{marker} 2": 3})
 
     assert count == 2
     assert isinstance(clean, dict)
@@ -68,7 +68,7 @@ def test_keys_that_are_secrets_go_too_and_no_value_is_lost() -> None:
 
 @given(value=json_values)
 def test_json_without_secrets_comes_back_as_it_was(value: JsonValue) -> None:
-    assert redacted_json(value) == (value, 0)
+    assert redact_json(value) == (value, 0)
 
 
 @settings(max_examples=20)
@@ -82,23 +82,23 @@ def test_json_without_secrets_comes_back_as_it_was(value: JsonValue) -> None:
 def test_the_beginning_is_what_redacting_everything_would_have_given(head: str, unit: str, tail: str) -> None:
     text = head + unit * (BEGINNING_CHARS * 5 // 4 // len(unit)) + tail
 
-    assert redacted_beginning(text, personal=True).text[:400] == redacted(text, personal=True).text[:400]
+    assert redact_beginning(text, personal=True).text[:400] == redact_text(text, personal=True).text[:400]
 
 
 def test_an_address_that_hides_among_signs_that_are_not_seen_is_found_beyond_the_beginning() -> None:
     hidden = "jane" + "\u200b" * BEGINNING_CHARS + "@example.com"
 
-    assert redacted_beginning(f"{hidden} said so", personal=True).text == "<redacted:email> said so"
+    assert redact_beginning(f"{hidden} said so", personal=True).text == "<redacted:email> said so"
 
 
 def test_a_text_that_hides_for_too_long_is_not_shown() -> None:
-    assert redacted_beginning("jane" + "\u200b" * HIDDEN_CHARS_MAX + "@example.com", personal=True).text == ""
+    assert redact_beginning("jane" + "\u200b" * HIDDEN_CHARS_MAX + "@example.com", personal=True).text == ""
 
 
 @pytest.mark.parametrize("personal", [True, False])
 @pytest.mark.parametrize("unit", ["token: x\n", f"{KEY} ", "jane@example.com\n", "x"])
 def test_only_the_beginning_of_a_long_text_is_looked_at(unit: str, *, personal: bool) -> None:
-    found = redacted_beginning(unit * (1_000_000 // len(unit)), personal=personal)
+    found = redact_beginning(unit * (1_000_000 // len(unit)), personal=personal)
 
     # Whatever is found is counted: nothing was found further on.
     assert found.count <= BEGINNING_CHARS // len(unit)
@@ -111,7 +111,7 @@ def test_a_marker_is_never_cut_in_two(shift: int) -> None:
     marker = "<redacted:github-token>"
     text = "x" * (BEGINNING_CHARS - shift) + marker + "y" * 100
 
-    shown = redacted_beginning(text).text
+    shown = redact_beginning(text).text
 
     assert shown.replace(marker, "").strip("x") == "…"
 
@@ -130,12 +130,12 @@ def test_a_marker_is_never_cut_in_two(shift: int) -> None:
     ],
 )
 def test_a_secret_is_found_in_what_a_name_is_given_to_however_it_is_wrapped(value: JsonValue) -> None:
-    clean, count = redacted_json(value)
+    clean, count = redact_json(value)
 
     assert count == 1
     for secret in (SECRET, "hunter2!Kp", "98765432101", "4938", "1234567890123"):
         assert secret not in repr(clean)
-    assert redacted_json(clean) == (clean, 0)
+    assert redact_json(clean) == (clean, 0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_secret_is_found_in_what_a_name_is_given_to_however_it_is_wrapped(valu
     ],
 )
 def test_what_is_told_about_credentials_stays(value: JsonValue) -> None:
-    assert redacted_json(value) == (value, 0)
+    assert redact_json(value) == (value, 0)
 
 
 @given(st.text(max_size=40) | st.text(alphabet="ab_A1²٣é-", max_size=40))

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain import rendering
 from runlore.domain.errors import Corrupt
-from runlore.domain.injected import REMOVED, stripped
-from runlore.domain.projection import LearnedEntry, SectionName
+from runlore.domain.prompts import rendering
+from runlore.domain.prompts.injected import REMOVED, strip_injected
+from runlore.domain.prompts.projection import LearnedEntry, SectionName
+from runlore.domain.prompts.run_memory import RunMemory
+from runlore.domain.prompts.sections import RENDERER
 from runlore.domain.record import Kind, RecordId
 from runlore.domain.run import RunId, RunStatus
-from runlore.domain.run_memory import RunMemory
-from runlore.domain.safe_text import escaped
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.sections import RENDERER
 from runlore.domain.session import SessionId
+from runlore.domain.text.safe_text import escape
 
 pytestmark = pytest.mark.req("PRJ-3")
 
@@ -58,7 +58,7 @@ MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 def test_a_section_reads_back_into_exactly_its_entries(contents: list[tuple[str, str]]) -> None:
     entries = [_learned(content, record_id=name) for name, content in contents]
 
-    text = rendering.section(SectionName.LEARNED_CONTEXT, map(rendering.learned, entries))
+    text = rendering.section(SectionName.LEARNED_CONTEXT, map(rendering.render_learning, entries))
 
     found = rendering.entries_of(SectionName.LEARNED_CONTEXT, text)
     assert [(each.heading[0], each.content) for each in found] == contents
@@ -69,7 +69,7 @@ def test_a_section_reads_back_into_exactly_its_entries(contents: list[tuple[str,
 def test_recovered_runs_read_back_too(contents: list[tuple[str, str]]) -> None:
     memories = [_memory(content, run_id=name) for name, content in contents]
 
-    text = rendering.section(SectionName.RECOVERED_MEMORY, map(rendering.recovered, memories))
+    text = rendering.section(SectionName.RECOVERED_MEMORY, map(rendering.render_run, memories))
 
     found = rendering.entries_of(SectionName.RECOVERED_MEMORY, text)
     assert [(each.heading, each.content) for each in found] == [
@@ -80,7 +80,7 @@ def test_recovered_runs_read_back_too(contents: list[tuple[str, str]]) -> None:
 @given(contents=st.lists(TEXT, min_size=1, max_size=4))
 def test_no_line_of_a_content_is_a_marker_or_a_fence_and_nothing_hides(contents: list[str]) -> None:
     text = rendering.section(
-        SectionName.LEARNED_CONTEXT, [rendering.learned(_learned(content)) for content in contents]
+        SectionName.LEARNED_CONTEXT, [rendering.render_learning(_learned(content)) for content in contents]
     )
 
     lines = text.split("\n")
@@ -92,24 +92,24 @@ def test_no_line_of_a_content_is_a_marker_or_a_fence_and_nothing_hides(contents:
     assert "~~~" not in text
     assert text.splitlines() == lines
     visible = text.replace("\\", "")
-    assert escaped(visible, keep_newlines=True) == visible
+    assert escape(visible, keep_newlines=True) == visible
     text.encode()
 
 
 @given(contents=st.lists(TEXT, min_size=1, max_size=4), around=st.text("abc \n", max_size=10))
 def test_an_echoed_section_is_recognised_and_stripped_whole(contents: list[str], around: str) -> None:
     section = rendering.section(
-        SectionName.LEARNED_CONTEXT, [rendering.learned(_learned(content)) for content in contents]
+        SectionName.LEARNED_CONTEXT, [rendering.render_learning(_learned(content)) for content in contents]
     )
 
-    assert stripped(f"{around}\n{section}\n{around}") == f"{around}\n{REMOVED}\n{around}"
+    assert strip_injected(f"{around}\n{section}\n{around}") == f"{around}\n{REMOVED}\n{around}"
 
 
 @given(content=TEXT)
 def test_ordinary_text_stays_as_it_is(content: str) -> None:
     plain = "".join(character for character in content if character.isalnum() or character in " .,:-\n")
 
-    assert f"\n```text\n{plain}\n```" in rendering.learned(_learned(plain))
+    assert f"\n```text\n{plain}\n```" in rendering.render_learning(_learned(plain))
 
 
 def test_the_bytes_of_a_section_of_learnings() -> None:
@@ -125,7 +125,7 @@ def test_the_bytes_of_a_section_of_learnings() -> None:
         ),
     ]
 
-    text = rendering.section(SectionName.LEARNED_CONTEXT, map(rendering.learned, entries))
+    text = rendering.section(SectionName.LEARNED_CONTEXT, map(rendering.render_learning, entries))
 
     assert RENDERER == 2
     assert text == (
@@ -149,7 +149,7 @@ def test_the_bytes_of_a_section_of_learnings() -> None:
 def test_the_bytes_of_a_section_of_runs() -> None:
     memory = _memory("Request: build\nThe run failed: no disk", run_id="run_1")
 
-    text = rendering.section(SectionName.RECOVERED_MEMORY, [rendering.recovered(memory)])
+    text = rendering.section(SectionName.RECOVERED_MEMORY, [rendering.render_run(memory)])
 
     assert text == (
         "<runlore:recovered_memory>\n"
@@ -168,7 +168,7 @@ def test_the_bytes_of_a_section_of_runs() -> None:
 @given(contents=st.lists(TEXT, max_size=3))
 def test_the_frame_is_all_of_a_section_but_its_entries(contents: list[str]) -> None:
     for name in SectionName:
-        entries = [rendering.learned(_learned(content)) for content in contents]
+        entries = [rendering.render_learning(_learned(content)) for content in contents]
         whole = rendering.section(name, entries)
         assert len(whole) == len(rendering.frame(name)) + sum(len(entry) + 1 for entry in entries)
 
@@ -186,7 +186,7 @@ def test_the_frame_is_all_of_a_section_but_its_entries(contents: list[str]) -> N
 )
 def test_what_is_no_section_is_refused(damage: object) -> None:
     assert callable(damage)
-    text = rendering.section(SectionName.LEARNED_CONTEXT, [rendering.learned(_learned("x"))])
+    text = rendering.section(SectionName.LEARNED_CONTEXT, [rendering.render_learning(_learned("x"))])
 
     with pytest.raises(Corrupt) as refused:
         rendering.entries_of(SectionName.LEARNED_CONTEXT, damage(text))
@@ -218,22 +218,22 @@ def _memory(summary: str, *, run_id: str) -> RunMemory:
     "sign", ["< /runlore:x", "<\n/ runlore :", "<\\/runlore:x", "<  /  RUNLORE:", "< runlore:", "</runlore:"]
 )
 def test_a_marker_is_neutralised_however_it_is_spaced(sign: str) -> None:
-    shown = rendering.learned(_learned(sign))
+    shown = rendering.render_learning(_learned(sign))
 
     assert "<" not in shown
     assert "\\x3c" in shown
 
 
 def test_a_spaced_out_marker_costs_no_more_than_its_length() -> None:
-    assert rendering.learned(_learned(f"<{' ' * 200_000}x" * 5)).count("<") == 5
+    assert rendering.render_learning(_learned(f"<{' ' * 200_000}x" * 5)).count("<") == 5
 
 
 def test_no_id_ends_its_heading() -> None:
     entry = replace(_learned("text"), record_id=RecordId("mem] · fact · workspace:default]\n[x"))
 
-    heading = rendering.learned(entry).splitlines()[0]
+    heading = rendering.render_learning(entry).splitlines()[0]
 
     assert (heading.count("["), heading.count("]")) == (1, 1)
-    section = rendering.section(SectionName.LEARNED_CONTEXT, [rendering.learned(entry)])
+    section = rendering.section(SectionName.LEARNED_CONTEXT, [rendering.render_learning(entry)])
     (told,) = rendering.entries_of(SectionName.LEARNED_CONTEXT, section)
     assert told.heading[0] == entry.record_id

@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
+from runlore.domain.claims.rivals import Surroundings, contradicting, neighbours, twin_of
 from runlore.domain.record import RecordId, VerificationStatus
-from runlore.domain.rivals import Surroundings, contradicting, neighbours, twin_of
 from tests.builders import fact, published
 
 pytestmark = pytest.mark.req("LRN-6")

@@ -7,22 +7,24 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.codec import erase
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
 from runlore.domain.record import PublishTier, RecordId, State
 from runlore.domain.rolling_out import (
     Unproven,
-    advanced,
+    advance_promoted,
     counting,
+    create_promoted,
     in_canary,
-    promoted,
-    redefined,
-    revoked,
+    redefine_promoted,
+    revoke_promoted,
+    roll_back_promoted,
     rollback_target,
-    rolled_back,
     unproven_because,
 )
-from runlore.domain.rollout import (
+from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import erase
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     ADVANCES,
     ROLLOUT,
     Canary,
@@ -31,8 +33,6 @@ from runlore.domain.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from runlore.domain.run import RunId
-from runlore.domain.session import SessionId
 from tests.domain.rollouts import (
     ACTIVE,
     CANARY,
@@ -77,14 +77,14 @@ def made(walk: Walk, move: RolloutMove) -> PromotedSkill:
     """What a move makes of a skill that lacks nothing but the right status."""
     skill, act = walk.skill, by(walk.tick(), reason="because")
     acts: dict[RolloutMove, Callable[[], PromotedSkill]] = {
-        RolloutMove.PROMOTE: lambda: redefined(skill, OTHER, source=learning(), act=act),
+        RolloutMove.PROMOTE: lambda: redefine_promoted(skill, OTHER, source=learning(), act=act),
         RolloutMove.RECORD: lambda: record(skill, walk.minute, RolloutKind.VERIFICATION),
-        RolloutMove.RESTART: lambda: advanced(skill, DRAFT, act=act),
-        RolloutMove.VERIFY: lambda: advanced(skill, VERIFIED, act=act),
-        RolloutMove.TRY: lambda: advanced(skill, IN_CANARY, act=act, share=7),
-        RolloutMove.ACTIVATE: lambda: advanced(skill, ACTIVE, act=act),
-        RolloutMove.REVOKE: lambda: revoked(skill, act),
-        RolloutMove.ROLL_BACK: lambda: rolled_back(skill, walk.history, source=learning(), act=act),
+        RolloutMove.RESTART: lambda: advance_promoted(skill, DRAFT, act=act),
+        RolloutMove.VERIFY: lambda: advance_promoted(skill, VERIFIED, act=act),
+        RolloutMove.TRY: lambda: advance_promoted(skill, IN_CANARY, act=act, share=7),
+        RolloutMove.ACTIVATE: lambda: advance_promoted(skill, ACTIVE, act=act),
+        RolloutMove.REVOKE: lambda: revoke_promoted(skill, act),
+        RolloutMove.ROLL_BACK: lambda: roll_back_promoted(skill, walk.history, source=learning(), act=act),
     }
     return acts[move]()
 
@@ -94,14 +94,14 @@ def was_active(status: RolloutStatus) -> Walk:
     if status in (ACTIVE, REVOKED):
         return at_status(status)
     walk = at_status(REVOKED)
-    walk.keep(redefined(walk.skill, words(), source=learning(), act=by(walk.tick())))
+    walk.keep(redefine_promoted(walk.skill, words(), source=learning(), act=by(walk.tick())))
     walk.to(IN_CANARY)
     walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY))
     if status is not IN_CANARY:
-        walk.keep(advanced(walk.skill, DRAFT, act=by(walk.tick())))
+        walk.keep(advance_promoted(walk.skill, DRAFT, act=by(walk.tick())))
         walk.keep(record(walk.skill, walk.tick(), RolloutKind.VERIFICATION))
     if status is VERIFIED:
-        walk.keep(advanced(walk.skill, VERIFIED, act=by(walk.tick())))
+        walk.keep(advance_promoted(walk.skill, VERIFIED, act=by(walk.tick())))
     return walk
 
 
@@ -138,7 +138,7 @@ def test_every_move_leads_where_the_table_says_with_one_event_or_is_a_conflict(
 
 
 def test_a_promotion_begins_with_a_draft_and_its_event() -> None:
-    skill = promoted(words(), learning(), act=by(3, reason=" it works "))
+    skill = create_promoted(words(), learning(), act=by(3, reason=" it works "))
 
     [event] = skill.events
     assert (skill.status, skill.revision, skill.evidence) == (DRAFT, 1, ())
@@ -154,22 +154,22 @@ def test_the_same_words_once_more_change_nothing(status: RolloutStatus) -> None:
     skill = at_status(status).skill
     same = words(instructions=f"  {words().instructions}\r\n", description=" Releases it. ")
 
-    assert redefined(skill, same, source=learning(), act=by(90)) is skill
+    assert redefine_promoted(skill, same, source=learning(), act=by(90)) is skill
 
 
 @pytest.mark.req("ROL-5")
 @pytest.mark.parametrize("status", [DRAFT, VERIFIED, IN_CANARY])
 def test_other_words_begin_again_and_the_evidence_stays_without_counting(status: RolloutStatus) -> None:
     before = at_status(status).skill
-    after = redefined(before, OTHER, source=learning(), act=by(90))
+    after = redefine_promoted(before, OTHER, source=learning(), act=by(90))
 
     assert after.status is DRAFT
     assert (after.evidence, counting(after), after.canary) == (before.evidence, (), Canary())
     with pytest.raises(Refused) as refused:
-        advanced(after, VERIFIED, act=by(91))
+        advance_promoted(after, VERIFIED, act=by(91))
     assert refused.value.code == "promoted.evidence"
     # Nor do results come back with the words that they were seen of.
-    again = redefined(after, words(), source=learning(), act=by(92))
+    again = redefine_promoted(after, words(), source=learning(), act=by(92))
     assert counting(again) == ()
 
 
@@ -180,11 +180,11 @@ def test_a_rollout_that_is_taken_back_to_draft_begins_with_no_success(status: Ro
     if status is IN_CANARY:
         walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY))
     early = walk.minute
-    back = walk.keep(advanced(walk.skill, DRAFT, act=by(walk.tick())))
+    back = walk.keep(advance_promoted(walk.skill, DRAFT, act=by(walk.tick())))
 
     assert (back.evidence[0].success, counting(back), back.canary) == (True, (), Canary())
     with pytest.raises(Refused) as refused:
-        advanced(back, VERIFIED, act=by(walk.tick()))
+        advance_promoted(back, VERIFIED, act=by(walk.tick()))
     assert refused.value.code == "promoted.evidence"
     with pytest.raises(Refused) as refused:
         record(back, early - 1, RolloutKind.VERIFICATION)
@@ -196,7 +196,7 @@ def test_a_rollout_that_is_taken_back_to_draft_begins_with_no_success(status: Ro
 def test_a_canary_that_failed_before_a_rollout_was_taken_back_stays_failed() -> None:
     walk = at_status(IN_CANARY)
     walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY, succeeds=False))
-    walk.keep(advanced(walk.skill, DRAFT, act=by(walk.tick())))
+    walk.keep(advance_promoted(walk.skill, DRAFT, act=by(walk.tick())))
 
     with pytest.raises(Refused) as refused:
         walk.to(ACTIVE)
@@ -215,26 +215,26 @@ def test_words_that_were_changed_beneath_their_fingerprint_are_proven_by_nothing
     tried = at_status(IN_CANARY)
     proven = record(tried.skill, tried.tick(), RolloutKind.CANARY)
     acts: list[Callable[[], object]] = [
-        lambda: rolled_back(walk.skill, history, source=learning(), act=by(walk.tick())),
-        lambda: advanced(replace(proven, definition=OTHER), ACTIVE, act=by(tried.tick())),
+        lambda: roll_back_promoted(walk.skill, history, source=learning(), act=by(walk.tick())),
+        lambda: advance_promoted(replace(proven, definition=OTHER), ACTIVE, act=by(tried.tick())),
     ]
     for act in acts:
         with pytest.raises(Refused) as refused:
             act()
         assert refused.value.code == "promoted.changed"
-    assert advanced(proven, ACTIVE, act=by(tried.tick())).status is ACTIVE
+    assert advance_promoted(proven, ACTIVE, act=by(tried.tick())).status is ACTIVE
 
 
 @pytest.mark.req("ROL-5")
 def test_an_active_one_gets_other_words_only_by_way_of_a_new_draft() -> None:
     walk = at_status(ACTIVE)
     with pytest.raises(Conflict) as refused:
-        redefined(walk.skill, OTHER, source=learning(), act=by(90))
+        redefine_promoted(walk.skill, OTHER, source=learning(), act=by(90))
     assert refused.value.code == "promoted.active"
     assert "revoke" in refused.value.hint
 
-    gone = revoked(walk.skill, by(91, reason="too slow"))
-    new = redefined(gone, OTHER, source=learning(), act=by(92))
+    gone = revoke_promoted(walk.skill, by(91, reason="too slow"))
+    new = redefine_promoted(gone, OTHER, source=learning(), act=by(92))
     assert (gone.revoked_reason, new.revoked_reason, new.status) == ("too slow", "", DRAFT)
     assert new.events[: len(walk.skill.events)] == walk.skill.events
     assert [event.move for event in new.events[-2:]] == [RolloutMove.REVOKE, RolloutMove.PROMOTE]
@@ -243,7 +243,7 @@ def test_an_active_one_gets_other_words_only_by_way_of_a_new_draft() -> None:
 @pytest.mark.req("ROL-5")
 def test_a_revoked_one_begins_again_with_the_same_words_and_no_successes() -> None:
     gone = at_status(REVOKED).skill
-    new = redefined(gone, words(), source=learning(), act=by(90))
+    new = redefine_promoted(gone, words(), source=learning(), act=by(90))
 
     assert (new.status, new.fingerprint, counting(new)) == (DRAFT, gone.fingerprint, ())
 
@@ -252,10 +252,10 @@ def test_a_revoked_one_begins_again_with_the_same_words_and_no_successes() -> No
 def test_another_learning_takes_a_name_only_when_it_was_revoked() -> None:
     other = learning(record_id=RecordId("rec_other"))
     with pytest.raises(Conflict) as refused:
-        redefined(draft(), OTHER, source=other, act=by(9))
+        redefine_promoted(draft(), OTHER, source=other, act=by(9))
     assert refused.value.code == "promoted.exists"
 
-    new = redefined(at_status(REVOKED).skill, OTHER, source=other, act=by(90))
+    new = redefine_promoted(at_status(REVOKED).skill, OTHER, source=other, act=by(90))
     assert new.source_record_id == other.record_id
 
 
@@ -263,17 +263,17 @@ def test_another_learning_takes_a_name_only_when_it_was_revoked() -> None:
 def test_each_step_asks_for_its_evidence() -> None:
     walk = Walk()
     with pytest.raises(Refused, match="verification") as refused:
-        advanced(walk.skill, VERIFIED, act=by(9))
+        advance_promoted(walk.skill, VERIFIED, act=by(9))
     assert refused.value.code == "promoted.evidence"
     walk.to(IN_CANARY)
     with pytest.raises(Refused, match="canary") as refused:
-        advanced(walk.skill, ACTIVE, act=by(60))
+        advance_promoted(walk.skill, ACTIVE, act=by(60))
     assert refused.value.code == "promoted.evidence"
     failed = record(walk.skill, 70, RolloutKind.CANARY, succeeds=False)
     both = record(failed, 80, RolloutKind.CANARY)
     for skill in (failed, both):
         with pytest.raises(Refused, match="failed") as refused:
-            advanced(skill, ACTIVE, act=by(90))
+            advance_promoted(skill, ACTIVE, act=by(90))
         assert refused.value.code == "promoted.failed"
 
 
@@ -281,12 +281,14 @@ def test_each_step_asks_for_its_evidence() -> None:
 def test_a_failed_canary_speaks_against_the_same_words_for_ever() -> None:
     walk = at_status(IN_CANARY)
     failed = record(walk.skill, 30, RolloutKind.CANARY, succeeds=False)
-    walk = Walk(redefined(revoked(failed, by(40)), words(), source=learning(), act=by(41)), minute=50)
+    walk = Walk(
+        redefine_promoted(revoke_promoted(failed, by(40)), words(), source=learning(), act=by(41)), minute=50
+    )
     walk.to(IN_CANARY)
     walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY))
 
     with pytest.raises(Refused) as refused:
-        advanced(walk.skill, ACTIVE, act=by(walk.tick()))
+        advance_promoted(walk.skill, ACTIVE, act=by(walk.tick()))
 
     assert refused.value.code == "promoted.failed"
     assert unproven_because(walk.skill) is Unproven.FAILED
@@ -309,10 +311,10 @@ def test_a_canary_needs_somebody_who_sees_it() -> None:
         (many, None, "promoted.canary"),
     ):
         with pytest.raises(Invalid) as refused:
-            advanced(skill, IN_CANARY, act=by(90), sessions=sessions, share=share)
+            advance_promoted(skill, IN_CANARY, act=by(90), sessions=sessions, share=share)
         assert (refused.value.code, bool(refused.value.hint)) == (code, True)
     for sessions, share in ((one, None), (None, 1), (None, 100), (one, 0), (many[1:], 50)):
-        after = advanced(skill, IN_CANARY, act=by(90), sessions=sessions, share=share)
+        after = advance_promoted(skill, IN_CANARY, act=by(90), sessions=sessions, share=share)
         assert after.canary == Canary(sessions=sessions or (), share=share or 0)
 
 
@@ -320,17 +322,17 @@ def test_a_canary_needs_somebody_who_sees_it() -> None:
 def test_a_canary_may_be_shown_to_others_and_keeps_what_nobody_names() -> None:
     skill = at_status(IN_CANARY).skill
     assert skill.canary == Canary(sessions=(CANARY,))
-    wider = advanced(skill, IN_CANARY, act=by(90), share=20)
+    wider = advance_promoted(skill, IN_CANARY, act=by(90), share=20)
     assert wider.canary == Canary(sessions=(CANARY,), share=20)
-    other = advanced(wider, IN_CANARY, act=by(91), sessions=(SessionId("b"), SessionId("b")))
+    other = advance_promoted(wider, IN_CANARY, act=by(91), sessions=(SessionId("b"), SessionId("b")))
     assert other.canary == Canary(sessions=(SessionId("b"),), share=20)
     for same in (
-        advanced(other, IN_CANARY, act=by(92)),
-        advanced(other, IN_CANARY, act=by(92), sessions=(SessionId("b"),), share=20),
+        advance_promoted(other, IN_CANARY, act=by(92)),
+        advance_promoted(other, IN_CANARY, act=by(92), sessions=(SessionId("b"),), share=20),
     ):
         assert same is other
     assert in_canary(other, SessionId("b"))
-    for gone in (advanced(other, DRAFT, act=by(93)), revoked(other, by(93))):
+    for gone in (advance_promoted(other, DRAFT, act=by(93)), revoke_promoted(other, by(93))):
         assert (gone.canary, in_canary(gone, SessionId("b"))) == (Canary(), False)
 
 
@@ -338,24 +340,24 @@ def test_a_canary_may_be_shown_to_others_and_keeps_what_nobody_names() -> None:
 def test_a_status_alone_opens_no_step() -> None:
     forged = replace(draft(), status=VERIFIED, canary=Canary(share=5))
     with pytest.raises(Refused) as refused:
-        advanced(forged, IN_CANARY, act=by(9), share=5)
+        advance_promoted(forged, IN_CANARY, act=by(9), share=5)
     assert refused.value.code == "promoted.evidence"
     with pytest.raises(Refused) as refused:
-        advanced(replace(forged, status=IN_CANARY), ACTIVE, act=by(9))
+        advance_promoted(replace(forged, status=IN_CANARY), ACTIVE, act=by(9))
     assert refused.value.code == "promoted.evidence"
     # What it holds of an earlier canary keeps nobody from beginning one.
     held = replace(at_status(VERIFIED).skill, canary=Canary(share=5))
-    assert advanced(held, IN_CANARY, act=by(90), share=5).status is IN_CANARY
+    assert advance_promoted(held, IN_CANARY, act=by(90), share=5).status is IN_CANARY
 
 
 def test_sessions_are_for_a_canary_alone_and_nothing_advances_to_revoked() -> None:
     skill = at_status(VERIFIED).skill
     for to in (DRAFT, VERIFIED, ACTIVE):
         with pytest.raises(Invalid) as refused:
-            advanced(skill, to, act=by(90), sessions=())
+            advance_promoted(skill, to, act=by(90), sessions=())
         assert refused.value.code == "promoted.canary"
     with pytest.raises(Invalid) as refused:
-        advanced(skill, REVOKED, act=by(90))
+        advance_promoted(skill, REVOKED, act=by(90))
     assert refused.value.code == "promoted.to"
     assert set(ADVANCES) == {DRAFT, VERIFIED, IN_CANARY, ACTIVE}
 
@@ -364,13 +366,13 @@ def test_sessions_are_for_a_canary_alone_and_nothing_advances_to_revoked() -> No
 def test_rolling_back_restores_the_newest_active_snapshot_and_loses_no_event() -> None:
     walk = at_status(REVOKED)
     first = next(each for _, each in walk.history if each.status is ACTIVE)
-    walk.keep(redefined(walk.skill, OTHER, source=learning(), act=by(walk.tick())))
+    walk.keep(redefine_promoted(walk.skill, OTHER, source=learning(), act=by(walk.tick())))
     walk.to(ACTIVE)
     second = walk.skill
     walk.to(REVOKED)
     gone = walk.skill
 
-    back = walk.keep(rolled_back(gone, walk.history[::-1], source=learning(), act=by(walk.tick())))
+    back = walk.keep(roll_back_promoted(gone, walk.history[::-1], source=learning(), act=by(walk.tick())))
 
     assert first.fingerprint != second.fingerprint
     assert (back.definition, back.fingerprint, back.canary) == (
@@ -401,7 +403,7 @@ def test_rolling_back_restores_the_newest_active_snapshot_and_loses_no_event() -
 def test_nothing_goes_back_to_a_learning_that_no_longer_stands(source: object) -> None:
     walk = at_status(REVOKED)
     with pytest.raises(Refused) as refused:
-        rolled_back(walk.skill, walk.history, source=source, act=by(90))  # type: ignore[arg-type]
+        roll_back_promoted(walk.skill, walk.history, source=source, act=by(90))  # type: ignore[arg-type]
     assert (refused.value.code, bool(refused.value.hint)) == ("promoted.source", True)
 
 
@@ -416,12 +418,12 @@ def test_what_was_never_active_has_nothing_to_go_back_to() -> None:
 @pytest.mark.req("ROL-7", "ROL-4")
 def test_nothing_goes_back_to_words_whose_canary_has_failed_since() -> None:
     walk = at_status(REVOKED)
-    walk.keep(redefined(walk.skill, words(), source=learning(), act=by(walk.tick())))
+    walk.keep(redefine_promoted(walk.skill, words(), source=learning(), act=by(walk.tick())))
     walk.to(IN_CANARY)
     walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY, succeeds=False))
 
     with pytest.raises(Refused) as refused:
-        rolled_back(walk.skill, walk.history, source=learning(), act=by(walk.tick()))
+        roll_back_promoted(walk.skill, walk.history, source=learning(), act=by(walk.tick()))
     assert refused.value.code == "promoted.failed"
 
 
@@ -429,7 +431,7 @@ def test_nothing_goes_back_to_words_whose_canary_has_failed_since() -> None:
 def test_a_snapshot_that_was_active_without_evidence_is_not_taken_up() -> None:
     forged = replace(draft(), status=ACTIVE)
     with pytest.raises(Refused) as refused:
-        rolled_back(draft(), [(1, forged)], source=learning(), act=by(9))
+        roll_back_promoted(draft(), [(1, forged)], source=learning(), act=by(9))
     assert refused.value.code == "promoted.evidence"
     assert unproven_because(forged) is Unproven.VERIFICATION
 
@@ -440,12 +442,12 @@ def test_a_reason_that_looks_like_a_secret_is_refused_and_never_repeated() -> No
     act = by(90, reason=SECRET)
     back = at_status(REVOKED)
     acts: list[Callable[[], object]] = [
-        lambda: promoted(words(), learning(), act=act),
-        lambda: redefined(walk.skill, OTHER, source=learning(), act=act),
-        lambda: advanced(walk.skill, DRAFT, act=act),
-        lambda: revoked(walk.skill, act),
-        lambda: revoked(back.skill, act),
-        lambda: rolled_back(back.skill, back.history, source=learning(), act=act),
+        lambda: create_promoted(words(), learning(), act=act),
+        lambda: redefine_promoted(walk.skill, OTHER, source=learning(), act=act),
+        lambda: advance_promoted(walk.skill, DRAFT, act=act),
+        lambda: revoke_promoted(walk.skill, act),
+        lambda: revoke_promoted(back.skill, act),
+        lambda: roll_back_promoted(back.skill, back.history, source=learning(), act=act),
     ]
     for each in acts:
         with pytest.raises(Refused) as refused:
@@ -454,7 +456,7 @@ def test_a_reason_that_looks_like_a_secret_is_refused_and_never_repeated() -> No
         assert "ghp_" not in refused.value.sentence + refused.value.hint
     for reason in ("x" * (limits.REASON_CHARS_MAX + 1), "half of a pair \ud800", "zero\u200bwidth"):
         with pytest.raises(RunloreError):
-            revoked(walk.skill, by(90, reason=reason))
+            revoke_promoted(walk.skill, by(90, reason=reason))
 
 
 @pytest.mark.req("ROL-10")
@@ -463,22 +465,22 @@ def test_too_much_may_happen_to_one_but_it_can_always_be_revoked() -> None:
     full = replace(skill, events=(*skill.events, *skill.events[:1] * limits.PROMOTED_EVENTS_MAX))
     acts: list[Callable[[], object]] = [
         lambda: record(full, 90, RolloutKind.CANARY),
-        lambda: advanced(full, DRAFT, act=by(90)),
-        lambda: redefined(full, OTHER, source=learning(), act=by(90)),
+        lambda: advance_promoted(full, DRAFT, act=by(90)),
+        lambda: redefine_promoted(full, OTHER, source=learning(), act=by(90)),
     ]
     for act in acts:
         with pytest.raises(Refused) as refused:
             act()
         assert refused.value.code == "promoted.full"
-    assert revoked(full, by(90)).status is REVOKED
+    assert revoke_promoted(full, by(90)).status is REVOKED
 
 
 @pytest.mark.req("LRN-12", "ROL-10")
 def test_of_a_forgotten_one_what_happened_stays_and_what_was_said_goes() -> None:
     zebra = words("zebra", description="zebra", when_to_use="zebra", version="zebra", model="zebra")
     source = learning(provenance=replace(learning().provenance, sources=("zebra",)))
-    skill = promoted(zebra, source, act=by(1, reason="zebra"))
-    skill = revoked(record(skill, 20, RolloutKind.VERIFICATION), by(30, reason="zebra"))
+    skill = create_promoted(zebra, source, act=by(1, reason="zebra"))
+    skill = revoke_promoted(record(skill, 20, RolloutKind.VERIFICATION), by(30, reason="zebra"))
 
     blank = erase(skill)
 
@@ -487,4 +489,4 @@ def test_of_a_forgotten_one_what_happened_stays_and_what_was_said_goes() -> None
     assert [event.move for event in blank.events] == [event.move for event in skill.events]
     assert [(each.run_id, each.note) for each in blank.evidence] == [(RunId("run_20"), "")]
     assert erase(blank) == blank
-    assert redefined(blank, words(), source=learning(), act=by(40)).status is DRAFT
+    assert redefine_promoted(blank, words(), source=learning(), act=by(40)).status is DRAFT

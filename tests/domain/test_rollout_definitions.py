@@ -18,21 +18,21 @@ from runlore.domain.rolling_out import (
     DEFAULT_DESCRIPTION,
     check_definition,
     check_source,
-    defined,
+    create_promoted,
     document_of,
     fingerprint,
     in_canary,
-    promoted,
-    redefined,
+    normalize_definition,
+    redefine_promoted,
 )
-from runlore.domain.rollout import Canary, Definition, Runtime, SkillContext
-from runlore.domain.safe_text import hidden_characters
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Quality
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
+from runlore.domain.skills.rollout import Canary, Definition, Runtime, SkillContext
 from runlore.domain.suggesting.naming import is_reserved
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.rollouts import IN_CANARY, at_status, by, draft, learning, words
 from tests.storage.promoted_values import definitions
 from tests.storage.run_values import texts
@@ -65,9 +65,9 @@ def test_only_an_active_procedure_of_the_workspace_is_promoted(fields: dict[str,
     source = learning(**fields)
     acts: list[Callable[[], object]] = [
         lambda: check_source(source, by(5).at),
-        lambda: promoted(words(), source, act=by(5)),
-        lambda: redefined(draft(), words("Other."), source=source, act=by(5)),
-        lambda: redefined(draft(), words(), source=source, act=by(5)),
+        lambda: create_promoted(words(), source, act=by(5)),
+        lambda: redefine_promoted(draft(), words("Other."), source=source, act=by(5)),
+        lambda: redefine_promoted(draft(), words(), source=source, act=by(5)),
     ]
     for act in acts:
         with pytest.raises(Refused) as refused:
@@ -80,10 +80,10 @@ def test_only_an_active_procedure_of_the_workspace_is_promoted(fields: dict[str,
 def test_a_tainted_learning_is_promoted_only_by_somebody_who_has_read_it() -> None:
     source = learning(provenance=OUTSIDE)
     with pytest.raises(Refused, match=r"a\.example") as refused:
-        promoted(words(), source, act=by())
+        create_promoted(words(), source, act=by())
     assert (refused.value.code, "--accept-untrusted" in refused.value.hint) == ("promoted.tainted", True)
 
-    skill = promoted(words(), source, act=by(), accept_untrusted=True)
+    skill = create_promoted(words(), source, act=by(), accept_untrusted=True)
     assert (skill.provenance.tainted, skill.provenance.sources) == (False, OUTSIDE.sources)
 
 
@@ -129,7 +129,7 @@ def test_a_definition_that_cannot_be_is_refused_with_its_reason(
     fields: dict[str, Any], kind: type[RunloreError], code: str
 ) -> None:
     with pytest.raises(kind) as refused:
-        promoted(words(**fields), learning(), act=by(), accept_untrusted=True)
+        create_promoted(words(**fields), learning(), act=by(), accept_untrusted=True)
     assert (refused.value.code, bool(refused.value.hint)) == (code, True)
 
 
@@ -138,7 +138,7 @@ def test_a_definition_that_cannot_be_is_refused_with_its_reason(
 )
 def test_no_text_of_a_definition_may_look_like_a_secret(field: str) -> None:
     with pytest.raises(Refused) as refused:
-        promoted(words(**{field: SECRET}), learning(), act=by(), accept_untrusted=True)
+        create_promoted(words(**{field: SECRET}), learning(), act=by(), accept_untrusted=True)
     assert refused.value.code == "guard.secret"
     assert SECRET not in refused.value.sentence + refused.value.hint
 
@@ -147,7 +147,7 @@ def test_no_text_of_a_definition_may_look_like_a_secret(field: str) -> None:
 def test_no_tool_may_look_like_a_secret(field: str) -> None:
     tools: dict[str, Any] = {field: ("shell", SECRET)}
     with pytest.raises(Refused) as refused:
-        promoted(words(**tools), learning(), act=by())
+        create_promoted(words(**tools), learning(), act=by())
     assert refused.value.code == "guard.secret"
 
 
@@ -155,14 +155,14 @@ def test_no_tool_may_look_like_a_secret(field: str) -> None:
 @pytest.mark.parametrize("field", ["description", "when_to_use", "instructions"])
 def test_words_that_would_command_the_agent_wait_for_somebody_who_has_read_them(field: str) -> None:
     with pytest.raises(Refused) as refused:
-        promoted(words(**{field: ORDER}), learning(), act=by())
+        create_promoted(words(**{field: ORDER}), learning(), act=by())
     assert (refused.value.code, "--accept-untrusted" in refused.value.hint) == ("promoted.suspicious", True)
-    assert promoted(words(**{field: ORDER}), learning(), act=by(), accept_untrusted=True).revision == 1
+    assert create_promoted(words(**{field: ORDER}), learning(), act=by(), accept_untrusted=True).revision == 1
 
 
 def test_what_is_left_out_gets_a_default_that_says_nothing_of_the_learning() -> None:
     bare = Definition(name="release", description=" ", instructions="Tag it.", version=" ")
-    skill = promoted(bare, learning(), act=by())
+    skill = create_promoted(bare, learning(), act=by())
 
     assert skill.definition.description == DEFAULT_DESCRIPTION
     assert skill.definition.version == "1.0.0"
@@ -174,10 +174,10 @@ def test_a_definition_is_kept_trimmed_with_each_tool_once() -> None:
     told = words(
         " one\r\ntwo \n", when_to_use=" after ", allowed_tools=("shell", " shell ", "read_file"), model=" m "
     )
-    kept = defined(told)
+    kept = normalize_definition(told)
     assert (kept.instructions, kept.when_to_use, kept.runtime.model) == ("one\ntwo", "after", "m")
     assert kept.runtime.allowed_tools == ("shell", "read_file")
-    assert defined(kept) == kept
+    assert normalize_definition(kept) == kept
     check_definition(kept)
 
 
@@ -290,8 +290,8 @@ tool_names = st.lists(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:/-]{0,9}", fullmat
 )
 def test_every_promoted_skill_is_written_as_the_specifications_validator_wants_it(told: Definition) -> None:
     assume(not is_reserved(told.name))
-    made = promoted(told, learning(), act=by(), accept_untrusted=True)
-    text = rendered(document_of(made), made.provenance)
+    made = create_promoted(told, learning(), act=by(), accept_untrusted=True)
+    text = render_document(document_of(made), made.provenance)
 
     front, body = parse_frontmatter(text)
     assert validate_metadata(front, Path(made.name)) == []
@@ -307,7 +307,7 @@ def test_the_document_says_where_it_comes_from_and_how_it_is_run() -> None:
         blocked_tools=("write_file",),
         model="openai:m",
     )
-    skill = promoted(told, learning(), act=by())
+    skill = create_promoted(told, learning(), act=by())
     document = document_of(skill)
 
     assert document.description == "Releases it. Use it to release."
@@ -322,7 +322,7 @@ def test_the_document_says_where_it_comes_from_and_how_it_is_run() -> None:
         "runlore-model": "openai:m",
     }
     assert document_of(at_status(IN_CANARY).skill) == document_of(draft())
-    assert 'runlore-quality: "promoted"' in rendered(document, TRUSTED)
+    assert 'runlore-quality: "promoted"' in render_document(document, TRUSTED)
 
 
 @pytest.mark.req("SKL-8", "ROL-8")
@@ -341,4 +341,4 @@ def test_the_largest_definition_there_can_be_is_written() -> None:
         fallback_model="f" * most,
     )
     source = learning(record_id=RecordId("r" * limits.ID_CHARS_MAX))
-    rendered(document_of(promoted(told, source, act=by())))
+    render_document(document_of(create_promoted(told, source, act=by())))

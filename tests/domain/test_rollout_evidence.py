@@ -10,14 +10,16 @@ from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
 from runlore.domain.rolling_out import (
     Ran,
     Result,
-    advanced,
+    advance_promoted,
     counting,
     execution_for,
-    recorded,
-    redefined,
-    revoked,
+    record_result,
+    redefine_promoted,
+    revoke_promoted,
 )
-from runlore.domain.rollout import (
+from runlore.domain.run import TERMINAL, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Execution,
     ExecutionKind,
     PromotedSkill,
@@ -25,8 +27,6 @@ from runlore.domain.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from runlore.domain.run import TERMINAL, RunId, RunStatus
-from runlore.domain.session import SessionId
 from tests.domain.rollouts import (
     ACTIVE,
     CANARY,
@@ -55,7 +55,7 @@ VERIFICATION, CANARY_RESULT = RolloutKind.VERIFICATION, RolloutKind.CANARY
 def after(skill: PromotedSkill, asked: Result, executions: list[Execution], run: Ran) -> PromotedSkill:
     """What recording comes to, as the flow goes about it."""
     chosen = execution_for(skill, asked, executions)
-    return recorded(skill, asked, execution=chosen, ran=run, act=by(95))
+    return record_result(skill, asked, execution=chosen, ran=run, act=by(95))
 
 
 def refusal(skill: PromotedSkill, asked: Result, executions: list[Execution], run: Ran) -> RunloreError:
@@ -109,7 +109,7 @@ def test_a_failed_verification_is_refused_and_a_failed_canary_is_kept(run: Ran, 
     assert (new.evidence[-1].success, words_of_it in new.evidence[-1].note) == (False, True)
     assert new.events[-1].success is False
     with pytest.raises(Refused) as refused:
-        advanced(new, ACTIVE, act=by(96))
+        advance_promoted(new, ACTIVE, act=by(96))
     assert refused.value.code == "promoted.failed"
 
 
@@ -146,7 +146,7 @@ def test_a_marker_that_looks_like_a_secret_is_refused_and_never_repeated() -> No
 
 def test_a_stale_fingerprint_is_refused_and_the_current_one_is_a_guard() -> None:
     old = draft()
-    new = redefined(old, words("Other."), source=learning(), act=by(10))
+    new = redefine_promoted(old, words("Other."), source=learning(), act=by(10))
     error = refusal(new, result(20, fingerprint=old.fingerprint), [executed(new, 20)], ran(20))
     assert (type(error), error.code) == (Conflict, "promoted.fingerprint")
     assert new.fingerprint in error.sentence
@@ -176,15 +176,15 @@ def test_the_marker_in_another_run_proves_nothing() -> None:
     skill = draft()
     chosen = execution_for(skill, result(20), [executed(skill, 20)])
     with pytest.raises(Refused) as refused:
-        recorded(skill, result(20), execution=chosen, ran=ran(21), act=by(95))
+        record_result(skill, result(20), execution=chosen, ran=ran(21), act=by(95))
     assert refused.value.code == "promoted.not-executed"
     with pytest.raises(Refused) as refused:
-        recorded(skill, result(20), execution=executed(skill, 21), ran=ran(21), act=by(95))
+        record_result(skill, result(20), execution=executed(skill, 21), ran=ran(21), act=by(95))
     assert refused.value.code == "promoted.not-executed"
 
 
 def test_a_run_from_before_the_skill_said_this_is_refused() -> None:
-    skill = redefined(draft(), words("Other."), source=learning(), act=by(30))
+    skill = redefine_promoted(draft(), words("Other."), source=learning(), act=by(30))
     for minute, code in ((29, "promoted.before"), (30, None), (31, None)):
         run = ran(20, opened_at=by(minute).at)
         if code is None:
@@ -209,7 +209,7 @@ def test_a_use_verifies_nothing_and_a_trial_elsewhere_is_no_canary() -> None:
         assert (type(error), error.code) == (Refused, "promoted.session")
     named = executed(skill, 60, session_id=CANARY)
     assert after(skill, result(60, CANARY_RESULT), [named], ran(60)).evidence[-1].session_id == CANARY
-    shared = advanced(skill, IN_CANARY, act=by(90), share=100)
+    shared = advance_promoted(skill, IN_CANARY, act=by(90), share=100)
     drawn = executed(skill, 60, USE, session_id=outside)
     assert after(shared, result(60, CANARY_RESULT), [drawn], ran(60)).evidence[-1].success
 
@@ -217,8 +217,8 @@ def test_a_use_verifies_nothing_and_a_trial_elsewhere_is_no_canary() -> None:
 def test_what_was_executed_before_the_canary_began_is_no_canary_evidence() -> None:
     walk = at_status(VERIFIED)
     shown = walk.tick()
-    skill = walk.keep(advanced(walk.skill, IN_CANARY, act=by(shown), sessions=(CANARY,)))
-    more = advanced(skill, IN_CANARY, act=by(shown + 9), share=50)
+    skill = walk.keep(advance_promoted(walk.skill, IN_CANARY, act=by(shown), sessions=(CANARY,)))
+    more = advance_promoted(skill, IN_CANARY, act=by(shown + 9), share=50)
     for minute, code in ((shown - 1, "promoted.before"), (shown, None), (shown + 1, None)):
         for kind in (TRIAL, USE):
             execution = executed(skill, minute, kind, session_id=CANARY)
@@ -233,7 +233,7 @@ def test_what_was_executed_before_the_canary_began_is_no_canary_evidence() -> No
 def test_a_run_that_was_open_when_the_canary_began_is_evidence_of_what_it_used_since() -> None:
     walk = at_status(VERIFIED)
     shown = walk.tick()
-    skill = walk.keep(advanced(walk.skill, IN_CANARY, act=by(shown), sessions=(CANARY,)))
+    skill = walk.keep(advance_promoted(walk.skill, IN_CANARY, act=by(shown), sessions=(CANARY,)))
     run = ran(shown + 1, opened_at=by(shown - 1).at)
     assert after(skill, result(shown + 1, CANARY_RESULT), [executed(skill, shown + 1, USE)], run).evidence
 
@@ -266,7 +266,7 @@ def test_the_same_run_twice_changes_nothing_whatever_is_said_of_it(kind: Rollout
         (once, result(60, kind, marker="another marker"), ran(60)),
         (once, result(60, kind), ran(60, RunStatus.FAILED)),
         (once, result(70, kind), ran(60)),
-        (revoked(once, by(90)), result(60, kind), ran(60)),
+        (revoke_promoted(once, by(90)), result(60, kind), ran(60)),
     ):
         assert after(new, asked, [execution], run) is new
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from runlore.domain.approval import Approval
-from runlore.domain.codec import deserialize, serialize
+from runlore.domain.agent.approval import Approval
 from runlore.domain.errors import Corrupt
-from runlore.domain.rollout import PromotedSkill, RolloutKind
+from runlore.domain.serialization.codec import deserialize, serialize
+from runlore.domain.skills.rollout import PromotedSkill, RolloutKind
 from tests.domain.rollouts import IN_CANARY as CANARY_STATUS
 from tests.domain.rollouts import at_status, draft, record
 from tests.storage.promoted_values import approvals, asked, promoted_skills

@@ -18,16 +18,18 @@ from runlore.domain.record import PublishTier, State
 from runlore.domain.rolling_out import (
     Ran,
     Result,
-    advanced,
+    advance_promoted,
+    create_promoted,
     execution_for,
-    promoted,
-    recorded,
-    redefined,
-    revoked,
-    rolled_back,
+    record_result,
+    redefine_promoted,
+    revoke_promoted,
+    roll_back_promoted,
     unproven_because,
 )
-from runlore.domain.rollout import (
+from runlore.domain.run import RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Definition,
     Execution,
     ExecutionKind,
@@ -35,8 +37,6 @@ from runlore.domain.rollout import (
     RolloutKind,
     RolloutStatus,
 )
-from runlore.domain.run import RunId, RunStatus
-from runlore.domain.session import SessionId
 from tests.domain.rollouts import ACTIVE, DRAFT, IN_CANARY, MARKER, REVOKED, VERIFIED, by, learning, words
 
 WORDS = tuple(words(text) for text in ("One.", "Two."))
@@ -82,7 +82,7 @@ class Rollouts(RuleBasedStateMachine):
     @initialize(said=st.sampled_from(WORDS))
     def begin(self, said: Definition) -> None:
         """A new draft."""
-        self.skill = promoted(said, learning(), act=by())
+        self.skill = create_promoted(said, learning(), act=by())
         self.status, self.said = DRAFT, said
         self.seen_by: frozenset[SessionId] = frozenset()
         self.history = [(1, self.skill)]
@@ -142,7 +142,7 @@ class Rollouts(RuleBasedStateMachine):
 
         def recording() -> PromotedSkill:
             chosen = execution_for(self.skill, asked, [trial.execution])
-            return recorded(self.skill, asked, execution=chosen, ran=trial.ran, act=act)
+            return record_result(self.skill, asked, execution=chosen, ran=trial.ran, act=act)
 
         known = [seen for seen in self.results if (seen.run, seen.said) == (trial.ran.run_id, self.said)]
         success = trial.ran.status is RunStatus.COMPLETED and MARKER in trial.ran.output
@@ -167,7 +167,7 @@ class Rollouts(RuleBasedStateMachine):
         """Promote once more."""
         act = by(self._tick())
         source = learning() if self.stands else learning(state=State.TOMBSTONED)
-        outcome = self._made(lambda: redefined(self.skill, said, source=source, act=act))
+        outcome = self._made(lambda: redefine_promoted(self.skill, said, source=source, act=act))
         if not self.stands or (self.status is ACTIVE and said != self.said):
             assert outcome is None
         elif self.status is not REVOKED and said == self.said:
@@ -186,7 +186,7 @@ class Rollouts(RuleBasedStateMachine):
         sessions = sessions if to is IN_CANARY else None
         act = by(self._tick())
         expected = self._advances(to, sessions)
-        outcome = self._made(lambda: advanced(self.skill, to, act=act, sessions=sessions))
+        outcome = self._made(lambda: advance_promoted(self.skill, to, act=act, sessions=sessions))
         assert outcome is expected
         if outcome:
             if to is DRAFT:
@@ -220,7 +220,7 @@ class Rollouts(RuleBasedStateMachine):
     def revoke(self) -> None:
         """Out of use."""
         act = by(self._tick())
-        assert self._made(lambda: revoked(self.skill, act)) is (self.status is not REVOKED)
+        assert self._made(lambda: revoke_promoted(self.skill, act)) is (self.status is not REVOKED)
         self.status, self.seen_by = REVOKED, frozenset()
 
     @rule()
@@ -228,7 +228,7 @@ class Rollouts(RuleBasedStateMachine):
         """To the newest active snapshot."""
         act = by(self._tick())
         source = learning() if self.stands else learning(publish_tier=PublishTier.PROVISIONAL)
-        outcome = self._made(lambda: rolled_back(self.skill, self.history, source=source, act=act))
+        outcome = self._made(lambda: roll_back_promoted(self.skill, self.history, source=source, act=act))
         target = self.was_active[-1] if self.was_active else None
         failed = any(seen.said == target and not seen.success for seen in self.results)
         assert outcome is (

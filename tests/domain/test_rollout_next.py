@@ -3,8 +3,14 @@
 import pytest
 
 from runlore.domain.errors import RunloreError
-from runlore.domain.rolling_out import NextStep, advanced, next_step, redefined, revoked
-from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
+from runlore.domain.rolling_out import (
+    NextStep,
+    advance_promoted,
+    next_step,
+    redefine_promoted,
+    revoke_promoted,
+)
+from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from tests.domain.rollouts import (
     ACTIVE,
     CANARY,
@@ -29,7 +35,7 @@ def may_advance(skill: PromotedSkill, to: RolloutStatus) -> bool:
     """Whether a status can be reached from here."""
     sessions = (CANARY,) if to is IN_CANARY else None
     try:
-        return advanced(skill, to, act=by(900), sessions=sessions) is not skill
+        return advance_promoted(skill, to, act=by(900), sessions=sessions) is not skill
     except RunloreError:
         return False
 
@@ -40,7 +46,7 @@ def stages() -> list[tuple[PromotedSkill, NextStep]]:
     proven = record(draft(), 5, RolloutKind.VERIFICATION)
     seen = record(canary.skill, canary.tick(), RolloutKind.CANARY)
     failed = record(seen, canary.tick(), RolloutKind.CANARY, succeeds=False)
-    rewritten = redefined(failed, words("Other."), source=learning(), act=by(200))
+    rewritten = redefine_promoted(failed, words("Other."), source=learning(), act=by(200))
     return [
         (draft(), NextStep.TRY),
         (proven, NextStep.VERIFY),
@@ -49,10 +55,10 @@ def stages() -> list[tuple[PromotedSkill, NextStep]]:
         (seen, NextStep.ACTIVATE),
         (failed, NextStep.REWRITE),
         (rewritten, NextStep.TRY),
-        (advanced(proven, VERIFIED, act=by(300)), NextStep.SHOW),
+        (advance_promoted(proven, VERIFIED, act=by(300)), NextStep.SHOW),
         (at_status(ACTIVE).skill, NextStep.REVOKE),
         (at_status(REVOKED).skill, NextStep.ROLL_BACK),
-        (revoked(draft(), by(400)), NextStep.PROMOTE),
+        (revoke_promoted(draft(), by(400)), NextStep.PROMOTE),
     ]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from runlore.domain.rolling_out import counting, redefined, rolled_back, unproven_because
-from runlore.domain.rollout import RolloutKind
+from runlore.domain.rolling_out import counting, redefine_promoted, roll_back_promoted, unproven_because
+from runlore.domain.skills.rollout import RolloutKind
 from tests.domain.rollouts import ACTIVE, DRAFT, IN_CANARY, REVOKED, at_status, by, learning, record, words
 
 
@@ -12,12 +12,12 @@ def test_words_that_replace_those_whose_canary_has_failed_become_active_and_come
     walk = at_status(IN_CANARY)
     walk.keep(record(walk.skill, walk.tick(), RolloutKind.CANARY, succeeds=False))
 
-    walk.keep(redefined(walk.skill, words("Do it better."), source=learning(), act=by(walk.tick())))
+    walk.keep(redefine_promoted(walk.skill, words("Do it better."), source=learning(), act=by(walk.tick())))
     assert (walk.skill.status, counting(walk.skill)) == (DRAFT, ())
     assert walk.to(ACTIVE).skill.status is ACTIVE
     assert unproven_because(walk.skill) is None
 
     walk.to(REVOKED)
-    back = rolled_back(walk.skill, walk.history, source=learning(), act=by(walk.tick()))
+    back = roll_back_promoted(walk.skill, walk.history, source=learning(), act=by(walk.tick()))
     assert (back.status, back.definition.instructions) == (ACTIVE, "Do it better.")
     assert [each.success for each in back.evidence] == [True, False, True, True], "none is ever removed"

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from runlore.domain.errors import Conflict
-from runlore.domain.run import MOVE_TO, OPEN, RUN, TERMINAL, RunMove, RunStatus, moved
+from runlore.domain.run import MOVE_TO, OPEN, RUN, TERMINAL, RunMove, RunStatus, apply_run_move
 from tests.fakes import START
 from tests.storage.run_values import run, session
 
@@ -52,13 +52,13 @@ def test_every_move_is_legal_as_said_or_a_conflict_that_names_run_status_and_mov
 ) -> None:
     before = run(session("s"), "run_1", status=status)
     if (status, move) in LEGAL:
-        after = moved(before, move, START)
+        after = apply_run_move(before, move, START)
         assert after.status is LEGAL[(status, move)]
         assert after.is_terminal is (after.status in TERMINAL)
         assert (after.finished_at is not None) is after.is_terminal
         return
     with pytest.raises(Conflict) as refused:
-        moved(before, move, START)
+        apply_run_move(before, move, START)
     assert refused.value.code == "run.move"
     assert all(word in refused.value.sentence for word in ("run_1", status, move))
 
@@ -73,18 +73,18 @@ def test_the_table_has_no_other_rows_and_nothing_leaves_a_terminal_status() -> N
 
 def test_a_move_raises_the_revision_and_keeps_what_it_does_not_say() -> None:
     before = run(session("s"), status=S.RUNNING, reason="why", error="what", revision=4)
-    after = moved(before, M.ASK_USER, START + timedelta(seconds=1))
+    after = apply_run_move(before, M.ASK_USER, START + timedelta(seconds=1))
 
     assert (after.revision, after.reason, after.error) == (5, "why", "what")
     assert after.active_at == START + timedelta(seconds=1)
-    ended = moved(after, M.RESUME, START)
-    ended = moved(ended, M.FAIL, START, reason="new", error="newer")
+    ended = apply_run_move(after, M.RESUME, START)
+    ended = apply_run_move(ended, M.FAIL, START, reason="new", error="newer")
     assert (ended.reason, ended.error, ended.revision) == ("new", "newer", 7)
 
 
 def test_a_clock_that_went_back_ends_no_run_before_it_was_opened() -> None:
     before = run(session("s"), opened_at=START, active_at=START + timedelta(minutes=1))
-    ended = moved(before, M.COMPLETE, START - timedelta(hours=1))
+    ended = apply_run_move(before, M.COMPLETE, START - timedelta(hours=1))
 
     assert ended.finished_at == START
     assert ended.active_at == START + timedelta(minutes=1)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory, RunText, build_run_memory, pointer_to
 from runlore.domain.run import TERMINAL, ArtifactId, Run, RunStatus
-from runlore.domain.run_memory import CaptureState, RunMemory, RunText, pointer_to, remembered
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.storage.run_memory_body import FORMAT, deserialize_memory, serialize_memory
 from tests.fakes import START
@@ -30,7 +30,9 @@ def ended(status: RunStatus = RunStatus.COMPLETED, **fields: Any) -> Run:
 
 def built(of: Run, request: str = "", outcome: str = "", *, redact_pii: bool = True) -> RunMemory:
     """The memory of a run."""
-    return remembered(of, RunText(request=request, outcome=outcome), SCOPES, redact_pii=redact_pii).memory
+    return build_run_memory(
+        of, RunText(request=request, outcome=outcome), SCOPES, redact_pii=redact_pii
+    ).memory
 
 
 @pytest.mark.req("RUN-1", "RUN-2")
@@ -158,14 +160,14 @@ def test_fields_that_lost_something_are_counted(
     request_text: str, outcome: str, error: str, fields: int
 ) -> None:
     of = ended(RunStatus.FAILED, error=error)
-    result = remembered(of, RunText(request=request_text, outcome=outcome), SCOPES, redact_pii=True)
+    result = build_run_memory(of, RunText(request=request_text, outcome=outcome), SCOPES, redact_pii=True)
 
     assert result.redacted_fields == fields
 
 
 @pytest.mark.req("RUN-10")
 def test_a_receipt_changes_alone_and_the_pointer_carries_it() -> None:
-    of = remembered(ended(), RunText(), SCOPES, redact_pii=True, capture=CaptureState.PENDING).memory
+    of = build_run_memory(ended(), RunText(), SCOPES, redact_pii=True, capture=CaptureState.PENDING).memory
     later = of.with_capture(CaptureState.COMPLETED)
 
     assert of.capture is CaptureState.PENDING

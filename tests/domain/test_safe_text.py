@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 # How an escape is read back. This is the whole grammar: what does not match stands for itself.
 ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
@@ -51,8 +51,8 @@ def read_back(shown: str) -> str:
 @pytest.mark.req("TNT-4")
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_writing_is_shown_as_it_is(text: str) -> None:
-    assert escaped(text) == text
-    assert escaped(escaped(text)) == text
+    assert escape(text) == text
+    assert escape(escape(text)) == text
 
 
 @pytest.mark.req("TNT-4")
@@ -63,14 +63,14 @@ def test_ordinary_writing_is_shown_as_it_is(text: str) -> None:
 @example("\\u202e and \u202e")
 @example("\\U0001F600")
 def test_what_is_shown_can_be_read_back_in_one_way_only(text: str) -> None:
-    assert read_back(escaped(text)) == text
-    assert read_back(escaped(text, keep_newlines=True)) == text
+    assert read_back(escape(text)) == text
+    assert read_back(escape(text, keep_newlines=True)) == text
 
 
 @pytest.mark.req("TNT-4")
 @given(everything)
 def test_no_control_bidirectional_blank_or_tag_character_survives(text: str) -> None:
-    shown = escaped(text)
+    shown = escape(text)
 
     assert not set(shown) & set(NEVER_SHOWN)
     assert not [
@@ -82,10 +82,10 @@ def test_no_control_bidirectional_blank_or_tag_character_survives(text: str) -> 
 @pytest.mark.req("TNT-4")
 @given(everything)
 def test_kept_newlines_are_all_that_is_kept(text: str) -> None:
-    shown = escaped(text, keep_newlines=True)
+    shown = escape(text, keep_newlines=True)
 
     assert shown.count("\n") == text.count("\n")
-    assert shown.replace("\n", "\\x0a") == escaped(text)
+    assert shown.replace("\n", "\\x0a") == escape(text)
     assert not (set(shown) - {"\n"}) & set(NEVER_SHOWN)
 
 
@@ -95,8 +95,8 @@ def test_a_hidden_character_between_letters_is_shown_as_its_code(hidden: str) ->
     for around in ("ab", "éß", "中文", "  ", "12", "жж"):
         code = ord(hidden)
         written = f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-        assert escaped(around[0] + hidden + around[1]) == around[0] + written + around[1]
-    assert escaped(hidden) == read_once(hidden)
+        assert escape(around[0] + hidden + around[1]) == around[0] + written + around[1]
+    assert escape(hidden) == read_once(hidden)
 
 
 def read_once(hidden: str) -> str:
@@ -113,8 +113,8 @@ def read_once(hidden: str) -> str:
 @pytest.mark.req("TNT-4")
 def test_a_message_cannot_be_hidden_in_joiners_or_variation_selectors() -> None:
     for base in ("a", "é", "中", " ", "👍", "م"):
-        joined = escaped(base + "\u200d\u200c" * 4 + base)
-        varied = escaped(base + "".join(map(chr, range(0xFE00, 0xFE10))) + base)
+        joined = escape(base + "\u200d\u200c" * 4 + base)
+        varied = escape(base + "".join(map(chr, range(0xFE00, 0xFE10))) + base)
         assert sum(joined.count(joiner) for joiner in "\u200c\u200d") <= 1
         assert sum(0xFE00 <= ord(character) <= 0xFE0F for character in varied) <= 1
 
@@ -124,13 +124,13 @@ def test_a_message_cannot_be_hidden_in_joiners_or_variation_selectors() -> None:
     "text", ["pass\u200dword", "ad\u200cmin", "a\ufe0fb", "\u200dx", "x\u200c", "\ufe0f"]
 )
 def test_a_joiner_or_selector_that_changes_nothing_visible_is_shown(text: str) -> None:
-    assert escaped(text).isascii()
-    assert read_back(escaped(text)) == text
+    assert escape(text).isascii()
+    assert read_back(escape(text)) == text
 
 
 @pytest.mark.req("TNT-4")
 def test_every_character_there_is_becomes_something_visible_or_stays_itself() -> None:
-    shown = {character: escaped(character) for character in map(chr, range(sys.maxunicode + 1))}
+    shown = {character: escape(character) for character in map(chr, range(sys.maxunicode + 1))}
 
     assert all(text in (character, read_once(character)) for character, text in shown.items())
     hidden = {character for character, text in shown.items() if text != character}
@@ -140,8 +140,8 @@ def test_every_character_there_is_becomes_something_visible_or_stays_itself() ->
 
 @pytest.mark.req("TNT-4")
 def test_a_sequence_for_the_terminal_and_a_turned_line_are_seen_for_what_they_are() -> None:
-    assert escaped("\x1b[2J\x1b]0;owned\x07") == "\\x1b[2J\\x1b]0;owned\\x07"
-    assert escaped("safe\u202etxt.exe") == "safe\\u202etxt.exe"
-    assert escaped("a\tb\r\nc") == "a\\x09b\\x0d\\x0ac"
-    assert escaped("a\r\nc", keep_newlines=True) == "a\\x0d\nc"
-    assert escaped("it says \\x1b, and is \x1b") == "it says \\x5cx1b, and is \\x1b"
+    assert escape("\x1b[2J\x1b]0;owned\x07") == "\\x1b[2J\\x1b]0;owned\\x07"
+    assert escape("safe\u202etxt.exe") == "safe\\u202etxt.exe"
+    assert escape("a\tb\r\nc") == "a\\x09b\\x0d\\x0ac"
+    assert escape("a\r\nc", keep_newlines=True) == "a\\x0d\nc"
+    assert escape("it says \\x1b, and is \x1b") == "it says \\x5cx1b, and is \\x1b"

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.memory_request import PHRASES, asks_for_memory
-from runlore.domain.ranking import Collection, analysed, score_of
-from runlore.domain.record import PublishTier, Record, RecordId, Sensitivity, State
-from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.selection import (
+from runlore.domain.prompts.memory_request import PHRASES, asks_for_memory
+from runlore.domain.prompts.selection import (
     Candidate,
     content_score,
     eligible,
     entry_of,
     hidden_among,
-    ordered,
+    order_candidates,
     query_of,
 )
-from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
+from runlore.domain.record import PublishTier, Record, RecordId, Sensitivity, State
+from runlore.domain.records.visibility import Hidden, hidden_because, hidden_from_planning
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import Collection, analyse_query, score_of
 from tests.builders import fact, preference, procedure, published
 from tests.fakes import START
 
@@ -122,8 +122,8 @@ def test_a_long_input_without_spaces_is_cut_all_the_same() -> None:
 def test_only_content_is_scored() -> None:
     record = published(fact("The codename is Atlas", metadata={"origin": "x", "topic_tags": ["rocket"]}))
     collection = Collection(size=9, newest_at_ms=0, document_frequency={"rocket": 1, "codenam": 1})
-    by_tag = score_of(record, analysed("rocket"), collection)
-    by_content = score_of(record, analysed("codename"), collection)
+    by_tag = score_of(record, analyse_query("rocket"), collection)
+    by_content = score_of(record, analyse_query("codename"), collection)
 
     assert by_tag is not None
     assert by_content is not None
@@ -155,7 +155,7 @@ def test_the_order_is_score_then_scope_then_publication_then_id(
     shuffled = list(made)
     order.shuffle(shuffled)
 
-    found = ordered(shuffled, SCOPES)
+    found = order_candidates(shuffled, SCOPES)
 
     for before, after in itertools.pairwise(found):
         keys = [

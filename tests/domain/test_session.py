@@ -7,7 +7,7 @@ from runlore.domain import limits
 from runlore.domain.capability import UNRESTRICTED, CapabilityScope
 from runlore.domain.errors import Invalid
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.session import UNBOUND, Binding, PersonaId, SessionId, bound, visible_scopes
+from runlore.domain.session import UNBOUND, Binding, PersonaId, SessionId, bind, visible_scopes
 from tests.storage.run_values import bindings, session
 
 pytestmark = pytest.mark.req("SCO-2")
@@ -42,36 +42,36 @@ def test_what_it_saw_is_told_with_a_past_binding() -> None:
 
 
 def test_projects_are_linked_once_each_in_their_order() -> None:
-    binding = bound(UNBOUND, persona_id=None, project_ids=("b", "a", "b"), capability_scope=UNRESTRICTED)
+    binding = bind(UNBOUND, persona_id=None, project_ids=("b", "a", "b"), capability_scope=UNRESTRICTED)
 
     assert binding.project_ids == ("b", "a")
     most = [f"p{number}" for number in range(limits.SESSION_PROJECTS_MAX)]
-    assert bound(
+    assert bind(
         UNBOUND, persona_id=None, project_ids=most, capability_scope=UNRESTRICTED
     ).project_ids == tuple(most)
 
 
 def test_binding_again_replaces_the_whole_binding() -> None:
     scope = CapabilityScope(deny_tools=("rm",))
-    first = bound(UNBOUND, persona_id=PersonaId("ada"), project_ids=("a",), capability_scope=scope)
+    first = bind(UNBOUND, persona_id=PersonaId("ada"), project_ids=("a",), capability_scope=scope)
 
     assert first == Binding(persona_id=PersonaId("ada"), project_ids=("a",), capability_scope=scope)
-    assert bound(first, persona_id=None, project_ids=(), capability_scope=UNRESTRICTED) == UNBOUND
+    assert bind(first, persona_id=None, project_ids=(), capability_scope=UNRESTRICTED) == UNBOUND
 
 
 @pytest.mark.parametrize("name", ["", " ", " a", "a\n", "x" * 201, "a\0", "\ud800"])
 def test_ids_that_name_nothing_are_refused(name: str) -> None:
     with pytest.raises(Invalid) as refused:
-        bound(UNBOUND, persona_id=PersonaId(name), project_ids=(), capability_scope=UNRESTRICTED)
+        bind(UNBOUND, persona_id=PersonaId(name), project_ids=(), capability_scope=UNRESTRICTED)
     assert refused.value.code == "scope.id"
     with pytest.raises(Invalid) as refused:
-        bound(UNBOUND, persona_id=None, project_ids=("a", name), capability_scope=UNRESTRICTED)
+        bind(UNBOUND, persona_id=None, project_ids=("a", name), capability_scope=UNRESTRICTED)
     assert refused.value.code == "scope.id"
 
 
 def test_more_projects_than_a_session_can_have_are_refused() -> None:
     many = [f"p{number}" for number in range(limits.SESSION_PROJECTS_MAX + 1)]
     with pytest.raises(Invalid) as refused:
-        bound(UNBOUND, persona_id=None, project_ids=many, capability_scope=UNRESTRICTED)
+        bind(UNBOUND, persona_id=None, project_ids=many, capability_scope=UNRESTRICTED)
 
     assert refused.value.code == "session.projects"

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from runlore.domain import limits
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import Quality, SkillDocument, SkillOrigin, SkillState, Usage
-from runlore.domain.skill_curating.merging import PARTS_MAX, next_version, united
-from runlore.domain.skill_curation import CurationKind
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip
+from runlore.domain.skill_curating.merging import PARTS_MAX, merge_skills, next_version
+from runlore.domain.skills.skill_curation import CurationKind
+from runlore.domain.skills.skips import Skip
 from runlore.domain.taint import Provenance
 from tests.domain.drafts import NOW, TAINTED, body_of, carried_out, draft, lines_of, plan
 from tests.fakes import START
@@ -354,7 +354,7 @@ def test_a_sentence_that_both_say_stands_in_a_merged_description_once() -> None:
     documents = [SkillDocument(name="x", description=each, body=f"{each}\n") for each in said]
     skills = [replace(draft(1, CHECKS), document=document) for document in documents]
 
-    assert united(skills).document.description == "How to build. Use it when building. How to push."
+    assert merge_skills(skills).document.description == "How to build. Use it when building. How to push."
 
 
 def test_a_description_is_united_as_far_as_there_is_room() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_curating.merging import MergedSize
-from runlore.domain.skill_curating.parts import merged_body, parts_of
+from runlore.domain.skill_curating.parts import merge_bodies, parts_of
 from runlore.domain.skill_curating.relations import doings_of
 from tests.domain.drafts import body_of, lines_of
 
@@ -52,22 +52,22 @@ def test_a_body_that_nothing_was_merged_into_is_one_part_of_its_sections() -> No
 
 
 def test_a_merged_body_is_its_parts_again() -> None:
-    body = merged_body([("a", body_of(["make test"])), ("b", body_of(["make build"], note="More."))])
+    body = merge_bodies([("a", body_of(["make test"])), ("b", body_of(["make build"], note="More."))])
 
     assert [part.name for part in parts_of(body)] == ["", "b"]
     assert doings_of(body) == (*doings_of(body_of(["make test"])), *doings_of(body_of(["make build"])))
 
 
 def test_what_was_merged_before_stands_beside_what_is_merged_now() -> None:
-    first = merged_body([("b", body_of(["make b"], note="B")), ("c", body_of(["make c"], note="C"))])
-    body = merged_body([("a", body_of(["make a"], note="A")), ("b", first)])
+    first = merge_bodies([("b", body_of(["make b"], note="B")), ("c", body_of(["make c"], note="C"))])
+    body = merge_bodies([("a", body_of(["make a"], note="A")), ("b", first)])
 
     assert [part.name for part in parts_of(body)] == ["", "b", "c"]
     assert "#### " not in body
 
 
 def test_a_section_that_is_there_already_is_not_told_twice() -> None:
-    body = merged_body([("a", body_of(["make test"], note="A")), ("b", body_of(["make test"], note="B"))])
+    body = merge_bodies([("a", body_of(["make test"], note="A")), ("b", body_of(["make test"], note="B"))])
 
     assert body.count("1. `make test`") == 1
     assert body.count("Common Pitfalls") == 1
@@ -77,12 +77,12 @@ def test_a_section_that_is_there_already_is_not_told_twice() -> None:
 def test_a_body_that_says_nothing_new_adds_nothing() -> None:
     body = body_of(["make test"])
 
-    assert merged_body([("a", body), ("b", body)]) == body
+    assert merge_bodies([("a", body), ("b", body)]) == body
 
 
 def test_code_that_looks_like_a_heading_is_code() -> None:
     [part] = parts_of(FENCED)
-    body = merged_body([("a", "## Overview\n\nA.\n"), ("b", FENCED)])
+    body = merge_bodies([("a", "## Overview\n\nA.\n"), ("b", FENCED)])
 
     assert [section.title for section in part.sections] == ["Step-by-Step"]
     assert "\n   # a comment\n## Also: nobody\n   make test\n" in body
@@ -90,21 +90,21 @@ def test_code_that_looks_like_a_heading_is_code() -> None:
 
 @pytest.mark.parametrize("fence", ["```", "~~~", "`````"])
 def test_code_that_never_ends_swallows_nothing_that_is_put_behind_it(fence: str) -> None:
-    body = merged_body([("a", f"## Steps\n\n{fence}sh\nmake test"), ("b", "## Overview\n\nB.\n")])
+    body = merge_bodies([("a", f"## Steps\n\n{fence}sh\nmake test"), ("b", "## Overview\n\nB.\n")])
 
     assert body == f"## Steps\n\n{fence}sh\nmake test\n{fence}\n\n## Also: b\n\n### Overview\n\nB.\n"
 
 
 def test_headings_move_down_and_no_further_than_there_are_levels() -> None:
     text = "Before.\n\n# One\n\n## Two\n\n###### Six\n\nx\n"
-    body = merged_body([("a", "A."), ("b", text)])
+    body = merge_bodies([("a", "A."), ("b", text)])
 
     assert body == "A.\n\n## Also: b\n\nBefore.\n\n### One\n\n### Two\n\n###### Six\n\nx\n"
 
 
 @given(many=st.lists(bodies, min_size=1, max_size=4))
 def test_no_line_of_any_body_is_lost(many: list[str]) -> None:
-    merged = merged_body([(f"name-{number}", body) for number, body in enumerate(many)])
+    merged = merge_bodies([(f"name-{number}", body) for number, body in enumerate(many)])
 
     for body in many:
         assert lines_of(body) - {""} <= lines_of(merged)
@@ -115,8 +115,8 @@ def test_no_merged_body_is_larger_than_it_was_reckoned(many: list[str]) -> None:
     names = [f"name-{number}" for number in range(len(many))]
     reckoned = MergedSize.of(SkillDocument(name="x", description="x", body=many[0]))
     for body in many[1:]:
-        reckoned = reckoned.joined(MergedSize.of(SkillDocument(name="x", description="x", body=body)))
-    merged = merged_body(list(zip(names, many, strict=True)))
+        reckoned = reckoned.join(MergedSize.of(SkillDocument(name="x", description="x", body=body)))
+    merged = merge_bodies(list(zip(names, many, strict=True)))
 
     assert len(merged) <= reckoned.chars + 1
     assert merged.count("\n") <= reckoned.lines + 1
@@ -127,7 +127,7 @@ def test_what_is_told_is_the_same_in_any_order(many: list[str]) -> None:
     told = {
         frozenset(
             section.content
-            for part in parts_of(merged_body([("x", body) for body in order]))
+            for part in parts_of(merge_bodies([("x", body) for body in order]))
             for section in part.sections
             if any(section.content)
         )
@@ -140,6 +140,6 @@ def test_what_is_told_is_the_same_in_any_order(many: list[str]) -> None:
 @given(many=st.lists(bodies, min_size=2, max_size=3))
 def test_merging_what_was_merged_already_changes_nothing(many: list[str]) -> None:
     named = [(f"name-{number}", body) for number, body in enumerate(many)]
-    merged = merged_body(named)
+    merged = merge_bodies(named)
 
-    assert merged_body([("name-0", merged), *named[1:]]) == merged
+    assert merge_bodies([("name-0", merged), *named[1:]]) == merged

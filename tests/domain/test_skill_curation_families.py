@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import Skill, SkillId
-from runlore.domain.skill_curating import planned
-from runlore.domain.skill_curating.families import families_of
+from runlore.domain.skill_curating import plan_curation
 from runlore.domain.skill_curating.merging import PARTS_MAX
+from runlore.domain.skill_curating.planning import families_of
 from runlore.domain.skill_curating.relations import Doing, doings_of
-from runlore.domain.skill_curation import Curation, CurationPlan, PutBack, curation_of, put_back
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip
+from runlore.domain.skills.skill_curation import Curation, CurationPlan, PutBack, curation_of, put_back
+from runlore.domain.skills.skips import Skip
 from runlore.domain.suspicion import suspicions
 from tests.builders import act
 from tests.domain.drafts import NOW, carried_out, draft, plan, pools, skip_lists
@@ -103,7 +103,7 @@ def test_what_was_put_back_neither_goes_nor_comes_together_again(
         for skill in again
     ]
 
-    second = planned(
+    second = plan_curation(
         [*skills, *newer],
         skips=skips,
         policy=SkillCurationPolicy(auto_prune=prune),
@@ -116,7 +116,7 @@ def test_what_was_put_back_neither_goes_nor_comes_together_again(
     apart = [set(pair) for family in families(first) for pair in combinations(sorted(family), 2)]
     assert not [pair for pair in apart for family in families(second) if pair <= family]
     # Planning on what comes of it plans nothing here either.
-    once_more = planned(
+    once_more = plan_curation(
         carried_out([*skills, *newer], second),
         skips=skips,
         policy=SkillCurationPolicy(auto_prune=prune),

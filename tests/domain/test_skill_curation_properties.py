@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
 from runlore.domain.skill import Skill, SkillId, SkillState
-from runlore.domain.skill_curating.families import families_of
-from runlore.domain.skill_curating.planning import age, is_curated
+from runlore.domain.skill_curating.planning import age, families_of, is_curated
 from runlore.domain.skill_curating.relations import doings_of, is_alike, is_near, keywords_shared
-from runlore.domain.skill_curation import CurationKind, CurationPlan
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip, is_suppressed
+from runlore.domain.skills.skill_curation import CurationKind, CurationPlan
+from runlore.domain.skills.skips import Skip, is_suppressed
 from tests.domain.drafts import NOW, carried_out, lines_of, plan, pools, skip_lists
 
 pytestmark = pytest.mark.req("SKL-9")

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict
 from runlore.domain.skill import Skill, SkillId, SkillOrigin, SkillState, Usage
-from runlore.domain.skill_curation import Curation, CurationId, CurationPlan, curation_of, undone, without
-from runlore.domain.skill_document import rendered
-from runlore.domain.skips import Skip
+from runlore.domain.skill_document import render_document
+from runlore.domain.skills.skill_curation import (
+    Curation,
+    CurationId,
+    CurationPlan,
+    curation_of,
+    undo_curation,
+    without,
+)
+from runlore.domain.skills.skips import Skip
 from tests.builders import act
 from tests.domain.drafts import NOW, TAINTED, carried_out, draft, plan, pools, skip_lists
 from tests.fakes import START
@@ -36,7 +43,7 @@ def undo(curation: Curation, skills: list[Skill]) -> list[Skill]:
     """The skills after it was undone."""
     back = {
         skill.skill_id: skill
-        for skill in undone(curation, {skill.skill_id: skill for skill in skills}, names_of(skills))
+        for skill in undo_curation(curation, {skill.skill_id: skill for skill in skills}, names_of(skills))
     }
     return [back.get(skill.skill_id, skill) for skill in skills]
 
@@ -62,7 +69,7 @@ def test_every_curation_can_be_undone_byte_for_byte(
     for was, became, now in zip(skills, after, back, strict=True):
         expected = was if was.skill_id not in touched else replace(was, revision=became.revision + 1)
         assert now == expected
-        assert rendered(now.document, now.provenance) == rendered(was.document, was.provenance)
+        assert render_document(now.document, now.provenance) == render_document(was.document, was.provenance)
 
 
 def test_what_is_kept_of_a_curation_is_what_was_done_and_how_it_was_before() -> None:
@@ -125,7 +132,7 @@ def test_a_skill_that_is_gone_is_a_conflict() -> None:
     _, curation, after = merged()
 
     with pytest.raises(Conflict) as refused:
-        undone(curation, {after[0].skill_id: after[0]}, {})
+        undo_curation(curation, {after[0].skill_id: after[0]}, {})
     assert refused.value.code == "curation.moved"
 
 
@@ -142,7 +149,7 @@ def test_a_name_that_passed_between_the_skills_of_the_curation_is_none() -> None
     before, curation, after = merged()
     current = {skill.skill_id: skill for skill in after}
 
-    assert undone(curation, current, {"draft-2": before[0].skill_id})
+    assert undo_curation(curation, current, {"draft-2": before[0].skill_id})
 
 
 def test_undoing_twice_is_a_conflict() -> None:

@@ -11,13 +11,13 @@ from skills_ref.parser import parse_frontmatter
 from skills_ref.validator import validate, validate_metadata
 
 from runlore.domain import limits
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
-from runlore.domain.safe_text import hidden_characters
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skill import Quality, SkillDocument
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.domain.skill_document.keys import OWN_KEYS, one_line, words_in
 from runlore.domain.taint import Provenance
+from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, WORDS
 
 pytestmark = pytest.mark.req("SKL-8")
@@ -42,7 +42,7 @@ def verdict(text: str, folder: str) -> tuple[list[str], dict[str, Any]]:
 def test_a_draft_is_written_with_the_fields_of_the_specification_and_nothing_else() -> None:
     taint = Provenance(untrusted=True, needs_review=True, sources=("https://a.example/x y", "mcp:b"))
 
-    assert rendered(DOCUMENT, taint) == (
+    assert render_document(DOCUMENT, taint) == (
         "---\n"
         'name: "procedure-docker"\n'
         'description: "Build and push an image: docker (4 steps)"\n'
@@ -65,7 +65,7 @@ def test_a_draft_is_written_with_the_fields_of_the_specification_and_nothing_els
 def test_every_document_passes_the_reference_validator_and_says_there_what_it_said(
     document: SkillDocument, provenance: Provenance
 ) -> None:
-    problems, front = verdict(rendered(document, provenance), document.name)
+    problems, front = verdict(render_document(document, provenance), document.name)
 
     assert problems == []
     assert front["name"] == document.name
@@ -90,7 +90,7 @@ def test_every_hostile_piece_passes_in_every_field_at_its_greatest_length(number
         metadata={("k" + piece * 64)[: limits.SKILL_METADATA_KEY_CHARS_MAX]: piece * 4},
     )
 
-    problems, front = verdict(rendered(document), document.name)
+    problems, front = verdict(render_document(document), document.name)
 
     assert problems == []
     assert front["description"] == document.description
@@ -99,7 +99,7 @@ def test_every_hostile_piece_passes_in_every_field_at_its_greatest_length(number
 
 @given(DOCUMENTS)
 def test_nothing_hides_in_the_front_matter(document: SkillDocument) -> None:
-    text = rendered(document)
+    text = render_document(document)
     front = text.removesuffix(document.body)
 
     assert not hidden_characters(front.replace("\\", "/"))
@@ -108,7 +108,7 @@ def test_nothing_hides_in_the_front_matter(document: SkillDocument) -> None:
 
 def test_the_validator_accepts_it_as_a_folder_too(tmp_path: Path) -> None:
     (tmp_path / DOCUMENT.name).mkdir()
-    (tmp_path / DOCUMENT.name / "SKILL.md").write_text(rendered(DOCUMENT), "utf-8")
+    (tmp_path / DOCUMENT.name / "SKILL.md").write_text(render_document(DOCUMENT), "utf-8")
 
     assert validate(tmp_path / DOCUMENT.name) == []
 
@@ -137,7 +137,7 @@ def test_the_validator_accepts_it_as_a_folder_too(tmp_path: Path) -> None:
 )
 def test_a_name_that_no_skill_can_have_is_not_written(name: str) -> None:
     with pytest.raises(Invalid) as refused:
-        rendered(replace(DOCUMENT, name=name))
+        render_document(replace(DOCUMENT, name=name))
     assert refused.value.code == "skill.name"
     assert refused.value.hint
 
@@ -168,7 +168,7 @@ def test_a_name_that_no_skill_can_have_is_not_written(name: str) -> None:
 )
 def test_what_the_specification_cannot_say_is_not_written(changes: dict[str, Any], code: str) -> None:
     with pytest.raises(Invalid) as refused:
-        rendered(replace(DOCUMENT, **changes))
+        render_document(replace(DOCUMENT, **changes))
     assert refused.value.code == code
     assert refused.value.hint
 
@@ -191,7 +191,7 @@ def test_a_document_with_everything_as_long_as_it_may_be_is_written_and_passes()
     )
     sources = Provenance(sources=tuple(f"{code * 1_000}{number}" for number in range(64)))
 
-    text = rendered(document, sources)
+    text = render_document(document, sources)
 
     assert len(text.encode()) <= limits.SKILL_FILE_BYTES_MAX
     assert verdict(text, document.name)[0] == []
@@ -200,7 +200,7 @@ def test_a_document_with_everything_as_long_as_it_may_be_is_written_and_passes()
 def test_a_file_names_as_many_sources_as_it_has_room_for_and_each_one_whole() -> None:
     sources = tuple(f"https://{number}.example/{'x' * 900}" for number in range(64))
 
-    _, front = verdict(rendered(DOCUMENT, Provenance(untrusted=True, sources=sources)), DOCUMENT.name)
+    _, front = verdict(render_document(DOCUMENT, Provenance(untrusted=True, sources=sources)), DOCUMENT.name)
 
     assert words_in(front["metadata"]["runlore-sources"]) == sources[:4]
 

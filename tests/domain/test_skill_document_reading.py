@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.skill import Quality
-from runlore.domain.skill_document import FrontValue, ToldDocument, document_from_front, rendered
+from runlore.domain.skill_document import FrontValue, ParsedDocument, document_from_front, render_document
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.any_skill_document import texts
 
@@ -35,7 +35,7 @@ FIELDS = st.sampled_from(
 ) | texts(70)
 
 
-def told(front: Mapping[str, FrontValue] = {}, body: str = "body", folder: str = "") -> ToldDocument:
+def told(front: Mapping[str, FrontValue] = {}, body: str = "body", folder: str = "") -> ParsedDocument:
     """What a file says that has a name and a description, and these fields."""
     return document_from_front({"name": "pdf", "description": "Fill forms.", **front}, body, folder)
 
@@ -62,7 +62,7 @@ def test_whatever_is_read_can_be_written_and_has_a_reason_where_it_cannot_be_rea
         except Invalid as error:
             refused = error
         else:
-            assert rendered(read.document, read.provenance)
+            assert render_document(read.document, read.provenance)
             continue
         assert refused.code in ("skill.document", "skill.size")
         assert refused.hint

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.skill_keywords import (
+from runlore.domain.skills.skill_keywords import (
     ACTIONS_MAX,
     RUNNING,
     STRUCTURAL,

@@ -53,11 +53,11 @@ def test_every_move_of_a_skill_leads_where_the_table_says_or_is_a_conflict(
 
     if expected is None:
         with pytest.raises(Conflict) as refused:
-            skill.moved(move, at=LATER, actor="ada")
+            skill.apply_move(move, at=LATER, actor="ada")
         assert refused.value.code == "skill.move"
         assert not SKILL.allows(state, move)
     else:
-        after = skill.moved(move, at=LATER, actor="ada")
+        after = skill.apply_move(move, at=LATER, actor="ada")
         assert after == replace(skill, state=expected, state_actor="ada", updated_at=LATER, revision=5)
 
 

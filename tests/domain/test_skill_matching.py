@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_matching import Field, Part, Way, best_matches
+from runlore.domain.skill_matching import ProfileField, Way, WordMatch, best_matches
 from runlore.domain.skill_matching.profiles import BODY_CHARS_MAX, TRIGGER_WORDS_MAX, profile_of
 from runlore.domain.skill_matching.requests import QUERY_CHARS_MAX, QUERY_WORDS_MAX, request_of
 from runlore.domain.skill_matching.words import Reader
@@ -76,12 +76,20 @@ def test_a_match_says_which_word_met_which_field_and_how_and_its_parts_add_up() 
     [match] = matched("deploys pods on k8s, removing production", document)
 
     assert match.parts == (
-        Part(word="deploys", way=Way.STEM, found="deploy", fields=(Field.DESCRIPTION,), points=21_756),
-        Part(word="pods", way=Way.EXACT, found="pod", fields=(Field.BODY,), points=2_496),
-        Part(word="k8s", way=Way.SAME, found="kubernet", fields=(Field.TOPICS,), points=25_200),
-        Part(word="removing", way=Way.NEAR, found="delet", fields=(Field.ACTIONS,), points=10_800),
-        Part(
-            word="production", way=Way.EXACT, found="production", fields=(Field.DESCRIPTION,), points=24_864
+        WordMatch(
+            word="deploys", way=Way.STEM, found="deploy", fields=(ProfileField.DESCRIPTION,), points=21_756
+        ),
+        WordMatch(word="pods", way=Way.EXACT, found="pod", fields=(ProfileField.BODY,), points=2_496),
+        WordMatch(word="k8s", way=Way.SAME, found="kubernet", fields=(ProfileField.TOPICS,), points=25_200),
+        WordMatch(
+            word="removing", way=Way.NEAR, found="delet", fields=(ProfileField.ACTIONS,), points=10_800
+        ),
+        WordMatch(
+            word="production",
+            way=Way.EXACT,
+            found="production",
+            fields=(ProfileField.DESCRIPTION,),
+            points=24_864,
         ),
     )
     assert match.score == sum(part.points for part in match.parts)
@@ -101,13 +109,13 @@ def test_parts_add_up_each_word_is_told_once_and_a_stem_counts_for_one_word(
 @pytest.mark.parametrize(
     ("field", "fields"),
     [
-        (Field.TOPICS, {"topics": ("terraform",)}),
-        (Field.ACTIONS, {"actions": ("terraform",)}),
-        (Field.NAME, {"name": "terraform"}),
-        (Field.DESCRIPTION, {"description": "Terraform"}),
+        (ProfileField.TOPICS, {"topics": ("terraform",)}),
+        (ProfileField.ACTIONS, {"actions": ("terraform",)}),
+        (ProfileField.NAME, {"name": "terraform"}),
+        (ProfileField.DESCRIPTION, {"description": "Terraform"}),
     ],
 )
-def test_a_hit_in_one_field_alone_scores(field: Field, fields: dict[str, Any]) -> None:
+def test_a_hit_in_one_field_alone_scores(field: ProfileField, fields: dict[str, Any]) -> None:
     [match] = matched("terraform", skill(**fields), *SHELF)
 
     assert [part.fields for part in match.parts] == [(field,)]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.policies.skills_policy import SkillsPolicy
 from runlore.domain.skill import Skill, SkillId, SkillOrigin, SkillState
-from runlore.domain.skill_matching import SkillMatch, chosen
-from runlore.domain.skills_policy import SkillsPolicy
+from runlore.domain.skill_matching import SkillMatch, fill_slots
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.skill_documents import skill
 from tests.fakes import START
@@ -50,7 +50,7 @@ def test_slots_are_filled_in_order_and_nothing_stands_in_two(
     found: list[SkillMatch], shelf: list[Skill], auto: int, lazy: int
 ) -> None:
     policy = SkillsPolicy(max_auto_load=auto, max_lazy_slots=lazy)
-    turn = chosen(found, shelf, policy)
+    turn = fill_slots(found, shelf, policy)
 
     wanted = [each for each in shelf if each.document.auto_load and each.is_usable]
     assert len(turn.auto_loaded) == min(auto, len(wanted))
@@ -61,7 +61,7 @@ def test_slots_are_filled_in_order_and_nothing_stands_in_two(
 
 
 def test_five_lazy_ones_and_three_that_are_always_there_unless_the_policy_says_otherwise() -> None:
-    turn = chosen(
+    turn = fill_slots(
         [match_of(number) for number in range(12)], [kept(number) for number in range(6)], SkillsPolicy()
     )
 
@@ -72,4 +72,4 @@ def test_five_lazy_ones_and_three_that_are_always_there_unless_the_policy_says_o
 def test_a_tainted_or_deleted_skill_is_never_always_there() -> None:
     shelf = [kept(0, tainted=True), kept(1, deleted=True), kept(2, auto_load=False), kept(3)]
 
-    assert [each.name for each in chosen([], shelf, SkillsPolicy()).auto_loaded] == ["skill-3"]
+    assert [each.name for each in fill_slots([], shelf, SkillsPolicy()).auto_loaded] == ["skill-3"]

@@ -4,10 +4,10 @@ from itertools import pairwise, permutations
 
 import pytest
 
-from runlore.domain.analysis import stem
 from runlore.domain.skill_matching import Way
 from runlore.domain.skill_matching.synonyms import NEAR, SAME, groups_of
 from runlore.domain.skill_matching.words import OWN_STEMS, Reader, company_of, is_only_weak, is_weak
+from runlore.domain.text.analysis import stem
 from tests.domain.skill_documents import SHELF, matched, names, skill
 
 pytestmark = pytest.mark.req("SKL-10")
@@ -107,7 +107,7 @@ def test_weak_words_are_single_words_and_only_a_name_of_something_counts_in_a_te
 def test_a_closed_reader_remembers_nothing_and_reads_the_same() -> None:
     reader = Reader()
     reader.read("deploying known words")
-    closed = reader.closed()
+    closed = reader.freeze()
 
     for text in ("deploying known words", "words that are new: pull requests", "部署 C++ snake_case"):
         assert closed.read(text) == closed.read(text) == Reader().read(text)

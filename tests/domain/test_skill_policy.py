@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import PolicyName, checked_policy, policy_to_plain
-from runlore.domain.policy_shapes import Flag, Whole
-from runlore.domain.record import JsonValue
-from runlore.domain.skills_policy import (
+from runlore.domain.policies.policy import PolicyName, check_policy, policy_to_plain
+from runlore.domain.policies.policy_shapes import Flag, Whole
+from runlore.domain.policies.skills_policy import (
     SKILLS,
     AutoSavePolicy,
     SkillCurationPolicy,
     SkillsPolicy,
     skills_policy,
 )
+from runlore.domain.record import JsonValue
 from tests.storage.run_values import json_values
 
 pytestmark = pytest.mark.req("SKL-12", "OPS-6")
@@ -38,7 +38,7 @@ DEFAULTS: dict[str, JsonValue] = {
     "curation.skip_threshold": 1,
     "curation.skip_reset_days": 30,
 }
-WALKED = {path: field for path, field, _ in SKILLS.walked()}
+WALKED = {path: field for path, field, _ in SKILLS.walk()}
 TABLES = ("auto_save", "curation")
 
 
@@ -58,14 +58,14 @@ def value_at(document: object, path: str) -> object:
 def refused(document: object) -> Invalid:
     """The refusal of a document."""
     with pytest.raises(Invalid) as caught:
-        checked_policy(PolicyName.SKILLS, document)  # type: ignore[arg-type]
+        check_policy(PolicyName.SKILLS, document)  # type: ignore[arg-type]
     assert caught.value.code == "policy.field"
     assert caught.value.hint
     return caught.value
 
 
 def test_the_fields_are_those_of_the_seed_with_its_defaults() -> None:
-    whole = checked_policy(PolicyName.SKILLS, {})
+    whole = check_policy(PolicyName.SKILLS, {})
 
     assert list(WALKED) == list(DEFAULTS)
     assert {path: value_at(whole, path) for path in DEFAULTS} == DEFAULTS
@@ -77,14 +77,14 @@ def test_the_fields_are_those_of_the_seed_with_its_defaults() -> None:
 def test_what_a_document_leaves_out_takes_its_default_in_inner_tables_too(path: str) -> None:
     default = DEFAULTS[path]
     other = not default if isinstance(default, bool) else 7
-    whole = checked_policy(PolicyName.SKILLS, document_with(path, other))  # type: ignore[arg-type]
+    whole = check_policy(PolicyName.SKILLS, document_with(path, other))  # type: ignore[arg-type]
 
     assert {each: value_at(whole, each) for each in DEFAULTS} == {**DEFAULTS, path: other}
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_an_empty_inner_table_is_one_of_defaults(table: str) -> None:
-    assert checked_policy(PolicyName.SKILLS, {table: {}}) == checked_policy(PolicyName.SKILLS, {})
+    assert check_policy(PolicyName.SKILLS, {table: {}}) == check_policy(PolicyName.SKILLS, {})
 
 
 @pytest.mark.parametrize("path", DEFAULTS)
@@ -102,14 +102,14 @@ def test_a_number_outside_its_range_is_refused_and_the_ends_of_the_range_are_not
     for value in (shape.least - 1, shape.most + 1):
         assert f"'{path}'" in refused(document_with(path, value)).sentence
     for value in (shape.least, shape.most):
-        whole = checked_policy(PolicyName.SKILLS, document_with(path, value))  # type: ignore[arg-type]
+        whole = check_policy(PolicyName.SKILLS, document_with(path, value))  # type: ignore[arg-type]
         assert value_at(whole, path) == value
 
 
 @pytest.mark.parametrize("path", ["skip_reset_days", "max_per_run", "max_auto_load", "max_lazy_slots"])
 def test_zero_has_a_meaning_where_it_turns_something_off(path: str) -> None:
     found = next(each for each in DEFAULTS if each.rpartition(".")[2] == path)
-    whole = checked_policy(PolicyName.SKILLS, document_with(found, 0))  # type: ignore[arg-type]
+    whole = check_policy(PolicyName.SKILLS, document_with(found, 0))  # type: ignore[arg-type]
 
     assert value_at(whole, found) == 0
 
@@ -165,7 +165,7 @@ def test_every_policy_is_written_and_read_back_as_it_is(policy: SkillsPolicy) ->
     plain = policy_to_plain(policy)
 
     assert skills_policy(plain) == policy
-    assert checked_policy(PolicyName.SKILLS, plain) == plain
+    assert check_policy(PolicyName.SKILLS, plain) == plain
     jsonschema_rs.validator_for(SKILLS.schema()).validate(plain)
 
 
@@ -185,8 +185,8 @@ def test_any_document_is_a_whole_policy_or_a_clear_refusal(document: dict[str, o
     if not jsonschema_rs.validator_for(SKILLS.schema()).is_valid(document):
         refused(document)
         return
-    whole = checked_policy(PolicyName.SKILLS, document)  # type: ignore[arg-type]
-    assert checked_policy(PolicyName.SKILLS, whole) == whole
+    whole = check_policy(PolicyName.SKILLS, document)  # type: ignore[arg-type]
+    assert check_policy(PolicyName.SKILLS, whole) == whole
 
 
 def test_every_field_is_described_by_what_it_does_and_by_a_requirement() -> None:

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.skill import Quality
-from runlore.domain.skill_document import check_document, rendered
-from runlore.domain.skill_saving import (
+from runlore.domain.skill_document import check_document, render_document
+from runlore.domain.skills.skill_saving import (
     BODY_CHARS_MIN,
     SCORE_MIN,
     Declined,
-    decided,
-    declined_because,
+    decide_saving,
     document_of,
+    why_declined,
 )
 from runlore.domain.suggesting.enhancing import SECTIONS
 from runlore.domain.suggestion import Score, StoredSuggestion, Suggestion
@@ -33,7 +33,7 @@ def against(
     suggestion: Suggestion, *, taken: frozenset[str] = NOBODY, requires_model: bool = False
 ) -> list[str]:
     """What speaks against saving it."""
-    return list(declined_because(suggestion, taken=taken, requires_model=requires_model))
+    return list(why_declined(suggestion, taken=taken, requires_model=requires_model))
 
 
 @pytest.mark.req("SKL-8")
@@ -46,7 +46,7 @@ def test_a_suggestion_becomes_a_draft_of_runlores() -> None:
     assert document.topics == ("go", "docker", "vet", "test", "compose", "up")
     assert document.actions == ("lint", "test")
     assert document_of(GOOD, name="another").name == "another"
-    assert rendered(document)
+    assert render_document(document)
 
 
 def test_what_is_good_passes() -> None:
@@ -152,7 +152,7 @@ def waiting(*names: str, **fields: Suggestion) -> list[StoredSuggestion]:
 
 def test_of_a_run_the_first_that_pass_are_saved_and_each_other_one_has_its_reason() -> None:
     tainted = replace(SUGGESTION, name="b")
-    found = decided(
+    found = decide_saving(
         waiting("a", "b", "c", "d", "a", "e", b=tainted), taken={"c"}, requires_model=False, most=2
     )
 
@@ -169,7 +169,7 @@ def test_of_a_run_the_first_that_pass_are_saved_and_each_other_one_has_its_reaso
 
 
 def test_with_none_allowed_nothing_is_saved() -> None:
-    found = decided(waiting("a", "b"), taken=(), requires_model=False, most=0)
+    found = decide_saving(waiting("a", "b"), taken=(), requires_model=False, most=0)
 
     assert [each.against for each in found] == [(Declined.FULL,), (Declined.FULL,)]
 
@@ -183,7 +183,7 @@ def test_what_is_saved_is_bounded_untainted_writable_and_has_a_name_of_its_own(
     many: list[Suggestion], most: int, requires_model: bool
 ) -> None:
     rows = [stored(number, each) for number, each in enumerate(many)]
-    found = decided(rows, taken={"taken"}, requires_model=requires_model, most=most)
+    found = decide_saving(rows, taken={"taken"}, requires_model=requires_model, most=most)
 
     made = [each.stored.suggestion for each in found if each.is_saved]
     names = [each.name for each in made]

@@ -8,8 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip, is_expired, is_suppressed, reset, saved, sighting, skip_of, skipped
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
+from runlore.domain.skills.skips import (
+    Skip,
+    is_expired,
+    is_suppressed,
+    mark_saved,
+    reset,
+    sighting,
+    skip_of,
+    skip_suggestion,
+)
 from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, SuggestionState
 from tests.builders import act
 from tests.fakes import START
@@ -29,7 +38,7 @@ def after(days: float) -> datetime:
 
 def once_skipped() -> StoredSuggestion:
     """A suggestion that was skipped at the start."""
-    return skipped(stored(1), POLICY, act(at=START, actor="ada"))
+    return skip_suggestion(stored(1), POLICY, act(at=START, actor="ada"))
 
 
 def test_one_skip_suppresses_by_default_and_expires_after_thirty_days() -> None:
@@ -65,7 +74,7 @@ def test_suppressed_is_what_the_four_numbers_say(times: int, threshold: int, day
 @pytest.mark.parametrize("state", SuggestionState)
 def test_a_skip_counts_from_every_state_with_who_and_when(state: SuggestionState) -> None:
     before = stored(1, state=state)
-    again = skipped(before, POLICY, act(at=after(1), actor="ada"))
+    again = skip_suggestion(before, POLICY, act(at=after(1), actor="ada"))
 
     assert again == replace(
         before,
@@ -81,9 +90,9 @@ def test_a_skip_counts_from_every_state_with_who_and_when(state: SuggestionState
 
 def test_skips_add_up_until_they_expire_and_begin_again_then() -> None:
     policy = SkillCurationPolicy(skip_threshold=2)
-    first = skipped(stored(1), policy, act(at=START))
-    second = skipped(first, policy, act(at=after(30)))
-    third = skipped(second, policy, act(at=after(61)))
+    first = skip_suggestion(stored(1), policy, act(at=START))
+    second = skip_suggestion(first, policy, act(at=after(30)))
+    third = skip_suggestion(second, policy, act(at=after(61)))
 
     assert [each.times_skipped for each in (first, second, third)] == [1, 2, 1]
     assert not is_suppressed(skip_of(first), policy, START)
@@ -93,10 +102,10 @@ def test_skips_add_up_until_they_expire_and_begin_again_then() -> None:
 
 def test_what_was_skipped_below_the_threshold_waits_again_when_it_is_seen() -> None:
     policy = SkillCurationPolicy(skip_threshold=2)
-    once = skipped(stored(1), policy, act(at=START))
+    once = skip_suggestion(stored(1), policy, act(at=START))
 
     assert sighting(once, policy, START) is SuggestionMove.RETURN
-    assert sighting(skipped(once, policy, act(at=START)), policy, START) is SuggestionMove.SEE_AGAIN
+    assert sighting(skip_suggestion(once, policy, act(at=START)), policy, START) is SuggestionMove.SEE_AGAIN
 
 
 def test_what_is_suppressed_is_only_seen_again_until_its_skip_expires() -> None:
@@ -135,9 +144,9 @@ def test_what_became_a_skill_cannot_be_reset() -> None:
 
 
 def test_whoever_saves_what_was_skipped_has_not_skipped_it() -> None:
-    made = saved(once_skipped(), act(at=after(2), actor="eve"))
+    made = mark_saved(once_skipped(), act(at=after(2), actor="eve"))
 
     assert (made.state, made.state_actor, made.revision) == (SAVED, "eve", 3)
     assert skip_of(made) is None
     with pytest.raises(Conflict):
-        saved(made, act())
+        mark_saved(made, act())

@@ -10,20 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain import skill_openings
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.skill_openings import (
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import ToldEvent, ToldRun, TranscriptAgent
+from runlore.domain.skills import skill_uses
+from runlore.domain.skills.skill_uses import (
+    NAMES_MAX,
     OPENING_TOOLS,
     PRINTING_PROGRAMS,
     READING_TOOLS,
     SKILL_FOLDERS,
+    SkillOpening,
+    find_opened_in_transcript,
+    find_opened_skills,
     skill_of_path,
 )
-from runlore.domain.skill_uses import NAMES_MAX, OpenedSkill, opened, opened_told
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.taint_sources.tools import outside_of_tool, runs_commands
-from runlore.domain.transcript import ToldEvent, ToldRun, TranscriptAgent
 
 pytestmark = pytest.mark.req("SKL-11")
 
@@ -66,12 +69,12 @@ def asked(text: str, **metadata: str) -> tuple[EventType, JsonObject]:
 
 def names(name: str, arguments: JsonValue, answer: JsonObject = WELL) -> list[str]:
     """The skills that a single call opened."""
-    return [each.name for each in opened(events(call(name, arguments), result(answer)))]
+    return [each.name for each in find_opened_skills(events(call(name, arguments), result(answer)))]
 
 
 def requested(text: str, **metadata: str) -> list[str]:
     """The skills that a request opened."""
-    return [each.name for each in opened(events(asked(text, **metadata)))]
+    return [each.name for each in find_opened_skills(events(asked(text, **metadata)))]
 
 
 @pytest.mark.parametrize(
@@ -202,16 +205,16 @@ def test_what_a_skill_says_about_errors_is_no_error(answer: JsonObject) -> None:
 
 def test_a_call_without_an_answer_opened_nothing() -> None:
     skill = call("Skill", {"skill": "deploy-app"})
-    assert opened(events(skill)) == ()
-    assert opened(events(skill, result(WELL, "c2"))) == ()
-    assert opened(events(result(WELL), skill)) == ()
+    assert find_opened_skills(events(skill)) == ()
+    assert find_opened_skills(events(skill, result(WELL, "c2"))) == ()
+    assert find_opened_skills(events(result(WELL), skill)) == ()
 
 
 def test_the_answer_of_a_later_call_of_the_same_id_is_not_that_of_an_earlier() -> None:
     told = events(call("Skill", {"skill": "one"}), call("Bash", {"command": "ls"}), result(WELL))
-    assert opened(told) == ()
+    assert find_opened_skills(told) == ()
     told = events(call("Skill", {"skill": "one"}), call("Skill", {"skill": "two"}), result(WELL))
-    assert [each.name for each in opened(told)] == ["two"]
+    assert [each.name for each in find_opened_skills(told)] == ["two"]
 
 
 def test_each_skill_is_told_once_at_the_first_call_that_went_well() -> None:
@@ -225,9 +228,9 @@ def test_each_skill_is_told_once_at_the_first_call_that_went_well() -> None:
         call("Bash", {"command": "cat .claude/skills/one/SKILL.md"}, "d"),
         result(WELL, "d"),
     )
-    assert opened(told) == (
-        OpenedSkill(name="two", number=7, at=AT + timedelta(minutes=2)),
-        OpenedSkill(name="one", number=8, at=AT + timedelta(minutes=3)),
+    assert find_opened_skills(told) == (
+        SkillOpening(name="two", number=7, at=AT + timedelta(minutes=2)),
+        SkillOpening(name="one", number=8, at=AT + timedelta(minutes=3)),
     )
 
 
@@ -274,7 +277,7 @@ def test_other_requests_open_none(text: str) -> None:
 
 def test_what_was_forgotten_opens_nothing() -> None:
     emptied: Sequence[tuple[EventType, JsonObject]] = [(kind, {}) for kind in EventType]
-    assert opened(events(*emptied)) == ()
+    assert find_opened_skills(events(*emptied)) == ()
 
 
 def test_a_transcript_tells_the_same_at_its_own_times() -> None:
@@ -288,10 +291,14 @@ def test_a_transcript_tells_the_same_at_its_own_times() -> None:
         events=tuple(entries),
         folder="",
     )
-    assert opened_told(run) == opened(told) != ()
-    assert opened_told(replace(run, agent=TranscriptAgent.AIDER)) == opened(told, agent="aider") == ()
+    assert find_opened_in_transcript(run) == find_opened_skills(told) != ()
+    assert (
+        find_opened_in_transcript(replace(run, agent=TranscriptAgent.AIDER))
+        == find_opened_skills(told, agent="aider")
+        == ()
+    )
     timeless = replace(run, events=(entries[0], *(replace(each, at=None) for each in entries[1:])))
-    assert [each.at for each in opened_told(timeless)] == [AT, AT]
+    assert [each.at for each in find_opened_in_transcript(timeless)] == [AT, AT]
 
 
 @given(
@@ -357,7 +364,7 @@ def test_hostile_arguments_cost_bounded_time(place: int) -> None:
     tool, arguments = _hostile()[place]
     told = events(*(call(tool, arguments, f"c{number}") for number in range(1_000)))
     begun = time.process_time()
-    assert opened(told) == ()
+    assert find_opened_skills(told) == ()
     assert time.process_time() - begun < 2
 
 
@@ -367,6 +374,8 @@ def test_as_many_names_are_told_as_may_be() -> None:
         for number in range(NAMES_MAX + 20)
         for pair in (call("Skill", {"skill": f"s{number}"}), result(WELL))
     ]
-    assert [each.name for each in opened(events(*pairs))] == [f"s{number}" for number in range(NAMES_MAX)]
-    spent = skill_openings.Budget(calls=0)
-    assert skill_openings.opened_by_call({"name": "Skill", "arguments": {"skill": "one"}}, spent) == ()
+    assert [each.name for each in find_opened_skills(events(*pairs))] == [
+        f"s{number}" for number in range(NAMES_MAX)
+    ]
+    spent = skill_uses.OpeningBudget(calls=0)
+    assert skill_uses.find_opened_by_call({"name": "Skill", "arguments": {"skill": "one"}}, spent) == ()

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.languages.choosing import LANGUAGES, language_of
 from runlore.domain.languages.language import Cue
+from runlore.domain.learning.remember_requests import find_remember_requests
 from runlore.domain.record import JsonObject, JsonValue, Kind
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding, PersonaId, SessionId
 from runlore.domain.statements.candidates import scope_of
-from runlore.domain.statements.features import Seen
+from runlore.domain.statements.features import SentenceFeatures
 from runlore.domain.statements.finding import STATEMENTS_MAX, OwnStatement, statements_of
-from runlore.domain.statements.said import Said, refusal_words, said_in
 from runlore.domain.statements.sentences import SENTENCE_CHARS_MAX, SENTENCES_MAX, sentences_of
+from runlore.domain.statements.user_messages import UserMessage, list_user_messages, refusal_words
 from runlore.domain.statements.weights import PROPOSED_POINTS_MIN, WEIGHTS
-from runlore.domain.to_remember import told_to_remember
 from tests.domain.statement_sentences import LASTING, LOOK_ALIKES, ONE_OFF, SHOWN_FIRST
 
 REFUSED = (
@@ -36,8 +36,8 @@ MOMENTARY = {
 }
 
 
-def said(text: str, session: str = "one", *, is_refusal: bool = False, tool: str = "") -> Said:
-    return Said(
+def said(text: str, session: str = "one", *, is_refusal: bool = False, tool: str = "") -> UserMessage:
+    return UserMessage(
         session_id=SessionId(session),
         run_id=RunId(f"run-{session}"),
         event_number=1,
@@ -219,7 +219,7 @@ def test_a_runs_entries_tell_what_its_user_said() -> None:
         Entry(type=EventType.INPUT, body={"text": "never ask", "metadata": {"words_of": "another agent"}}),
     ]
 
-    told = list(said_in(entries, session_id=SessionId("s"), run_id=RunId("r"), first_number=7))
+    told = list(list_user_messages(entries, session_id=SessionId("s"), run_id=RunId("r"), first_number=7))
 
     assert [(one.event_number, one.text, one.is_refusal, one.foreign_tool) for one in told] == [
         (7, "fix the build", False, ""),
@@ -312,7 +312,7 @@ def test_any_messages_give_bounded_statements_of_words_that_were_said(
         for sentence in sentences:
             assert len(sentence.text) <= SENTENCE_CHARS_MAX
             # A feature without a weight would be counted for nothing, or fail.
-            assert Seen(sentence).features <= set(WEIGHTS)
+            assert SentenceFeatures(sentence).features <= set(WEIGHTS)
 
 
 @pytest.mark.req("CAP-8")
@@ -322,7 +322,7 @@ def test_what_says_that_it_lasts_stands_first_and_what_is_about_one_thing_does_n
         return [
             each
             for each in sentences
-            if told_to_remember(each) or any(statement.is_first for statement in found(each))
+            if find_remember_requests(each) or any(statement.is_first for statement in found(each))
         ]
 
     # Those at even places were looked at while the rules were made, the others were set aside.
@@ -391,7 +391,7 @@ def test_what_is_typed_into_a_form_is_the_users_and_what_is_chosen_is_not(answer
         Entry(type=EventType.TOOL_RESULT, body={"call_id": "1", "output": output}),
     ]
 
-    (heard,) = said_in(entries, session_id=SessionId("s"), run_id=RunId("r"))
+    (heard,) = list_user_messages(entries, session_id=SessionId("s"), run_id=RunId("r"))
 
     assert heard.text.split("\n") == [*filter(None, [typed]), "Push it"]
     assert (heard.event_number, heard.is_refusal, heard.foreign_tool) == (2, False, "")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.record import JsonValue
-from runlore.domain.storable import made_storable
-from runlore.domain.storable_json import storable_json
+from runlore.domain.serialization.storable_json import make_json_storable
+from runlore.domain.text.storable import make_storable
 
 pytestmark = pytest.mark.req("JRN-1")
 
@@ -20,12 +20,12 @@ values = st.recursive(
 def mended(value: JsonValue) -> JsonValue:
     """The same by the plainest way."""
     if isinstance(value, str):
-        return made_storable(value)
+        return make_storable(value)
     if isinstance(value, dict):
-        return {made_storable(key): mended(item) for key, item in value.items()}
+        return {make_storable(key): mended(item) for key, item in value.items()}
     return [mended(item) for item in value] if isinstance(value, list) else value
 
 
 @given(values)
 def test_every_text_of_a_value_is_made_storable(value: JsonValue) -> None:
-    assert repr(storable_json(value)) == repr(mended(value))
+    assert repr(make_json_storable(value)) == repr(mended(value))

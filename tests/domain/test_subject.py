@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain import subject_words as table
-from runlore.domain.question import WHAT, claim_of
-from runlore.domain.question_words import UNITS
-from runlore.domain.subject import (
+from runlore.domain.claims import subject_words as table
+from runlore.domain.claims.question import WHAT, claim_of
+from runlore.domain.claims.question_words import UNITS
+from runlore.domain.claims.subject import (
     SLUG_CHARS_MAX,
     TOPIC_TERMS_MAX,
     SemanticKey,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.suggesting.agreeing import agreeing
+from runlore.domain.suggesting.parameters import agreeing
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.plain_transcripts import learned
 from tests.domain.suggesting_matches import match, steps

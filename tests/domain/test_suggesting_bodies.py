@@ -8,17 +8,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.guard import first_secret
-from runlore.domain.safe_text import hidden_characters
-from runlore.domain.suggesting.changes import changed_words, word_changes
+from runlore.domain.serialization.codec import deserialize, serialize
+from runlore.domain.suggesting.bodies import changed_words, word_changes
 from runlore.domain.suggesting.enhancing import SECTIONS
 from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggesting.markdown import code_block, code_span, table_cell
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance
+from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.guard_samples import github_token
 from tests.domain.suggesting_matches import failed, match, occurrence, steps
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.json_schema import breach
-from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, Unfit, document, enhanced
+from runlore.domain.serialization.json_schema import breach
+from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, Unfit, apply_enhancement, document
 from runlore.domain.suggesting.known_commands import segments
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
@@ -32,7 +32,7 @@ def answered(
     output: dict[str, Any], suggestion: Suggestion = SUGGESTION, taken: frozenset[str] = frozenset()
 ) -> Enhanced:
     """What becomes of an answer."""
-    return enhanced(suggestion, output, taken=taken, enhanced_by="test:scripted enhancement-1")
+    return apply_enhancement(suggestion, output, taken=taken, enhanced_by="test:scripted enhancement-1")
 
 
 def dropped(output: dict[str, Any], **fields: Any) -> Unfit | None:

@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import pytest
 
-from runlore.domain.suggesting.enhancing import Unfit, enhanced
+from runlore.domain.suggesting.enhancing import Unfit, apply_enhancement
 from tests.domain.suggested import SUGGESTION, better, better_body
 
 pytestmark = pytest.mark.req("SKL-5")
@@ -16,7 +16,7 @@ def dropped(**fields: str) -> Unfit | None:
     """Why an answer is dropped that has these fields or sections."""
     sections = {name: text for name, text in fields.items() if name not in better()}
     output = {**better(body=better_body(**sections)), **{n: t for n, t in fields.items() if n in better()}}
-    return enhanced(SUGGESTION, output, taken=frozenset(), enhanced_by="test").dropped
+    return apply_enhancement(SUGGESTION, output, taken=frozenset(), enhanced_by="test").dropped
 
 
 def listed(commands: Sequence[str]) -> str:
@@ -80,7 +80,7 @@ def test_a_line_that_another_program_is_given_is_no_comment() -> None:
 
     def of(told: str) -> Unfit | None:
         output = better(description="Writes it.", body=written(told))
-        return enhanced(own, output, taken=frozenset(), enhanced_by="test").dropped
+        return apply_enhancement(own, output, taken=frozenset(), enhanced_by="test").dropped
 
     assert of(script) is None
     for changed in ("# all of it", "#!/bin/sh"):

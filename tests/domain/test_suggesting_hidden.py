@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.detectors.mined import Request
-from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
-from runlore.domain.detectors.mining import ToldNumbered, mined_run
+from runlore.domain.detectors.mined import UserRequest
+from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
+from runlore.domain.detectors.mining import NumberedTranscriptEvent, mine_run
 from runlore.domain.detectors.session import matches_of_session
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
-from runlore.domain.safe_text import hidden_characters
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.suspicion.looking import BIDIRECTIONAL
+from runlore.domain.suspicion.scan import BIDIRECTIONAL
+from runlore.domain.text.safe_text import hidden_characters
 from tests.domain.suggesting_matches import START, failed, match, steps
 
 pytestmark = pytest.mark.req("TNT-4")
@@ -89,7 +89,7 @@ def test_the_colours_of_an_error_hide_nothing(error: str, is_flagged: bool) -> N
 @pytest.mark.parametrize("sign", SIGNS)
 def test_a_sign_in_the_request_the_asked_name_or_the_project_flags(sign: str) -> None:
     found = match(Heuristic.EXPLICIT_INSTRUCTION, steps(*WORK))
-    plain = Request(run_id=RunId("run_a_0"), number=2, at=START, text="save this", own="save this")
+    plain = UserRequest(run_id=RunId("run_a_0"), number=2, at=START, text="save this", own="save this")
     (seen,) = found.occurrences
 
     assert not only(replace(found, request=plain, asked_name="my-work")).provenance.needs_review
@@ -101,9 +101,9 @@ def test_a_sign_in_the_request_the_asked_name_or_the_project_flags(sign: str) ->
 
 @pytest.mark.parametrize("sign", SIGNS)
 def test_a_stored_run_knows_it_too(sign: str) -> None:
-    def event(number: int, kind: EventType, **body: JsonValue) -> ToldNumbered:
+    def event(number: int, kind: EventType, **body: JsonValue) -> NumberedTranscriptEvent:
         told: JsonObject = body
-        return ToldNumbered(number=number, at=START, type=kind, body=told)
+        return NumberedTranscriptEvent(number=number, at=START, type=kind, body=told)
 
     events = [event(2, EventType.INPUT, text="go on")]
     for number, command in enumerate((*WORK, f"make rele{sign}ase"), start=3):
@@ -114,9 +114,9 @@ def test_a_stored_run_knows_it_too(sign: str) -> None:
             ),
             event(2 * number + 1, EventType.TOOL_RESULT, call_id=call_id, output="fine", exit_code=0),
         ]
-    mined = mined_run(
+    mined = mine_run(
         events, session_id=SessionId("ses_a"), run_id=RunId("run_a"), agent="codex", project="acme"
     )
-    for run in (mined, mined_from_plain(mined_to_plain(mined))):
+    for run in (mined, parse_mined(serialize_mined(mined))):
         (found,) = suggestions_of(matches_of_session([run]))
         assert_flagged(found, sign)

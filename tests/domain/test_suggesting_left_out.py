@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runlore.domain.detectors.mined import MinedRun
-from runlore.domain.detectors.standing import with_standing
+from runlore.domain.detectors.preparations import with_standing
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from tests.domain.plain_transcripts import learned

@@ -4,7 +4,7 @@ import pytest
 
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.suggesting.harm import takes_away
-from runlore.domain.suggesting.momentary import is_own
+from runlore.domain.suggesting.one_off_values import is_own
 from runlore.domain.suggesting.private import example_of, without_machine
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion, pattern_digest

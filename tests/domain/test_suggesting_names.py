@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.naming import is_valid_name, slug, unique_name, wanted_name
-from runlore.domain.suggesting.parameters import written
+from runlore.domain.suggesting.naming import choose_name, is_valid_name, slug, unique_name
+from runlore.domain.suggesting.parameters import write_procedure
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.suggesting_matches import failed, match, steps
 
@@ -39,7 +39,7 @@ HOSTILE = st.text(st.characters(codec="utf-8"), max_size=400) | st.sampled_from(
 
 def named(found: Match) -> str:
     """The name that a match wants."""
-    return wanted_name(found, written(found).lines)
+    return choose_name(found, write_procedure(found).lines)
 
 
 @pytest.mark.parametrize(

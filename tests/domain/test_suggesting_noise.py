@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
 from runlore.domain.taint import Provenance

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.detectors.match import Heuristic, Match
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.suggesting.suggestions import suggestions_of
-from runlore.domain.suggesting.uniting import united
+from runlore.domain.suggesting.uniting import unite_matches
 from runlore.domain.taint import Provenance
 from tests.domain.suggesting_matches import failed, match, occurrence, steps
 
@@ -131,6 +131,6 @@ def test_nothing_is_told_of_what_is_not_in_the_evidence() -> None:
 
 def test_each_occurrence_counts_once_however_often_it_is_found() -> None:
     found = match(Heuristic.MULTI_STEP, steps(*ROW, session="a"), steps(*ROW, session="b", day=1))
-    (one,) = united([found, found, replace(found, occurrences=found.occurrences[::-1])])
+    (one,) = unite_matches([found, found, replace(found, occurrences=found.occurrences[::-1])])
 
     assert one == found

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggesting.lines import lines_of
-from runlore.domain.suggesting.parameters import Written, written
-from runlore.domain.suggesting.words import unquoted, words_of
+from runlore.domain.suggesting.parameters import Written, write_procedure
+from runlore.domain.suggesting.words import unquote_word, words_of
 from tests.domain.suggesting_matches import failed, match, steps
 
 pytestmark = pytest.mark.req("SKL-4")
@@ -21,7 +21,7 @@ WORDS = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S"]), m
 
 def seen(*commands: str) -> Written:
     """One command, as each of several sessions ran it."""
-    return written(
+    return write_procedure(
         match(
             Heuristic.CROSS_SESSION,
             *(steps(command, session=f"s{at}", day=at) for at, command in enumerate(commands)),
@@ -72,7 +72,7 @@ def test_examples_are_kept_the_latest_first_and_each_once() -> None:
 
 
 def test_the_same_values_at_two_places_are_one_parameter_and_others_are_told_apart() -> None:
-    found = written(
+    found = write_procedure(
         match(
             Heuristic.MULTI_STEP,
             steps("docker build -t a:1 x", "docker push a:1", "cd x", "make up", session="a"),
@@ -107,14 +107,14 @@ def test_the_same_values_at_two_places_are_one_parameter_and_others_are_told_apa
     ],
 )
 def test_a_value_of_the_moment_is_a_parameter_even_when_seen_once(command: str, told: str) -> None:
-    found = written(match(Heuristic.EXPLICIT_INSTRUCTION, steps(command, "make deploy")))
+    found = write_procedure(match(Heuristic.EXPLICIT_INSTRUCTION, steps(command, "make deploy")))
 
     assert found.commands[0] == told
 
 
 def test_a_text_that_was_written_for_once_is_not_repeated() -> None:
     text = "A long message that tells what was done and why\n\nand goes on for several lines"
-    found = written(
+    found = write_procedure(
         match(
             Heuristic.EXPLICIT_INSTRUCTION,
             steps(f"gh release create v1 --notes '{text}'", "make deploy"),
@@ -125,7 +125,7 @@ def test_a_text_that_was_written_for_once_is_not_repeated() -> None:
 
 
 def test_what_was_put_right_is_never_a_parameter() -> None:
-    found = written(
+    found = write_procedure(
         match(
             Heuristic.ERROR_RECOVERY,
             steps(failed("pip install request -t /tmp/x"), "pip install requests -t /tmp/x", session="a"),
@@ -140,7 +140,7 @@ def test_what_was_put_right_is_never_a_parameter() -> None:
 
 
 def test_of_several_mistakes_of_one_kind_the_shortest_stands_for_all() -> None:
-    found = written(
+    found = write_procedure(
         match(
             Heuristic.ERROR_RECOVERY,
             steps(failed("pip install request"), "pip install requests", session="a"),
@@ -191,12 +191,12 @@ def test_words_stand_where_they_are_said_to_stand(text: str) -> None:
     ends = 0
     for word in words_of(text):
         assert ends <= word.start < word.end <= len(text)
-        assert word.text == unquoted(text[word.start : word.end])
+        assert word.text == unquote_word(text[word.start : word.end])
         ends = word.end
 
 
 def test_a_row_is_told_once_however_often_it_was_gone_through() -> None:
-    found = written(
+    found = write_procedure(
         match(
             Heuristic.MULTI_STEP,
             steps(

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic
+from runlore.domain.suggesting.clean_run import clean_pass
 from runlore.domain.suggesting.condensing import Unit
 from runlore.domain.suggesting.lines import lines_of
-from runlore.domain.suggesting.parameters import written
-from runlore.domain.suggesting.passes import clean_pass
+from runlore.domain.suggesting.parameters import write_procedure
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.suggesting_matches import match, steps
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.req("SKL-4")
 
 def passed(*calls: str) -> tuple[str, ...]:
     """The commands of a row as they are told."""
-    return written(match(Heuristic.MULTI_STEP, steps(*calls))).commands
+    return write_procedure(match(Heuristic.MULTI_STEP, steps(*calls))).commands
 
 
 @pytest.mark.parametrize(

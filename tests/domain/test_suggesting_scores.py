@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic, Match
-from runlore.domain.suggesting.covering import STRENGTH, Found, covers
-from runlore.domain.suggesting.parameters import written
-from runlore.domain.suggesting.rivals import told_by
-from runlore.domain.suggesting.scoring import SCORE_MIN, scored
+from runlore.domain.suggesting.covering import STRENGTH, CoverageSummary, covers, group_covered
+from runlore.domain.suggesting.parameters import write_procedure
+from runlore.domain.suggesting.scoring import SCORE_MIN, score_match
 from runlore.domain.suggesting.suggestions import suggestions_of
 from tests.domain.suggesting_matches import Failed, failed, match, steps
 
@@ -22,12 +21,12 @@ CHECKS = ("npm ci", "npm run lint", "npm run build", "npm test")
 
 def points(found: Match) -> int:
     """How much a match promises."""
-    return scored(found, written(found)).points
+    return score_match(found, write_procedure(found)).points
 
 
-def kept(found: list[Found]) -> tuple[Found, ...]:
+def kept(found: list[CoverageSummary]) -> tuple[CoverageSummary, ...]:
     """Those that nothing stronger covers, the strongest first."""
-    return tuple(one for one, _ in told_by(found))
+    return tuple(one for one, _ in group_covered(found))
 
 
 def row(*calls: str | Failed) -> Match:
@@ -117,7 +116,7 @@ def test_a_score_is_the_sum_of_its_reasons() -> None:
         *(steps(*CHECKS, session=f"s{day}", day=day) for day in range(9)),
         pattern="npm ci ; npm run lint ; npm run build ; npm test",
     )
-    score = scored(found, written(found))
+    score = score_match(found, write_procedure(found))
 
     assert score.points == min(100, sum(part.points for part in score.parts))
     assert {"seen in 9 sessions", "seen over 8 days"} <= {part.reason for part in score.parts}
@@ -152,7 +151,7 @@ def test_more_sessions_promise_more() -> None:
 )
 def test_every_score_is_within_its_bounds_and_explained(calls: list[str], heuristic: Heuristic) -> None:
     found = match(heuristic, steps(*calls))
-    score = scored(found, written(found))
+    score = score_match(found, write_procedure(found))
     told = sum(part.points for part in score.parts)
 
     assert score.points == max(0, min(100, told))
@@ -188,7 +187,7 @@ def test_procedures_of_different_things_do_not_cover_each_other() -> None:
 
 
 def test_what_a_toolchain_does_by_default_is_suggested_once() -> None:
-    shared = Found(
+    shared = CoverageSummary(
         heuristic=Heuristic.CROSS_SESSION, pattern="a", forms=("go build", "go test", "go vet"), points=80
     )
     formats = replace(shared, heuristic=Heuristic.REPEATED_ACTION, pattern="b", forms=("gofmt -w",))
@@ -203,7 +202,9 @@ def test_what_a_toolchain_does_by_default_is_suggested_once() -> None:
 
 
 def test_a_flag_that_says_more_is_not_what_a_toolchain_does_by_default() -> None:
-    shared = Found(heuristic=Heuristic.CROSS_SESSION, pattern="a", forms=("go build", "go test"), points=80)
+    shared = CoverageSummary(
+        heuristic=Heuristic.CROSS_SESSION, pattern="a", forms=("go build", "go test"), points=80
+    )
     row = replace(shared, heuristic=Heuristic.MULTI_STEP, pattern="b", forms=("go test -race", "go vet"))
     loud = replace(row, pattern="c", forms=("go test -v", "go vet"))
 
@@ -212,7 +213,7 @@ def test_a_flag_that_says_more_is_not_what_a_toolchain_does_by_default() -> None
 
 def test_what_another_project_needs_besides_is_its_own() -> None:
     forms = ("make fmt", "make lint", "make test", "make ship", "make docs")
-    here = Found(
+    here = CoverageSummary(
         heuristic=Heuristic.MULTI_STEP, pattern="a", forms=forms, points=80, projects=frozenset({"here"})
     )
     there = replace(here, pattern="b", projects=frozenset({"there"}), points=70)
@@ -230,7 +231,7 @@ def test_what_another_project_needs_besides_is_its_own() -> None:
 
 
 def test_what_was_done_between_is_the_fix_and_suggested_once() -> None:
-    unlock = Found(
+    unlock = CoverageSummary(
         heuristic=Heuristic.ERROR_RECOVERY,
         pattern="a",
         forms=("git commit", "rm -f", "git commit"),
@@ -244,14 +245,16 @@ def test_what_was_done_between_is_the_fix_and_suggested_once() -> None:
 
 
 def test_a_fix_stays_beside_a_procedure_of_the_same_commands() -> None:
-    shared = Found(heuristic=Heuristic.CROSS_SESSION, pattern="b", forms=("npm ci", "npm test"), points=60)
+    shared = CoverageSummary(
+        heuristic=Heuristic.CROSS_SESSION, pattern="b", forms=("npm ci", "npm test"), points=60
+    )
     fixed = replace(shared, heuristic=Heuristic.ERROR_RECOVERY, pattern="a", is_fix=True)
 
     assert set(kept([fixed, shared])) == {fixed, shared}
 
 
 FOUND = st.builds(
-    Found,
+    CoverageSummary,
     heuristic=st.sampled_from(Heuristic),
     pattern=st.sampled_from("pqrs"),
     forms=st.lists(st.sampled_from(["a", "b", "b -v", "c", "d"]), min_size=1, max_size=4).map(tuple),
@@ -262,7 +265,7 @@ FOUND = st.builds(
 
 @given(found=st.lists(FOUND, max_size=8, unique=True), data=st.data())
 def test_covering_does_not_depend_on_the_order_and_loses_nothing_uncovered(
-    found: list[Found], data: st.DataObject
+    found: list[CoverageSummary], data: st.DataObject
 ) -> None:
     chosen = kept(found)
     other = kept(data.draw(st.permutations(found)))

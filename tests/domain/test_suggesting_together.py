@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.project import project_id, project_name
-from runlore.domain.suggesting.covering import Found, covers, strength
-from runlore.domain.suggesting.ordering import in_usual_order
-from runlore.domain.suggesting.rivals import Rivals, told_by
+from runlore.domain.suggesting.covering import CoverageSummary, Rivals, covers, group_covered, strength
+from runlore.domain.suggesting.variants import in_usual_order
 from tests.domain.plain_transcripts import learned
 
 pytestmark = pytest.mark.req("SKL-4")
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.req("SKL-4")
 ONE, TWO = "/srv/clientone/backend", "/srv/clienttwo/backend"
 SEVERAL = ["", "p", "q"]
 FOUND = st.builds(
-    Found,
+    CoverageSummary,
     heuristic=st.sampled_from(Heuristic),
     pattern=st.text("pqrstuvw", min_size=1, max_size=2),
     forms=st.lists(
@@ -34,14 +33,14 @@ FOUND = st.builds(
 
 
 @given(found=st.lists(FOUND, max_size=14, unique=True))
-def test_what_covers_is_found_as_if_all_were_compared(found: list[Found]) -> None:
-    chosen: dict[str, list[Found]] = {}
+def test_what_covers_is_found_as_if_all_were_compared(found: list[CoverageSummary]) -> None:
+    chosen: dict[str, list[CoverageSummary]] = {}
     for one in sorted(found, key=strength):
         kept = [each[0] for each in chosen.values()]
         covering = next((other for other in kept if covers(other, one)), None)
         chosen.setdefault((covering or one).pattern, []).append(one)
 
-    assert [[one, *covered] for one, covered in told_by(found)] == [*chosen.values()]
+    assert [[one, *covered] for one, covered in group_covered(found)] == [*chosen.values()]
 
 
 @pytest.mark.parametrize("count", [500, 1_000])
@@ -49,7 +48,7 @@ def test_each_is_compared_with_few_however_many_there_are(count: int) -> None:
     rows = list(combinations([f"make task{number}" for number in range(13)], 5))[:count]
     chosen, compared = Rivals(), 0
     for row in rows:
-        one = Found(
+        one = CoverageSummary(
             heuristic=Heuristic.MULTI_STEP, pattern=str(row), forms=row, points=60, projects=frozenset("p")
         )
         compared += len(list(chosen.candidates(one)))

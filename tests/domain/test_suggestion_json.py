@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Corrupt
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import (
     Parameter,
@@ -23,7 +23,7 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.domain.taint import Provenance
-from runlore.domain.timestamps import truncated
+from runlore.domain.timestamps import truncate
 from tests.domain.suggested import SUGGESTION
 
 pytestmark = pytest.mark.req("SKL-4")
@@ -35,7 +35,7 @@ EVIDENCE = st.builds(
     run_id=TEXTS.map(RunId),
     event_numbers=st.lists(st.integers(0, 10**6), max_size=5).map(tuple),
     at=st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)).map(
-        lambda moment: truncated(moment.replace(tzinfo=UTC))
+        lambda moment: truncate(moment.replace(tzinfo=UTC))
     ),
     project=TEXTS,
 )

@@ -7,8 +7,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.excerpt import ELLIPSIS
-from runlore.domain.support import Support, is_stated, support_of
+from runlore.domain.claims.support import Support, is_stated, support_of
+from runlore.domain.text.excerpt import ELLIPSIS
 from tests.domain.support_requests import (
     ASSERTED,
     ASSERTED_HELD,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from tests.domain.random_records import provenances
 
 families = st.lists(provenances, max_size=4)
@@ -14,7 +14,7 @@ families = st.lists(provenances, max_size=4)
 @pytest.mark.req("TNT-3")
 @given(families)
 def test_a_child_is_tainted_when_any_parent_is_and_names_every_source(parents: list[Provenance]) -> None:
-    child = inherited(parents)
+    child = inherit(parents)
 
     assert child.tainted == any(parent.untrusted or parent.needs_review for parent in parents)
     assert child.untrusted == any(parent.untrusted for parent in parents)
@@ -27,7 +27,7 @@ def test_a_child_is_tainted_when_any_parent_is_and_names_every_source(parents: l
 def test_it_does_not_matter_how_many_steps_a_derivation_takes(
     one: list[Provenance], other: list[Provenance]
 ) -> None:
-    assert inherited([inherited(one), inherited(other)]) == inherited([*one, *other])
+    assert inherit([inherit(one), inherit(other)]) == inherit([*one, *other])
 
 
 @pytest.mark.req("TNT-3")
@@ -35,16 +35,16 @@ def test_it_does_not_matter_how_many_steps_a_derivation_takes(
 def test_a_child_of_something_tainted_waits_for_review_even_where_its_parent_did_not(
     parent: Provenance,
 ) -> None:
-    assert inherited([TRUSTED, parent]).needs_review == parent.tainted
+    assert inherit([TRUSTED, parent]).needs_review == parent.tainted
 
 
 @pytest.mark.req("TNT-3")
 @given(provenances)
 def test_what_a_person_has_cleared_taints_nothing_and_keeps_its_sources(parent: Provenance) -> None:
-    cleared = parent.cleared()
+    cleared = parent.clear()
 
     assert not cleared.tainted
-    assert not inherited([cleared]).tainted
+    assert not inherit([cleared]).tainted
     assert cleared.sources == parent.sources
 
 
@@ -52,7 +52,7 @@ def test_what_a_person_has_cleared_taints_nothing_and_keeps_its_sources(parent: 
 def test_the_sources_of_many_parents_stay_bounded_and_the_taint_stays_whole() -> None:
     parents = [Provenance(sources=(f"https://example.org/{number}",)) for number in range(200)]
 
-    child = inherited([*parents, Provenance(untrusted=True, sources=("https://evil.example",))])
+    child = inherit([*parents, Provenance(untrusted=True, sources=("https://evil.example",))])
 
     assert child.sources == tuple(
         f"https://example.org/{number}" for number in range(limits.TAINT_SOURCES_MAX)
@@ -62,4 +62,4 @@ def test_the_sources_of_many_parents_stay_bounded_and_the_taint_stays_whole() ->
 
 @pytest.mark.req("TNT-3")
 def test_nothing_is_inherited_from_nobody() -> None:
-    assert inherited([]) == TRUSTED
+    assert inherit([]) == TRUSTED

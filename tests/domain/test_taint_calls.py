@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, read_outside

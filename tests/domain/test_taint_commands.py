@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from runlore.domain.shell import commands_of
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS
 from runlore.domain.taint_sources import OutsideKind, outside_of_call, outside_of_command
+from runlore.domain.taint_sources.commands import CLIENTS, RUNNERS
 from runlore.domain.taint_sources.program_texts import INTERPRETERS
-from runlore.domain.taint_sources.runners import CLIENTS, RUNNERS
 
 pytestmark = pytest.mark.req("TNT-1")
 

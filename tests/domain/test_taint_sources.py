@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.guard import first_secret
-from runlore.domain.journal import EventType, JournalEvent
-from runlore.domain.journal_entry import entered
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import EventType, JournalEvent
+from runlore.domain.runs.journal_entry import parse_entry
 from runlore.domain.session import SessionId
 from runlore.domain.shell import commands_of
 from runlore.domain.taint import TRUSTED, Provenance
@@ -37,7 +37,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 def event(number: int, **plain: Any) -> JournalEvent:
     """An event as it is stored."""
-    entry = entered(plain)
+    entry = parse_entry(plain)
     return JournalEvent(
         session_id=SessionId("s"), number=number, run_id=RunId("r"), type=entry.type, at=AT, body=entry.body
     )
@@ -439,5 +439,5 @@ def test_every_row_of_files_says_why() -> None:
 )
 @pytest.mark.parametrize("is_redacted", [True, False])
 def test_an_address_with_secrets_in_it_is_told_by_its_host(command: str, is_redacted: bool) -> None:
-    told = redacted(command).text if is_redacted else command
+    told = redact_text(command).text if is_redacted else command
     assert [source for _, source in outside_reads([call("Bash", command=told)])] == ["https://example.com/x"]

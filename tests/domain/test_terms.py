@@ -7,17 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runlore.domain.claims.rivals import Surroundings
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.publication import (
-    BY_HAND,
-    Consequences,
-    Obstacle,
-    Terms,
-    confirmed,
-    consequences,
-    require,
-    standing,
-)
 from runlore.domain.record import (
     PROMPT_KINDS,
     Kind,
@@ -27,9 +18,18 @@ from runlore.domain.record import (
     RecordId,
     VerificationStatus,
 )
-from runlore.domain.rivals import Surroundings
+from runlore.domain.records.publication import (
+    BY_HAND,
+    Consequences,
+    Obstacle,
+    PublishTerms,
+    apply_confirmation,
+    consequences,
+    require,
+    standing,
+)
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.taint import Provenance
-from runlore.domain.visibility import hidden_because
 from tests.builders import ACME, fact, preference, procedure, published
 from tests.domain.random_records import provenances
 from tests.fakes import START
@@ -38,7 +38,7 @@ NOW = START + timedelta(days=1)
 LATER = [None, NOW + timedelta(milliseconds=1), NOW + timedelta(days=1), NOW + timedelta(days=2)]
 moments = st.sampled_from(LATER)
 terms = st.builds(
-    Terms,
+    PublishTerms,
     tier=st.sampled_from(PublishTier),
     decision=st.sampled_from([PolicyDecision.MANUAL, PolicyDecision.AUTOMATIC]),
     actor=st.sampled_from(["", "daemon"]),
@@ -56,11 +56,11 @@ OBSTACLES = [
 @pytest.mark.req("LRN-1", "POL-3", "REC-3")
 @given(terms, moments, moments, st.sampled_from(VerificationStatus))
 def test_a_publication_is_what_its_terms_say_and_leaves_the_rest(
-    on: Terms, expires: datetime | None, due: datetime | None, status: VerificationStatus
+    on: PublishTerms, expires: datetime | None, due: datetime | None, status: VerificationStatus
 ) -> None:
     candidate = replace(fact(), expires_at=expires, revalidate_at=due, verification_status=status)
 
-    record = confirmed(candidate, Consequences(), actor="pat", now=NOW, terms=on)
+    record = apply_confirmation(candidate, Consequences(), actor="pat", now=NOW, terms=on)
 
     assert (record.publish_tier, record.policy_decision) == (on.tier, on.decision)
     assert record.policy_actor == (on.actor if on.actor else "pat")
@@ -77,9 +77,11 @@ def test_a_publication_is_what_its_terms_say_and_leaves_the_rest(
 
 @pytest.mark.req("LRN-4", "LRN-10")
 @given(terms)
-def test_only_the_active_tier_is_for_prompts_and_automation_only_with_support(on: Terms) -> None:
+def test_only_the_active_tier_is_for_prompts_and_automation_only_with_support(on: PublishTerms) -> None:
     record = replace(published(fact()), expires_at=None)
-    after = confirmed(replace(record, policy_decision=None), Consequences(), actor="pat", now=NOW, terms=on)
+    after = apply_confirmation(
+        replace(record, policy_decision=None), Consequences(), actor="pat", now=NOW, terms=on
+    )
 
     unsupported = (
         on.decision is PolicyDecision.AUTOMATIC and on.verification is not VerificationStatus.VERIFIED
@@ -92,7 +94,7 @@ def test_only_the_active_tier_is_for_prompts_and_automation_only_with_support(on
 @pytest.mark.req("LRN-6", "LRN-9")
 @given(terms, st.lists(st.sampled_from(OBSTACLES), unique=True), st.booleans())
 def test_automation_replaces_nothing_and_only_what_waits_to_be_raised_may_contradict(
-    on: Terms, obstacles: list[Obstacle], replaces: bool
+    on: PublishTerms, obstacles: list[Obstacle], replaces: bool
 ) -> None:
     old = published(fact())
     outcome = Consequences(supersedes=(old,) if replaces else (), obstacles=tuple(obstacles))
@@ -115,7 +117,7 @@ def test_automation_replaces_nothing_and_only_what_waits_to_be_raised_may_contra
 @pytest.mark.req("TNT-2")
 @given(terms, provenances)
 def test_on_no_terms_is_untrusted_text_published_that_nobody_accepted(
-    on: Terms, provenance: Provenance
+    on: PublishTerms, provenance: Provenance
 ) -> None:
     candidate = replace(fact(), provenance=provenance)
     if not candidate.provenance.tainted:
@@ -156,8 +158,8 @@ def test_one_statement_replaces_another_whatever_its_kind_but_no_procedure(old: 
 
 @pytest.mark.req("LRN-1")
 def test_left_alone_a_publication_is_by_hand_and_in_the_active_tier() -> None:
-    assert Terms() == BY_HAND
-    record = confirmed(fact(scope=ACME), Consequences(), actor="pat", now=NOW)
+    assert PublishTerms() == BY_HAND
+    record = apply_confirmation(fact(scope=ACME), Consequences(), actor="pat", now=NOW)
     assert (record.publish_tier, record.policy_decision) == (PublishTier.ACTIVE, PolicyDecision.MANUAL)
     assert record.policy_actor == "pat"
 
@@ -171,7 +173,7 @@ def test_a_replacement_inherits_no_verification() -> None:
     old = published(fact("The codename is Atlas"), verification_status=VerificationStatus.VERIFIED)
     new = fact("The codename is Borealis")
 
-    record = confirmed(new, Consequences(supersedes=(old,)), actor="pat", now=NOW)
+    record = apply_confirmation(new, Consequences(supersedes=(old,)), actor="pat", now=NOW)
 
     assert record.verification_status is VerificationStatus.UNVERIFIED
     assert record.supersedes == old.record_id

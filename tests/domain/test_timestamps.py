@@ -13,7 +13,7 @@ from runlore.domain.timestamps import (
     from_milliseconds,
     parse_time,
     to_milliseconds,
-    truncated,
+    truncate,
 )
 from tests.domain.random_records import moments
 
@@ -43,7 +43,7 @@ def test_a_written_time_is_read_as_it_was(moment: datetime) -> None:
 def test_what_is_finer_than_a_millisecond_is_cut_off_and_never_rounded_up(moment: datetime) -> None:
     cut = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
-    assert truncated(moment) == cut
+    assert truncate(moment) == cut
     assert parse_time(format_time(moment)) == cut
     assert from_milliseconds(to_milliseconds(moment)) == cut
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.learning.remember_requests import find_remember_requests
 from runlore.domain.record import Kind
-from runlore.domain.to_remember import told_to_remember
 
 pytestmark = pytest.mark.req("CAP-3")
 
@@ -18,7 +18,7 @@ PORT, FRIDAYS = (FACT, "the staging port is 5433"), (PREFERENCE, "I deploy on Fr
 
 def told(request: str) -> list[tuple[Kind, str]]:
     """What is found, as pairs."""
-    return [(found.kind, found.text) for found in told_to_remember(request)]
+    return [(found.kind, found.text) for found in find_remember_requests(request)]
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_a_request_has_a_bounded_number_of_them() -> None:
 def test_no_text_breaks_it_and_nothing_is_made_up(text: str, phrase: str) -> None:
     request = phrase + text
 
-    assert all(each.text in " ".join(request.split()) for each in told_to_remember(request))
+    assert all(each.text in " ".join(request.split()) for each in find_remember_requests(request))
 
 
 @pytest.mark.parametrize("piece", ["remember that a is b. ", "remember: ", "please ", "remember that ", ". "])
 def test_a_long_request_is_read_in_time_that_grows_with_it(piece: str) -> None:
     begun = time.process_time()
-    told_to_remember("remember " + piece * (200_000 // len(piece)))
+    find_remember_requests("remember " + piece * (200_000 // len(piece)))
 
     assert time.process_time() - begun < 5

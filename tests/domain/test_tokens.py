@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.config.model_families import load_families
-from runlore.domain.projection import ModelFamily
-from runlore.domain.tokens import estimate, factor_percent, family_of
+from runlore.domain.prompts.projection import ModelFamily
+from runlore.domain.prompts.token_budget import estimate, factor_percent, family_of
 
 pytestmark = pytest.mark.req("RUN-7")
 

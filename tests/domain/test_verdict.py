@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.codec import deserialize, serialize
-from runlore.domain.learning_policy import (
+from runlore.domain.policies.learning_policy import (
     Action,
     JudgePolicy,
     LearningPolicy,
@@ -18,19 +17,20 @@ from runlore.domain.learning_policy import (
     PublicationPolicy,
     Rule,
 )
-from runlore.domain.policy import policy_to_plain
-from runlore.domain.record import EvidenceRef, Kind, Origin, Record, Sensitivity, Source
-from runlore.domain.taint import Provenance
-from runlore.domain.timestamps import to_milliseconds, truncated
-from runlore.domain.verdict import (
+from runlore.domain.policies.policy import policy_to_plain
+from runlore.domain.policies.verdict import (
     JudgeReview,
     Review,
     allowed_actions,
     asks_the_judge,
     baseline,
-    clamped,
+    clamp,
     review_of,
 )
+from runlore.domain.record import EvidenceRef, Kind, Origin, Record, Sensitivity, Source
+from runlore.domain.serialization.codec import deserialize, serialize
+from runlore.domain.taint import Provenance
+from runlore.domain.timestamps import to_milliseconds, truncate
 from tests.builders import fact, procedure
 from tests.domain.policy_documents import candidates, policies
 from tests.domain.random_records import json_values, moments, texts
@@ -65,7 +65,7 @@ def test_the_evaluator_says_what_a_second_formulation_says(
     expected = said_of(serialize(candidate), policy_to_plain(policy), now)
     expires = None if said.expires_at is None else to_milliseconds(said.expires_at)
     assert (said.action.value, said.rule, expires) == expected
-    assert said.expires_at is None or said.expires_at == truncated(said.expires_at)
+    assert said.expires_at is None or said.expires_at == truncate(said.expires_at)
 
 
 @pytest.mark.req("POL-2")
@@ -88,7 +88,7 @@ def test_only_the_first_match_counts(candidate: Record, policy: LearningPolicy) 
 def test_whatever_policy_and_judge_say_the_gates_hold(
     candidate: Record, policy: LearningPolicy, said: Action
 ) -> None:
-    action = clamped(baseline(candidate, policy, START).action, said)
+    action = clamp(baseline(candidate, policy, START).action, said)
 
     if candidate.provenance.tainted:
         assert action in {REJECT, MANUAL}
@@ -128,7 +128,7 @@ def test_the_reason_names_the_rule_or_its_place() -> None:
         (fact(), PROVISIONAL, "came through the API"),
         (captured(provenance=TAINTED), MANUAL, "untrusted"),
         (captured(provenance=Provenance(needs_review=True)), MANUAL, "untrusted"),
-        (captured(provenance=TAINTED.cleared()), ACTIVE, "rule 1 says publish_active"),
+        (captured(provenance=TAINTED.clear()), ACTIVE, "rule 1 says publish_active"),
         (fact(provenance=TAINTED), MANUAL, "untrusted"),
         (procedure(origin=Origin.DAEMON), MANUAL, "a procedure is never published actively"),
     ],
@@ -226,7 +226,7 @@ ENVELOPE = {
 @pytest.mark.req("POL-7")
 @pytest.mark.parametrize(("baseline", "said"), list(itertools.product(Action, Action)))
 def test_what_a_judge_says_is_clamped_to_what_the_baseline_allows(baseline: Action, said: Action) -> None:
-    outcome = clamped(baseline, said)
+    outcome = clamp(baseline, said)
 
     assert outcome is ENVELOPE[baseline][list(Action).index(said)]
     assert outcome in allowed_actions(baseline)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.codec import serialize
 from runlore.domain.record import (
     Kind,
     PolicyDecision,
@@ -21,8 +20,9 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.records.visibility import Hidden, hidden_because, hidden_from_planning
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.taint import Provenance
-from runlore.domain.visibility import Hidden, hidden_because, hidden_from_planning
 from tests.builders import fact, published
 from tests.domain.random_records import moments, records
 from tests.domain.visibility_reference import reasons_against
@@ -178,4 +178,4 @@ def test_what_an_operator_has_cleared_is_visible_with_its_sources() -> None:
     tainted = Provenance(untrusted=True, needs_review=True, sources=("https://example.org",))
 
     assert hidden_because(published(fact(), provenance=tainted), NOW) is Hidden.TAINTED
-    assert hidden_because(published(fact(), provenance=tainted.cleared()), NOW) is None
+    assert hidden_because(published(fact(), provenance=tainted.clear()), NOW) is None

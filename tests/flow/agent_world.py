@@ -11,15 +11,15 @@ from typing import Any
 from runlore.config.agent import AgentSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
-from runlore.domain.approval_rules import ApprovalRules, Stance
-from runlore.domain.journal import EventType, JournalEvent
-from runlore.domain.journal_entry import input_entry
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
+from runlore.domain.runs.journal import EventType, JournalEvent
+from runlore.domain.runs.journal_entry import input_entry
 from runlore.domain.session import SessionId
 from runlore.flow.capture import approvals
 from runlore.flow.capture.runs import open_run
-from runlore.flow.capture.turns import session_turn
+from runlore.flow.capture.session_lock import session_turn
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.model_server import ModelServer, Received, Script, model_server

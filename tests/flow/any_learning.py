@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from runlore.domain.record import Kind, PublishTier, Record, RecordId, Sensitivity, State
+from runlore.domain.records.visibility import hidden_from_planning
 from runlore.domain.run import Run
 from runlore.domain.scope import Scope
-from runlore.domain.visibility import hidden_from_planning
 from runlore.ports import operations as ops
 from tests.flow.any_sequence import AnySequence, lifetimes, picks, scopes, some_scopes, summaries
 from tests.flow.learning_acts import given_run, paged

@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from runlore.config.settings import Settings
 from runlore.daemon.boot import boot
-from runlore.domain.audit import RecordEvent, erased
 from runlore.domain.errors import NotFound, RunloreError
-from runlore.domain.radar import Finding
 from runlore.domain.record import Layer, Record, RecordId, State, StateReason
+from runlore.domain.records.audit import RecordEvent, erase_event
+from runlore.domain.records.radar import Finding
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports import operations as ops
 from tests.flow import reference
@@ -280,7 +280,7 @@ class AnySequence(RuleBasedStateMachine):
         histories = self.world.histories()
         for record_id, events in self.told.items():
             kept = histories[record_id][: len(events)]
-            assert kept == events or kept == tuple(erased(event) for event in events)
+            assert kept == events or kept == tuple(erase_event(event) for event in events)
         self.told = histories
         records = self.world.stored()
         assert records == replayed(histories)

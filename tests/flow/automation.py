@@ -6,15 +6,15 @@ from typing import Any
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
-from runlore.domain.admission import Draft
-from runlore.domain.audit import DAEMON, Act, RecordEvent
-from runlore.domain.job import Job, JobState
-from runlore.domain.learning_policy import Action
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.verdict import Review, review_of
 from runlore.domain.record import EvidenceRef, Kind, Move, Origin, Record, RecordId, Source
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import DAEMON, Act, RecordEvent
 from runlore.domain.run import Run
+from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.verdict import Review, review_of
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Question, Reply, Usage

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from runlore.daemon.parts import Parts
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.model import Models
 from runlore.ports.run_memories import Owed, RunMemories
 from tests.flow.kill_points import Fuse, mortal

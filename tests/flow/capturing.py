@@ -5,11 +5,11 @@ from typing import Any
 
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.job import Job, JobKind, JobState
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import JsonObject, Kind, Origin, Record
 from runlore.domain.run import Run
-from runlore.domain.run_memory import Capture, CaptureState
+from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.ports import operations as ops
 from runlore.ports.model import Models
 from tests.fakes import ScriptedModels

@@ -12,10 +12,12 @@ import orjson
 
 from runlore.config.agent import AgentSettings
 from runlore.config.settings import Settings
-from runlore.domain.approval_rules import ApprovalRules, Stance
-from runlore.domain.conversation import AssistantSaid, ToolAnswered
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered
 from runlore.domain.record import Kind
-from runlore.domain.rollout import (
+from runlore.domain.run import Run, RunId
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Canary,
     Evidence,
     Execution,
@@ -24,8 +26,6 @@ from runlore.domain.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from runlore.domain.run import Run, RunId
-from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.model_server import ModelServer, Received, Reply, Script, calls, model_server, says
 from tests.world import World

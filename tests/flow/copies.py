@@ -13,7 +13,7 @@ from runlore.config.settings import Settings
 from runlore.daemon.clock import TimeOrderedIds
 from runlore.domain.access import Role
 from runlore.domain.errors import RunloreError
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 from runlore.ports.store import DumpRow

@@ -1,6 +1,6 @@
 """A job that has failed for good."""
 
-from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from tests.world import World
 
 

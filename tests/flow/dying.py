@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from runlore.daemon.app import Application
 from runlore.daemon.maintenance import BOOT
-from runlore.domain.job import JobKind, JobState
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.ports.run_memories import Owed, RunMemories, Unreadable
 from tests.world import OPERATOR, World
 

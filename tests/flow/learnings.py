@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from runlore.domain.policy import PolicyName
-from runlore.domain.projection import Projection
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.projection import Projection
 from runlore.domain.record import JsonValue, Move, PolicyDecision, PublishTier, Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId

@@ -18,8 +18,8 @@ from runlore.daemon import wiring
 from runlore.daemon.embedding import Backend, opened
 from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.wiring import DenseEngine
-from runlore.domain.analysis import terms_of
 from runlore.domain.record import RecordId
+from runlore.domain.text.analysis import terms_of
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops
 from runlore.ports.dense import Embedded

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind, Record
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.visibility import hidden_because
 from runlore.ports import operations as ops
 from runlore.ports.model import Purpose, Question
 from tests.world import World

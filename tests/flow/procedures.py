@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.match import Match
-from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionState
-from runlore.domain.transcript import ToldRun
 from runlore.ports import operations as ops
 from tests.flow.telling import THEN, call, in_session, told
 from tests.world import World
@@ -43,7 +43,7 @@ def dry_run(sessions: Iterable[Sequence[ToldRun]], project: str = "") -> tuple[S
     across = CrossSession()
     matches: list[Match] = []
     for runs in sessions:
-        mined = [mined_told(run, project=project) for run in runs]
+        mined = [mine_transcript_run(run, project=project) for run in runs]
         across.add(mined)
         matches.extend(matches_of_session(mined))
     return suggestions_of([*matches, *across.matches()])

@@ -5,12 +5,12 @@ from datetime import datetime
 from itertools import combinations
 
 from runlore.daemon.requests import SEARCHED_LAYERS
-from runlore.domain.publication import MERGES
-from runlore.domain.ranking import Collection, RankFilter, analysed, impacts_of, passes, score_of
+from runlore.domain.claims.subject import SemanticKey, conflicts
 from runlore.domain.record import Layer, Record, RecordId, State
-from runlore.domain.subject import SemanticKey, conflicts
+from runlore.domain.records.publication import MERGES
+from runlore.domain.records.visibility import hidden_because
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query, impacts_of, passes, score_of
 from runlore.domain.timestamps import to_milliseconds
-from runlore.domain.visibility import hidden_because
 from runlore.ports import operations as ops
 
 LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
@@ -56,7 +56,7 @@ def ranked(records: Iterable[Record], request: ops.SearchRequest, now: datetime)
         now=now,
     )
     seen = [record for record in records if passes(record, where)]
-    query = analysed(request.query)
+    query = analyse_query(request.query)
     words = [{*impacts_of(record).summary, *impacts_of(record).metadata} for record in seen]
     collection = Collection(
         size=len(seen),

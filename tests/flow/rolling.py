@@ -4,15 +4,15 @@ of a rollout by its short name."""
 from typing import Any
 
 from runlore.domain.record import Kind, Record
-from runlore.domain.rollout import (
+from runlore.domain.run import Run, RunId, RunStatus
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Execution,
     ExecutionKind,
     PromotedSkill,
     RolloutKind,
     RolloutStatus,
 )
-from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.learning_acts import learning
 from tests.world import World

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from runlore.domain.audit import Act
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEvent, SkillState
-from runlore.domain.skill_curation import Curation
+from runlore.domain.skills.skill_curation import Curation
 from runlore.domain.suggestion import Score, StoredSuggestion, SuggestionId, Trigger
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.curating import apply, look
 from runlore.flow.skills.saving import Saving, save
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.skill_files import ReadSkill
 from runlore.ports.store import Transaction
 from runlore.skill_files.reading import read_skill

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Run, RunId
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import (
     Score,
@@ -21,7 +22,6 @@ from runlore.domain.suggestion import (
     SuggestionId,
     Trigger,
 )
-from runlore.domain.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.world import World

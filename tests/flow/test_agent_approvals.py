@@ -10,9 +10,9 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.maintenance import enforce_policies
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.approval_rules import ApprovalRules, Stance
-from runlore.domain.policy import PolicyName
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops

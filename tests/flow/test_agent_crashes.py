@@ -15,12 +15,12 @@ from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs
 from runlore.daemon.maintenance import sweep
 from runlore.daemon.wiring import embedded
-from runlore.domain.approval import ApprovalId
+from runlore.domain.agent.approval import ApprovalId
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import JobKind
-from runlore.domain.journal import EventType
 from runlore.domain.record import Layer
 from runlore.domain.run import MemoryState, RunId, RunStatus
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEventKind

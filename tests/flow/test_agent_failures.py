@@ -11,7 +11,7 @@ import pytest
 from runlore.config.providers import ModelSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.domain.approval import ApprovalState
+from runlore.domain.agent.approval import ApprovalState
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import Scope, ScopeKind

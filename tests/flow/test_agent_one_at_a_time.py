@@ -16,8 +16,8 @@ from runlore.daemon.agent.working import begun_or_ended
 from runlore.daemon.app import Application
 from runlore.daemon.own_runs.service import Place
 from runlore.domain.errors import Conflict, Unavailable
-from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Store, Transaction

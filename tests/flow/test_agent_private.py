@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.domain.approval import ApprovalId
-from runlore.domain.conversation import AssistantSaid, UserSaid
+from runlore.domain.agent.approval import ApprovalId
+from runlore.domain.agent.conversation import AssistantSaid, UserSaid
 from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 from runlore.ports.operations import RunEventKind

@@ -10,13 +10,13 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.conversation import AssistantSaid, ToolCall, UserSaid
-from runlore.domain.job import JobKind
-from runlore.domain.journal import EventType
+from runlore.domain.agent.conversation import AssistantSaid, ToolCall, UserSaid
+from runlore.domain.claims.support import Support
 from runlore.domain.record import EvidenceRef, Kind, RecordId
 from runlore.domain.run import MemoryState, RunStatus
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.support import Support
 from runlore.flow.pipeline.reviewing import evidence_sources
 from runlore.flow.review.verification import support_for
 from runlore.ports import operations as ops

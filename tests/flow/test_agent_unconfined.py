@@ -13,7 +13,7 @@ from runlore.agents.workspace.permissions import build_permissions
 from runlore.agents.workspace.shell import CommandRunner
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.run import RunStatus
 from runlore.ports import operations as ops
 from runlore.ports.workspaces import Workspace, Workspaces

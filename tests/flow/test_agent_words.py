@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.own_runs.trickle import AGE_S, HELD_CHARS, SILENCE_S, Trickle
 from runlore.domain import limits
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
 from runlore.ports.operations import RunEventKind
 
 pytestmark = [pytest.mark.req("LRN-8"), pytest.mark.req("AGT-5")]
@@ -44,24 +44,24 @@ def told_of(text: str, cuts: list[int]) -> str:
 @pytest.mark.parametrize("text", SECRETS, ids=range(len(SECRETS)))
 @pytest.mark.parametrize("chars", [1, 7, HELD_CHARS + 10, 400])
 def test_pieces_of_any_size_are_told_as_the_whole_text_would_be(text: str, chars: int) -> None:
-    assert told_of(text, list(range(0, len(text), chars))) == redacted(text).text
+    assert told_of(text, list(range(0, len(text), chars))) == redact_text(text).text
 
 
 @pytest.mark.parametrize("words", [80, 90, 100])
 def test_words_that_are_a_secret_only_together_are_told_together(words: int) -> None:
     """Wherever in the text they stand: the end is held back until it can be known what it is."""
     text = "so " * words + SECRETS[-1]
-    assert told_of(text, list(range(len(text)))) == redacted(text).text
+    assert told_of(text, list(range(len(text)))) == redact_text(text).text
 
 
 @given(st.sampled_from(SECRETS[:5]), st.lists(st.integers(0, 10_000), max_size=8))
 def test_a_secret_is_found_wherever_it_is_cut(text: str, cuts: list[int]) -> None:
-    assert told_of(text, cuts) == redacted(text).text
+    assert told_of(text, cuts) == redact_text(text).text
 
 
 @given(st.text(max_size=2_000), st.lists(st.integers(0, 10_000), max_size=8))
 def test_no_word_is_lost_or_told_twice(text: str, cuts: list[int]) -> None:
-    assert told_of(text, cuts) == redacted(text).text
+    assert told_of(text, cuts) == redact_text(text).text
 
 
 def test_what_is_held_back_is_told_in_a_moment() -> None:

@@ -10,9 +10,9 @@ from runlore.daemon.app import Application
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
-from runlore.domain.policy import PolicyName
-from runlore.domain.radar import ORIGIN
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.records.radar import ORIGIN
 from runlore.domain.run import ArtifactId, Run, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runlore.config.settings import Settings
 from runlore.daemon.wiring import open_parts
-from runlore.domain.learning_policy import ModelBudget
-from runlore.flow.asking import Asking, budget_day, budget_renews_at, used_on
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.flow.model_budget import BudgetedModels, budget_day, budget_renews_at, usage_on
 from runlore.ports.model import ModelFailure, Models, Purpose, Question, Reply
 from runlore.ports.service_store import DayUse
 from tests.fakes import START
@@ -48,15 +48,17 @@ def question(purpose: Purpose = Purpose.JUDGE, **fields: Any) -> Question:
     return Question(purpose=purpose, document={"content": "x"}, schema=SCHEMA, **fields)
 
 
-def asking(world: World, models: Models | None = None) -> Asking:
+def asking(world: World, models: Models | None = None) -> BudgetedModels:
     """Asking, on that world's store and clock."""
-    return Asking(store=world.parts.store, models=models or world.parts.models, clock=world.parts.clock)
+    return BudgetedModels(
+        store=world.parts.store, models=models or world.parts.models, clock=world.parts.clock
+    )
 
 
 def used(world: World, purpose: Purpose = Purpose.JUDGE) -> DayUse:
     """What a purpose has used on the clock's day."""
     with world.parts.store.snapshot() as snapshot:
-        return used_on(snapshot, purpose, budget_day(world.clock.now()))
+        return usage_on(snapshot, purpose, budget_day(world.clock.now()))
 
 
 def outcome(world: World, budget: ModelBudget = AMPLE, **fields: Any) -> str:
@@ -229,11 +231,12 @@ def test_those_who_ask_at_once_never_make_more_calls_than_allowed(
     world = World(server.settings(settings, protocol))
     second = open_parts(world.settings, clock=world.clock) if settings.database_url else world.parts
     askers = [
-        Asking(store=parts.store, models=parts.models, clock=world.clock) for parts in (world.parts, second)
+        BudgetedModels(store=parts.store, models=parts.models, clock=world.clock)
+        for parts in (world.parts, second)
     ]
     codes: list[str] = []
 
-    def work(each: Asking) -> None:
+    def work(each: BudgetedModels) -> None:
         for _ in range(4):
             try:
                 each.ask(question(timeout_s=60), ModelBudget(calls_per_day=11))

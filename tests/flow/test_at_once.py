@@ -13,9 +13,9 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import TimeOrderedIds
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, RunloreError
 from runlore.domain.record import Record, State, StateReason
+from runlore.domain.records.audit import Act
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.flow.publish.forget import forget
 from runlore.flow.publish.undo import sweep

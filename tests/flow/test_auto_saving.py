@@ -9,14 +9,14 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.daemon.jobs import ALL_KINDS, THINKING_KINDS, do_due_jobs, finish_earlier_learning
 from runlore.domain.errors import Conflict
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillState
-from runlore.domain.skill_saving import Declined
+from runlore.domain.skills.skill_saving import Declined
 from runlore.domain.suggestion import Score, SuggestionState
-from runlore.flow.asking import Asking
+from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.keeping_skills import IMPROVING, KeepingSkills, SavingByItself
 from runlore.flow.skills.library import take_in
 from runlore.flow.skills.saving import MADE_BEFORE, SKIPPED_BEFORE, auto_save
@@ -383,7 +383,7 @@ def test_a_worker_that_lost_its_job_writes_nothing(sqlite_world: World, kind: Jo
     before = sqlite_world.tables()
     keeping = KeepingSkills(
         store=parts.store,
-        asking=Asking(store=parts.store, models=models, clock=parts.clock),
+        asking=BudgetedModels(store=parts.store, models=models, clock=parts.clock),
         ids=parts.ids,
     )
     with pytest.raises(Conflict) as lost:

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from runlore.domain.audit import DAEMON, replay
-from runlore.domain.job import JobKind
-from runlore.domain.learning_policy import Action, Mode
+from runlore.domain.policies.learning_policy import Action, Mode
 from runlore.domain.record import (
     EvidenceRef,
     Kind,
@@ -21,8 +19,10 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
+from runlore.domain.records.audit import DAEMON, replay
+from runlore.domain.records.visibility import Hidden, hidden_because
+from runlore.domain.runs.job import JobKind
 from runlore.domain.taint import Provenance
-from runlore.domain.visibility import Hidden, hidden_because
 from runlore.flow.queueing import queue
 from runlore.ports import operations as ops
 from tests.flow.automation import (

@@ -12,8 +12,8 @@ import pytest
 
 from runlore.daemon.jobs import do_one_job
 from runlore.daemon.parts import Parts
-from runlore.domain.job import JobKind, JobState
 from runlore.domain.record import PublishTier, Record, State
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.ports.model import Question
 from tests.flow.automation import (
     Judge,

@@ -14,8 +14,8 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
+from runlore.domain.policies.verdict import review_of
 from runlore.domain.record import Kind, Record, RecordId, State
-from runlore.domain.verdict import review_of
 from tests.builders import fact
 from tests.flow.automation import (
     CONTENT,

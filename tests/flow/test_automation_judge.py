@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.domain.job import JobState
-from runlore.domain.learning_policy import Action, Mode
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.verdict import JudgeReview
 from runlore.domain.record import (
     EvidenceRef,
     PolicyDecision,
@@ -24,8 +24,8 @@ from runlore.domain.record import (
     State,
     StateReason,
 )
+from runlore.domain.runs.job import JobState
 from runlore.domain.taint import Provenance
-from runlore.domain.verdict import JudgeReview
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure
 from tests.builders import fact

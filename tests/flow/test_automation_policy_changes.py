@@ -9,10 +9,10 @@ import pytest
 
 from runlore.daemon.jobs import do_one_job
 from runlore.daemon.parts import Parts
-from runlore.domain.job import JobKind, JobState
-from runlore.domain.learning_policy import Action, Mode
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Move, PolicyDecision, PublishTier, Record, State
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.flow.review.again import QUEUED_NOTE
 from runlore.ports import operations as ops
 from tests.builders import changed

@@ -12,12 +12,12 @@ from runlore.daemon.wiring import embedded
 from runlore.daemon.workers import Workers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.job import ASKED_LATER, Job, JobId, JobKind, JobState
-from runlore.domain.learning_policy import Action
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.verdict import review_of
 from runlore.domain.record import Kind, RecordId, State
 from runlore.domain.run import RunStatus
-from runlore.domain.verdict import review_of
+from runlore.domain.runs.job import ASKED_LATER, Job, JobId, JobKind, JobState
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Question
 from tests.flow.automation import (

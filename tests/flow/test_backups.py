@@ -16,7 +16,7 @@ import pytest
 
 from runlore.domain.access import Role
 from runlore.domain.errors import Conflict, Denied, Invalid, Unavailable
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import State
 from runlore.domain.run import MemoryState, RunId, RunStatus
 from runlore.ports import operations as ops

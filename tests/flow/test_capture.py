@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.job import JobState
-from runlore.domain.policy import PolicyName
-from runlore.domain.projection import SectionName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.rendering import section
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import EvidenceRef, Kind, Origin, Sensitivity, Source, State
-from runlore.domain.rendering import section
 from runlore.domain.run import RunStatus
-from runlore.domain.run_memory import CaptureState
+from runlore.domain.runs.job import JobState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops

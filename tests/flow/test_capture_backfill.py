@@ -12,12 +12,12 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.daemon.maintenance import maintain
 from runlore.domain.errors import RunloreError
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import Kind
 from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState
 from runlore.domain.session import PersonaId, SessionId
-from runlore.flow.capture.backfill import Wanted, to_capture
+from runlore.flow.capture.backfill import BackfillSelection, to_capture
 from runlore.ports import operations as ops
 from runlore.ports.run_memories import RunMemories
 from tests.fakes import ScriptedModels
@@ -135,7 +135,7 @@ def test_runs_that_ended_at_one_moment_are_found_across_pages(sqlite_world: Worl
     runs += [sqlite_world.finished(f"Fact: port {number} is shut") for number in range(4)]
 
     with sqlite_world.parts.store.snapshot() as snapshot:
-        wanted = Wanted(session_id=None, since=None, limit=limit, page=2)
+        wanted = BackfillSelection(session_id=None, since=None, limit=limit, page=2)
         found, more = to_capture(snapshot, wanted)
 
     assert list(found) == [run.run_id for run in runs][:limit]

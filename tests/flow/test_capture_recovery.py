@@ -8,11 +8,11 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.daemon.boot import boot, boot_daemon
 from runlore.daemon.jobs import do_due_jobs, do_one_job
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState
+from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Models, Question

@@ -3,10 +3,10 @@
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import Kind, Move, PublishTier, Record, State, VerificationStatus
-from runlore.domain.run_memory import CaptureState
+from runlore.domain.runs.job import JobKind
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops
 from tests.builders import changed

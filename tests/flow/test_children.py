@@ -11,10 +11,10 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.domain import limits
-from runlore.domain.journal import EventType
-from runlore.domain.rollout import ExecutionKind, RolloutKind, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.skills.rollout import ExecutionKind, RolloutKind, RolloutStatus
 from runlore.flow.capture.provenance import run_provenance
 from runlore.ports import operations as ops
 from tests.flow.child_scene import MARKER, SKILL, WORKS, Scene, answers, repository, scene

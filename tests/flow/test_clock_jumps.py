@@ -14,9 +14,9 @@ from runlore.daemon.clock import CERTAIN_S, SETTLED_S, Readings, SystemClock
 from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
 from runlore.daemon.maintenance import BOOT, maintain, sweep
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts, system_clock
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
 from runlore.flow.queueing import queue
 from runlore.ports import operations as ops
@@ -54,13 +54,13 @@ def test_a_jump_that_does_not_last_changes_nothing(by: timedelta) -> None:
     machine.wall += by
     for _ in range(5):
         machine.wait(1)
-        assert clock.now() == clock.certain_now() == machine.wall - by
+        assert clock.now() == clock.earliest_now() == machine.wall - by
         assert "the clock stepped" in clock.doubt()
 
     machine.wall -= by
     machine.wait(1)
 
-    assert clock.now() == clock.certain_now() == machine.wall
+    assert clock.now() == clock.earliest_now() == machine.wall
     assert clock.doubt() == ""
 
 
@@ -73,11 +73,11 @@ def test_a_jump_that_lasts_is_followed_and_nothing_is_deleted_by_it_for_an_hour(
     machine.wait(SETTLED_S)
 
     assert clock.now() == machine.wall
-    assert clock.certain_now() <= min(machine.wall, machine.wall - by)
+    assert clock.earliest_now() <= min(machine.wall, machine.wall - by)
     machine.wait(CERTAIN_S - 1)
-    assert clock.certain_now() <= min(machine.wall, machine.wall - by)
+    assert clock.earliest_now() <= min(machine.wall, machine.wall - by)
     machine.wait(1)
-    assert clock.now() == clock.certain_now() == machine.wall
+    assert clock.now() == clock.earliest_now() == machine.wall
     assert clock.doubt() == ""
 
 
@@ -88,7 +88,7 @@ def test_a_sleep_and_small_corrections_are_no_jump() -> None:
         machine.wall += timedelta(seconds=step)
         machine.wait(12 * 3_600)
 
-        assert clock.certain_now() == clock.now() >= machine.wall
+        assert clock.earliest_now() == clock.now() >= machine.wall
         assert clock.doubt() == ""
 
 
@@ -115,11 +115,11 @@ def test_a_process_is_certain_after_an_hour_of_its_own() -> None:
     machine = Machine()
     machine.wall += JUMP
     clock = machine.clock(Readings(certain_at=START))
-    assert (clock.certain_now(), "40 days ahead" in clock.doubt()) == (START, True)
+    assert (clock.earliest_now(), "40 days ahead" in clock.doubt()) == (START, True)
 
     machine.wait(CERTAIN_S)
 
-    assert (clock.certain_now(), clock.doubt()) == (machine.wall, "")
+    assert (clock.earliest_now(), clock.doubt()) == (machine.wall, "")
 
 
 @contextmanager

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.domain.audit import Change
-from runlore.domain.projection import LearnedEntry
+from runlore.domain.prompts.projection import LearnedEntry
 from runlore.domain.record import (
     Kind,
     Move,
@@ -21,13 +20,14 @@ from runlore.domain.record import (
     Sensitivity,
     State,
 )
+from runlore.domain.records.audit import RecordChange
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId
-from runlore.domain.visibility import Hidden
-from runlore.flow.project.hidden import hidden_records, is_whole, visible_lines
-from runlore.flow.project.learned import all_learned, learned_for
-from runlore.flow.project.scope_view import KeptViews, ScopeView
-from runlore.flow.project.search import Reading
+from runlore.flow.project.hidden import is_whole, list_hidden_records, visible_lines
+from runlore.flow.project.learnings import all_learned, select_learnings
+from runlore.flow.project.scope_view import ScopeView, ViewCache
+from runlore.flow.project.search import SearchSnapshot
 from runlore.flow.project.views import views_of
 from runlore.ports import operations as ops
 from runlore.ports.store import Store
@@ -59,15 +59,15 @@ def looked_up(world: World, query: str | None, scopes: tuple[Scope, ...] = SCOPE
     """The same from the records alone: nothing is kept, and no scope is looked at for itself."""
     now = world.clock.now()
     with world.parts.store.snapshot() as snapshot:
-        reading = Reading(snapshot=snapshot)
+        reading = SearchSnapshot(snapshot=snapshot)
         lines = visible_lines(reading, scopes)
         known = lines if is_whole(lines) else None
         asked: dict[str, Any] = {"scopes": scopes, "now": now, "views": None, "lines": known}
         if query is None:
             found = all_learned(reading, entries_max=100, **asked)
         else:
-            found = learned_for(reading, query, entries_max=12, **asked)
-        hidden = hidden_records(reading, lines, scopes=scopes, now=now)
+            found = select_learnings(reading, query, entries_max=12, **asked)
+        hidden = list_hidden_records(reading, lines, scopes=scopes, now=now)
     return found.entries, found.omitted, hidden.listed, hidden.omitted
 
 
@@ -169,7 +169,7 @@ class Anything:
             gone = self.records.pop(self.chance.randrange(len(self.records)))
             self.world.forget(gone.record_id)
 
-    def write(self, changes: list[Change]) -> None:
+    def write(self, changes: list[RecordChange]) -> None:
         """By one of the daemons."""
         with self.chance.choice(self.stores).transaction() as tx:
             tx.write(changes)
@@ -278,11 +278,11 @@ def test_a_change_that_is_committed_after_a_later_one_is_seen(postgres_world: Wo
 def test_what_was_looked_at_once_is_not_read_again_until_it_changes(world: World) -> None:
     world.session()
     learn(world, "Atlas stays")
-    views = KeptViews()
+    views = ViewCache()
 
     def seen() -> tuple[ScopeView, ...]:
         with world.parts.store.snapshot() as snapshot:
-            found = views_of(Reading(snapshot=snapshot, views=views), SCOPES, world.clock.now())
+            found = views_of(SearchSnapshot(snapshot=snapshot, views=views), SCOPES, world.clock.now())
         assert found is not None
         return found.each
 
@@ -298,7 +298,7 @@ def test_what_was_looked_at_once_is_not_read_again_until_it_changes(world: World
 
 def test_only_so_much_is_kept(world: World) -> None:
     now = world.clock.now()
-    views = KeptViews(lines_max=10)
+    views = ViewCache(lines_max=10)
     scopes = [Scope(ScopeKind.PROJECT, f"p{number}") for number in range(9)]
     for scope in scopes:
         views.keep(scope, ScopeView(stamp=1, since=now, until=None, places=((now, RecordId("a")),)))
@@ -316,7 +316,7 @@ def test_only_so_much_is_kept(world: World) -> None:
 
 def test_it_is_known_whether_a_large_scope_is_kept(world: World) -> None:
     now = world.clock.now()
-    views = KeptViews(lines_max=3)
+    views = ViewCache(lines_max=3)
     scopes = [Scope(ScopeKind.PROJECT, f"p{number}") for number in range(4)]
     small, large = (
         ScopeView(stamp=1, since=now, until=None, is_large=is_large) for is_large in (False, True)
@@ -335,7 +335,7 @@ def test_it_is_known_whether_a_large_scope_is_kept(world: World) -> None:
         assert views.has_large is has_large
 
 
-def _published(world: World, text: str) -> list[Change]:
+def _published(world: World, text: str) -> list[RecordChange]:
     made = proposed(fact(text, scope=WORKSPACE, created_at=world.clock.now()))
     tier: dict[str, Any] = {"publish_tier": PublishTier.ACTIVE, "policy_decision": PolicyDecision.MANUAL}
     at = made.record.created_at

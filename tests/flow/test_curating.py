@@ -7,11 +7,11 @@ import pytest
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.errors import Conflict, NotFound
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
-from runlore.domain.skill_curation import CurationId
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.flow.queueing import queue
 from runlore.flow.skills.curating import apply, look, undo
 from runlore.flow.skills.library import accept, delete, import_skill, take_in, text_of

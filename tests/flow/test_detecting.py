@@ -9,10 +9,10 @@ from runlore.daemon.boot import boot, boot_daemon
 from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_due_jobs, do_on_leaving, learning_skills
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.job import Job, JobKind, JobState
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import PROMPT_KINDS, JsonObject, Kind, State
 from runlore.domain.run import Run, RunStatus
+from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import Suggestion, SuggestionState
 from runlore.flow.queueing import queue

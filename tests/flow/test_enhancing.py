@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.domain.learning_policy import ModelBudget
+from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.suggesting.enhancing import Unfit
-from runlore.flow.asking import Asking, budget_day, used_on
+from runlore.flow.model_budget import BudgetedModels, budget_day, usage_on
 from runlore.flow.skills.enhancing import Enhancing
 from runlore.models.prompt_files import load_prompt
 from runlore.ports.model import ModelFailure, Models, Purpose
@@ -39,14 +39,16 @@ def world(settings: Settings, server: ModelServer) -> Iterator[World]:
 
 def enhancing(world: World, models: Models | None = None, budget: ModelBudget | None = None) -> Enhancing:
     """What improves suggestions, on that world's store and clock."""
-    asking = Asking(store=world.parts.store, models=models or world.parts.models, clock=world.parts.clock)
+    asking = BudgetedModels(
+        store=world.parts.store, models=models or world.parts.models, clock=world.parts.clock
+    )
     return Enhancing(asking=asking, budget=budget or ModelBudget())
 
 
 def used(world: World) -> DayUse:
     """What enhancement has used on the clock's day."""
     with world.parts.store.snapshot() as snapshot:
-        return used_on(snapshot, Purpose.ENHANCEMENT, budget_day(world.clock.now()))
+        return usage_on(snapshot, Purpose.ENHANCEMENT, budget_day(world.clock.now()))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

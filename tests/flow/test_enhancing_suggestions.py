@@ -6,8 +6,8 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.daemon.jobs import do_due_jobs, do_on_leaving
-from runlore.domain.job import JobKind, JobState
 from runlore.domain.record import JsonObject
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.domain.suggestion import SuggestionState
 from runlore.flow.queueing import queue
 from runlore.ports import operations as ops

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from runlore.domain.audit import Change
 from runlore.domain.record import Kind, Move, PublishTier, Record, State, StateReason
+from runlore.domain.records.audit import RecordChange
 from runlore.domain.scope import WORKSPACE
 from runlore.ports import operations as ops
 from tests.builders import changed, fact, proposed
@@ -227,7 +227,7 @@ def _would(world: World, record: Record) -> Any:
     return next(item.outcome for item in items if item.record.record_id == record.record_id)
 
 
-def _write(world: World, *changes: Change) -> None:
+def _write(world: World, *changes: RecordChange) -> None:
     with world.parts.store.transaction() as tx:
         tx.write(changes)
 
@@ -239,5 +239,5 @@ def _write_active(world: World, summary: str, **fields: Any) -> Record:
     return world.record(proposal.record)
 
 
-def _expiring(record: Record) -> Change:
+def _expiring(record: Record) -> RecordChange:
     return changed(record, expires_at=SOON)

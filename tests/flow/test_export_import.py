@@ -12,8 +12,8 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.domain.errors import RunloreError
-from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, State
+from runlore.domain.records.radar import Finding
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.flow.filling import fill

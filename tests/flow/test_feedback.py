@@ -7,8 +7,8 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.domain.errors import Refused
-from runlore.domain.feedback import VERDICTS_MAX
 from runlore.domain.record import Feedback, Move, RecordId, State
+from runlore.domain.records.feedback import VERDICTS_MAX
 from runlore.domain.run import RunId, RunStatus
 from runlore.ports import operations as ops
 from tests.builders import ACME

@@ -9,10 +9,10 @@ from threading import Event
 
 import pytest
 
-from runlore.domain.analysis import terms_of
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import Kind, Move, Record, RecordId, State, StateReason
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.text.analysis import terms_of
 from runlore.ports import operations as ops
 from runlore.recall.keys import digest
 from tests import forked

@@ -8,12 +8,12 @@ from itertools import permutations
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Refused
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import Act
 from runlore.domain.run import MemoryState
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.transcript import ToldRun
 from runlore.flow.families import descendants, family
 from runlore.flow.reactions import forget_whole_session
 from runlore.ports import operations as ops

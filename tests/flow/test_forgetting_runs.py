@@ -10,9 +10,9 @@ from runlore.daemon.app import Application
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.maintenance import maintain
 from runlore.domain.errors import Conflict, NotFound
-from runlore.domain.job import JobState
 from runlore.domain.record import Kind, RecordId, StateReason
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus
+from runlore.domain.runs.job import JobState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from runlore.config.settings import Settings
 from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
 from runlore.domain.errors import Conflict, NotFound
-from runlore.domain.job import JobKind
 from runlore.domain.run import Run
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import LearnedFrom, SkillOrigin, SkillState
-from runlore.domain.skill_saving import document_of
+from runlore.domain.skills.skill_saving import document_of
 from runlore.domain.suggestion import SuggestionMove, SuggestionState
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.curating import undo
 from runlore.flow.skills.deciding import decide
+from runlore.flow.skills.forgetting import FORGOTTEN_SOURCE, Unlearning, forget_in_skills
 from runlore.flow.skills.library import delete, take_in, text_of
 from runlore.flow.skills.saving import auto_save
-from runlore.flow.skills.unlearning import FORGOTTEN_SOURCE, Unlearning, forget_in_skills
 from tests.flow.procedures import listed
 from tests.flow.saved_skills import (
     TAINTED,

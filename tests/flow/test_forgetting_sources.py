@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.domain.audit import replay
 from runlore.domain.record import JsonObject, Record, RecordId, Source
+from runlore.domain.records.audit import replay
 from runlore.domain.run import Run
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.taint import Provenance

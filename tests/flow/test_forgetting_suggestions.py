@@ -14,13 +14,13 @@ from runlore.config.settings import Settings
 from runlore.daemon.jobs import do_due_jobs, learning_skills
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.job import JobKind
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import SuggestionState
-from runlore.domain.transcript import ToldRun
 from runlore.flow.queueing import queue
-from runlore.flow.skills.unlearning import FORGOTTEN_SOURCE
+from runlore.flow.skills.forgetting import FORGOTTEN_SOURCE
 from runlore.ports.store import Store, Transaction
 from tests.flow.procedures import RECOVERY, dry_run, listed, session, stored_suggestions, suggest
 from tests.flow.telling import SOURCE, THEN, bring, call, position_of, told

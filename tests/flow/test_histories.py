@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.domain.audit import RecordEvent
-from runlore.domain.codec import serialize
 from runlore.domain.errors import NotFound
 from runlore.domain.record import Move, Record, Source, State
+from runlore.domain.records.audit import RecordEvent
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.learning_acts import candidate, feedback, given_run, publish, supersede

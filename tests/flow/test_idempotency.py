@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from runlore.domain.errors import Conflict, Invalid, Refused
-from runlore.domain.radar import Finding
 from runlore.domain.record import EvidenceRef, Kind, Record, State, StateReason
+from runlore.domain.records.radar import Finding
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports import operations as ops
 from tests.world import OPERATOR, World, decision, found, outcome

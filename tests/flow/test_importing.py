@@ -13,15 +13,15 @@ from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.maintenance import maintain
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
-from runlore.domain.journal import EventType, text_of
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import PROMPT_KINDS, Kind
 from runlore.domain.run import MemoryState, RunStatus
-from runlore.domain.run_memory import CaptureState
+from runlore.domain.runs.imported_entries import event_times
+from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.transcript import ToldEvent
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.timestamps import from_milliseconds
-from runlore.domain.told_entry import told_times
-from runlore.domain.transcript import ToldEvent
 from runlore.ports import operations as ops
 from tests.fakes import START
 from tests.flow.telling import MINUTE, THEN, bring, call, entry, in_session, position_of, run_of, told
@@ -295,7 +295,7 @@ def test_times_never_go_backwards_nor_beyond_now(
     run = replace(
         told("x"), events=tuple(ToldEvent(entry=entry(EventType.INPUT, text="x"), at=at) for at in times)
     )
-    got = told_times(run, earliest=earliest, latest=START, otherwise=START)
+    got = event_times(run, earliest=earliest, latest=START, otherwise=START)
     assert list(got) == sorted(got)
     assert got[-1] <= START
     assert earliest is None or got[0] >= min(earliest, START)

@@ -11,8 +11,7 @@ from runlore.daemon.app import Application
 from runlore.daemon.mining.storing import store
 from runlore.domain.record import RecordId
 from runlore.domain.run import MemoryState
-from runlore.domain.session import PersonaId
-from runlore.domain.transcript import (
+from runlore.domain.runs.transcript import (
     START,
     Position,
     ReadCounts,
@@ -20,6 +19,7 @@ from runlore.domain.transcript import (
     TranscriptAgent,
     TranscriptSource,
 )
+from runlore.domain.session import PersonaId
 from runlore.ports import operations as ops
 from tests.flow.telling import (
     SOURCE,

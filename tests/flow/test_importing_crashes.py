@@ -8,7 +8,7 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.daemon.boot import boot, boot_daemon
 from runlore.domain.record import JsonObject
-from runlore.domain.transcript import ToldRun
+from runlore.domain.runs.transcript import ToldRun
 from runlore.ports import operations as ops
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing

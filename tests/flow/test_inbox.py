@@ -9,10 +9,10 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.domain.errors import Conflict
-from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, RecordId, State
+from runlore.domain.records.radar import Finding
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.visibility import Hidden
 from runlore.ports import operations as ops
 from tests.builders import ACME
 from tests.fakes import START

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from runlore.config.settings import Settings
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Run, RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops
 from tests.world import World, outcome

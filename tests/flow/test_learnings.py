@@ -312,7 +312,7 @@ class BusyClock:
             meanwhile()
         return self._now
 
-    def certain_now(self) -> datetime:
+    def earliest_now(self) -> datetime:
         """The time."""
         return self._now
 

@@ -13,9 +13,9 @@ from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.skills.library import (
     accept,
     delete,
-    given_text,
-    gone_skill_named,
+    get_gone_skill,
     import_skill,
+    render_skill,
     restore,
     skill_named,
     take_in,
@@ -64,7 +64,7 @@ def test_what_is_brought_in_is_tainted_until_it_is_promoted(world: World) -> Non
     assert skill.provenance == Provenance(untrusted=True, needs_review=True, sources=(SOURCE,))
     assert not skill.is_usable
     # It is written anew, and its file says where it comes from wherever somebody takes it.
-    assert (skill.text, text_of(skill)) == ("", given_text(skill))
+    assert (skill.text, text_of(skill)) == ("", render_skill(skill))
     assert as_file(text_of(skill)).document == skill.document
     assert as_file(text_of(skill)).provenance == skill.provenance
     before = world.tables()
@@ -209,7 +209,7 @@ def test_what_is_deleted_comes_back_as_it_was(world: World) -> None:
         assert delete(tx, gone, saving.act) == gone
         assert (gone.state, tx.skills.find("ship")) == (SkillState.DELETED, None)
     with acting(world) as (tx, saving):
-        back = restore(tx, gone_skill_named(tx, "ship"), saving.act)
+        back = restore(tx, get_gone_skill(tx, "ship"), saving.act)
         assert restore(tx, back, saving.act) == back
     assert replace(back, revision=1, updated_at=skill.updated_at) == skill
     assert told(world) == [("imported", "ship"), ("deleted", "ship"), ("restored", "ship")]
@@ -229,12 +229,12 @@ def test_a_skill_is_found_by_its_name_or_its_id_and_one_that_went_by_the_name_it
     second = take(sqlite_world, file(body="New.\n"))
     sqlite_world.clock.advance(seconds=1)
     with acting(sqlite_world) as (tx, saving):
-        assert gone_skill_named(tx, "ship") == gone
+        assert get_gone_skill(tx, "ship") == gone
         later = delete(tx, second, saving.act)
-        assert gone_skill_named(tx, "ship") == later
-        assert gone_skill_named(tx, first.skill_id) == gone
+        assert get_gone_skill(tx, "ship") == later
+        assert get_gone_skill(tx, first.skill_id) == gone
         with pytest.raises(NotFound):
-            gone_skill_named(tx, "nobody")
+            get_gone_skill(tx, "nobody")
     with sqlite_world.parts.store.snapshot() as snapshot:
         assert snapshot.skills.get(SkillId(first.skill_id)) == gone
 

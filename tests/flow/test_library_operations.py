@@ -10,7 +10,7 @@ from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused, 
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEventKind, SkillOrigin, SkillState
-from runlore.domain.skill_curation import CurationId
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.taint import Provenance
 from runlore.ports import operations as ops

@@ -7,12 +7,12 @@ import pytest
 
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.maintenance import maintain
-from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
-from runlore.domain.job import JobKind, JobState
-from runlore.domain.learning_policy import Action, Mode
+from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.verdict import review_of
 from runlore.domain.record import Kind, Record, State
-from runlore.domain.verdict import review_of
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import Act
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.review.again import LOOKED_NOTE, QUEUED_NOTE
 from tests.flow.automation import TALK_SCOPE, action, jobs, offered, put_policy, reviewed, work

@@ -16,10 +16,10 @@ from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs
 from runlore.daemon.maintenance import enforce_policies, maintain
 from runlore.daemon.server import opened, planned
 from runlore.domain.errors import Unavailable
-from runlore.domain.journal import EventType
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.flow.capture.maintenance import MAINTENANCE_NOTE
 from runlore.ports import operations as ops

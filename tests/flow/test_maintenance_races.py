@@ -18,12 +18,12 @@ from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.daemon.workers import Workers
 from runlore.domain.errors import Corrupt, Unavailable
-from runlore.domain.job import Job, JobKind, JobState
-from runlore.domain.journal import EventType
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import JsonObject
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.runs.job import Job, JobKind, JobState
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.flow.capture.maintenance import Maintenance, Report
 from runlore.ports import operations as ops

@@ -9,14 +9,14 @@ from runlore.daemon.app import Application
 from runlore.daemon.skills.choosing import Turn
 from runlore.daemon.skills.shelf import Shelf
 from runlore.domain.errors import Denied, NotFound
-from runlore.domain.policy import PolicyName
-from runlore.domain.ranking import Collection, analysed, score_of
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.search.ranking import Collection, analyse_query, score_of
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.skill_matching import best_matches
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.project.skill_search import ranked
+from runlore.flow.project.skill_search import to_ranked
 from runlore.ports import operations as ops
 from tests.flow.skill_shelf import brought_in, put_by_hand, saved, skill_text
 from tests.world import AGENT, World
@@ -210,8 +210,8 @@ def test_a_search_of_a_session_finds_its_skills_beside_learnings_and_runs(world:
         newest_at_ms=to_milliseconds(world.clock.now()),
         document_frequency={"deploy": 2, "shop": 2},
     )
-    record = ranked(world.operator.get_skill("deploy-shop")).record
-    score = score_of(record, analysed("deploy the shop"), joint)
+    record = to_ranked(world.operator.get_skill("deploy-shop")).record
+    score = score_of(record, analyse_query("deploy the shop"), joint)
     assert score is not None
     assert hit.score == score.total
     assert [each.score for each in found.results] == sorted(

@@ -6,8 +6,8 @@ import pytest
 
 from runlore.daemon import answers
 from runlore.daemon.embedding import FAILURES_MAX
-from runlore.domain.codec import Plain
-from runlore.domain.fusion import SHARE
+from runlore.domain.search.fusion import SHARE
+from runlore.domain.serialization.codec import Plain
 from runlore.ports import operations as ops
 from tests.flow import learnings, meanings
 from tests.flow.meanings import embed, held, knows, search, vector_of

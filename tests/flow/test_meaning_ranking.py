@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from runlore.domain.fusion import COSINE, Similarities, WordHit, fused
-from runlore.domain.ranking import Collection, analysed, impacts_of, score_of
+from runlore.domain.prompts.selection import Candidate, content_score, order_candidates
 from runlore.domain.record import (
     Kind,
     Move,
@@ -20,13 +19,14 @@ from runlore.domain.record import (
     Sensitivity,
     VerificationStatus,
 )
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.selection import Candidate, content_score, ordered
+from runlore.domain.search.fusion import COSINE, Similarities, WordHit, fuse
+from runlore.domain.search.ranking import Collection, analyse_query, impacts_of, score_of
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import to_milliseconds
-from runlore.domain.visibility import hidden_because
 from runlore.flow.project.hidden import LOOKED_AT_MAX
-from runlore.flow.project.nearness import NEAREST_MAX
+from runlore.flow.project.vector_search import NEAREST_MAX
 from runlore.ports import operations as ops
 from runlore.recall.dense import GRID
 from tests.builders import ACME, changed, fact, proposed
@@ -170,7 +170,7 @@ def test_a_search_gives_what_fusing_everything_one_by_one_gives(world: World, se
 
         found = search(world, query)
 
-        expected = [(hit.key, hit.total, hit.meaning) for hit in fused(hits, near, limit=LIMIT)]
+        expected = [(hit.key, hit.total, hit.meaning) for hit in fuse(hits, near, limit=LIMIT)]
         told = [(hit.record.record_id, hit.score.total, hit.score.meaning) for hit in found.items]
         assert told == expected
         assert found.semantic
@@ -204,20 +204,20 @@ def test_a_context_gives_what_fusing_everything_one_by_one_gives(world: World, s
 
         entries = learnings.context(world, query).learned_context.entries
 
-        expected = [(hit.key, hit.total, hit.meaning) for hit in fused(words, near, limit=LIMIT)]
+        expected = [(hit.key, hit.total, hit.meaning) for hit in fuse(words, near, limit=LIMIT)]
         assert [(each.record_id, each.score, each.meaning) for each in entries] == expected
 
 
 def by_words(records: Sequence[Record], query: str) -> list[WordHit]:
     """All that a context finds by words, in its order, one by one."""
-    asked = analysed(query)
+    asked = analyse_query(query)
     terms = [{*impacts_of(record).summary, *impacts_of(record).metadata} for record in records]
     frequency = {term: sum(term in each for each in terms) for term in asked.terms}
     newest = max(to_milliseconds(record.created_at) for record in records)
     collection = Collection(size=len(records), newest_at_ms=newest, document_frequency=frequency)
     scores = [(record, score_of(record, asked, collection)) for record in records]
     found = [Candidate(record=record, score=content_score(score)) for record, score in scores if score]
-    found = ordered([each for each in found if each.score], (ACME, WORKSPACE))
+    found = order_candidates([each for each in found if each.score], (ACME, WORKSPACE))
     return [WordHit(key=each.record.record_id, total=each.score or 0) for each in found]
 
 

@@ -10,7 +10,7 @@ from runlore.daemon.app import Application
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied, NotFound
-from runlore.domain.ranking import Collection, RankFilter, analysed, impacts_of, passes, score_of
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import (
     PROMPT_KINDS,
     Kind,
@@ -22,13 +22,13 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.run import MemoryState
-from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query, impacts_of, passes, score_of
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.taint import Provenance
 from runlore.domain.timestamps import to_milliseconds
-from runlore.domain.visibility import Hidden, hidden_because
 from runlore.ports import operations as ops
 from tests.builders import fact, preference, procedure
 from tests.flow.learnings import TALK, context, found, learn, learned, recovered, run_memory_policy
@@ -161,7 +161,7 @@ def by_hand(records: list[Record], query: str, scopes: tuple[Scope, ...], now: d
         now=now,
     )
     seen = [record for record in records if passes(record, where)]
-    asked = analysed(query)
+    asked = analyse_query(query)
     terms = [{*impacts_of(record).summary, *impacts_of(record).metadata} for record in seen]
     collection = Collection(
         size=len(seen),

@@ -7,9 +7,9 @@ import pytest
 
 from runlore.config.providers import BUILT_IN, ModelSettings
 from runlore.config.settings import Settings
-from runlore.domain.learning_policy import ModelBudget
-from runlore.domain.policy import PolicyName
-from runlore.flow.asking import Asking
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.policies.policy import PolicyName
+from runlore.flow.model_budget import BudgetedModels
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure, Purpose, Question
 from tests.model_server import KEY, USAGE, fails, model_server
@@ -55,7 +55,7 @@ def test_todays_use_stands_beside_the_budget_of_the_policy(settings: Settings) -
     with model_server({}, fails(500)) as server:
         world = World(server.settings(settings))
         put(world, {"model_budget": {"calls_per_day": 9, "tokens_per_day": 5_000}})
-        asking = Asking(store=world.parts.store, models=world.parts.models, clock=world.clock)
+        asking = BudgetedModels(store=world.parts.store, models=world.parts.models, clock=world.clock)
         asking.ask(QUESTION, ModelBudget())
         with pytest.raises(ModelFailure):
             asking.ask(QUESTION, ModelBudget())

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from runlore.domain.record import Record, RecordId, State
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.visibility import Hidden
 from runlore.ports import operations as ops
 from tests.builders import ACME, fact, preference
 from tests.flow.learning_acts import publish

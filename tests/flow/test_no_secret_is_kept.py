@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.domain.injected import REMOVED
+from runlore.domain.prompts.injected import REMOVED
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops

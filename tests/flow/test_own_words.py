@@ -8,10 +8,8 @@ import pytest
 
 from runlore.daemon.boot import boot
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.job import JobKind
-from runlore.domain.journal import EventType
-from runlore.domain.learning_policy import Action
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (
     PROMPT_KINDS,
     EvidenceRef,
@@ -23,6 +21,8 @@ from runlore.domain.record import (
     State,
 )
 from runlore.domain.run import Run, RunStatus
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of

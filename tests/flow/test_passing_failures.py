@@ -11,11 +11,11 @@ from runlore.daemon.maintenance import maintain
 from runlore.daemon.workers import Workers
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.job import ASKED_LATER, JobKind, JobState
-from runlore.domain.learning_policy import Action
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import Kind
-from runlore.domain.run_memory import CaptureState
-from runlore.flow.capture.turns import Beat
+from runlore.domain.runs.job import ASKED_LATER, JobKind, JobState
+from runlore.flow.capture.session_lock import Beat
 from runlore.ports.model import ModelFailure
 from tests.fakes import ScriptedModels
 from tests.flow.automation import action, jobs, offered, put_policy, taught, with_judge, work

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.learning_policy import LearningPolicy, Mode
-from runlore.domain.policy import PolicyName, checked_policy
+from runlore.domain.policies.learning_policy import LearningPolicy, Mode
+from runlore.domain.policies.policy import PolicyName, check_policy
 from runlore.flow.policies import current_learning, current_projection, learning_in_force, learning_then
 from runlore.ports import operations as ops
 from tests.world import World
@@ -82,10 +82,10 @@ def test_a_rollback_brings_rules_back(world: World) -> None:
 
     back = world.operator.rollback_policy(ops.PolicyRollback(name=LEARNING))
 
-    assert (back.revision, back.policy) == (3, checked_policy(LEARNING, rules))
+    assert (back.revision, back.policy) == (3, check_policy(LEARNING, rules))
     assert world.operator.rollback_policy(
         ops.PolicyRollback(name=LEARNING, to_revision=0)
-    ).policy == checked_policy(LEARNING, {})
+    ).policy == check_policy(LEARNING, {})
 
 
 @pytest.mark.req("OPS-1")

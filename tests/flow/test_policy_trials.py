@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from runlore.daemon.app import Application
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied, Invalid
-from runlore.domain.learning_policy import LearningPolicy
-from runlore.domain.policy import PolicyName, policy_to_plain
-from runlore.domain.policy_fields import learning_policy
+from runlore.domain.policies.learning_policy import LearningPolicy
+from runlore.domain.policies.policy import PolicyName, policy_to_plain
+from runlore.domain.policies.policy_fields import learning_policy
+from runlore.domain.policies.verdict import baseline
 from runlore.domain.record import Kind, Move, Origin, PolicyDecision, Proposal, PublishTier, Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import Provenance
-from runlore.domain.verdict import baseline
 from runlore.ports import operations as ops
 from tests.builders import ACME, changed, fact, preference, procedure, proposed
 from tests.domain.policy_documents import candidates, policies
@@ -135,7 +135,7 @@ def test_what_was_decided_is_looked_at_as_it_waited(world: World) -> None:
     accepted = learn(
         world,
         fact(scope=WORKSPACE, origin=Origin.DAEMON, provenance=tainted, confidence=10),
-        provenance=tainted.cleared(),
+        provenance=tainted.clear(),
         confidence=100,
     )
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from runlore.domain import rendering
-from runlore.domain.projection import Omitted, Projection, Section, SectionName
+from runlore.domain.prompts import rendering
+from runlore.domain.prompts.projection import Omitted, Projection, Section, SectionName
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import SessionId
-from runlore.domain.tokens import estimate
 from runlore.ports import operations as ops
 from tests.builders import fact
 from tests.flow.learnings import TALK, learn, preview, run_memory_policy

@@ -2,10 +2,10 @@
 
 import pytest
 
-from runlore.domain.policy import PolicyName
-from runlore.domain.projection import Omitted, SectionName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.projection import Omitted, SectionName
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonValue
-from runlore.domain.tokens import estimate
 from runlore.ports import operations as ops
 from tests.flow.learnings import TALK, context, learn, learned, preview
 from tests.world import World

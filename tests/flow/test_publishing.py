@@ -22,9 +22,9 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
+from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.visibility import Hidden, hidden_because
 from runlore.ports import operations as ops
 from tests.builders import ACME, fact, proposed
 from tests.fakes import START

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.domain.injected import without_notes
-from runlore.domain.projection import Omitted, RebuiltSection, SectionName
+from runlore.domain.prompts.injected import without_notes
+from runlore.domain.prompts.projection import Omitted, RebuiltSection, SectionName
 from runlore.domain.record import Move, RecordId
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.flow.project.given import digest_of
+from runlore.flow.project.prompt_context import digest_of
 from runlore.flow.project.rebuild import rebuilt
 from runlore.ports import operations as ops
 from tests.builders import changed

@@ -5,10 +5,10 @@ import pytest
 from runlore.daemon.boot import boot
 from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Kind, Layer, Origin, Proposal, Record, RecordId, State, StateReason
 from runlore.domain.run import Run
+from runlore.domain.runs.job import JobKind
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.taint import TRUSTED
 from runlore.ports import operations as ops

@@ -9,9 +9,7 @@ import pytest
 
 from runlore.daemon.jobs import do_one_job
 from runlore.domain import limits
-from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import JobKind
 from runlore.domain.record import (
     EvidenceRef,
     Kind,
@@ -24,10 +22,12 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
+from runlore.domain.records.audit import DAEMON, Act
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.run import Run
+from runlore.domain.runs.job import JobKind
 from runlore.domain.taint import Provenance
-from runlore.domain.visibility import hidden_because
-from runlore.flow.publish.raising import note_support, raised
+from runlore.flow.publish.promote_tier import note_support, raise_tier
 from runlore.flow.queueing import queue
 from tests.builders import changed, fact
 from tests.flow.automation import (
@@ -286,7 +286,7 @@ class TestConflicts:
 
         def raising() -> None:
             with world.parts.store.transaction() as tx:
-                raised(
+                raise_tier(
                     tx,
                     tx.records.get(record.record_id),
                     Act(actor="operator", at=world.clock.now()),
@@ -302,7 +302,7 @@ class TestConflicts:
 
         def raising() -> None:
             with world.parts.store.transaction() as tx:
-                raised(
+                raise_tier(
                     tx,
                     tx.records.get(record.record_id),
                     Act(actor="operator", at=world.clock.now()),

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.policy import PolicyName
+from runlore.domain.claims.support import Support
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Source
 from runlore.domain.run import Run, RunStatus
-from runlore.domain.run_memory import Capture, CaptureState
-from runlore.domain.support import Support
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.pipeline.reviewing import evidence_sources
 from runlore.flow.review.verification import support_for

@@ -13,12 +13,12 @@ from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Denied
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind
-from runlore.domain.rollout import RolloutKind, RolloutStatus
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.skills.rollout import RolloutKind, RolloutStatus
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure

@@ -10,11 +10,11 @@ import pytest
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Kind, PublishTier, RecordId
-from runlore.domain.rollout import Canary, ExecutionKind, PromotedSkill, RolloutMove, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Quality, SkillOrigin
+from runlore.domain.skills.rollout import Canary, ExecutionKind, PromotedSkill, RolloutMove, RolloutStatus
 from runlore.ports import operations as ops
 from tests.flow.learning_acts import learning
 from tests.flow.rolling import (

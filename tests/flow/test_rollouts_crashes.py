@@ -11,12 +11,12 @@ import pytest
 from runlore.daemon.app import Application
 from runlore.daemon.maintenance import sweep_expired
 from runlore.daemon.parts import Parts
-from runlore.domain.audit import Act
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Record, StateReason
-from runlore.domain.rollout import ExecutionKind, PromotedSkill, RolloutKind, RolloutStatus
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Run
-from runlore.flow.publish.revoke import revoke as revoke_records
+from runlore.domain.skills.rollout import ExecutionKind, PromotedSkill, RolloutKind, RolloutStatus
+from runlore.flow.publish.undo import revoke as revoke_records
 from runlore.flow.skills.catalogue import agrees
 from runlore.flow.skills.sources import BECAUSE, end_promoted
 from runlore.ports import operations as ops

@@ -10,8 +10,8 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.skills.comparing import Difference
-from runlore.domain.rollout import RolloutStatus
 from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.domain.skills.rollout import RolloutStatus
 from runlore.flow.skills.catalogue import skill_id_of
 from runlore.ports import operations as ops
 from tests.flow.rolling import (

@@ -10,7 +10,7 @@ from runlore.daemon.maintenance import sweep_expired
 from runlore.daemon.workers import Workers
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId, Source
-from runlore.domain.rollout import ExecutionKind, RolloutMove, RolloutStatus
+from runlore.domain.skills.rollout import ExecutionKind, RolloutMove, RolloutStatus
 from runlore.flow.skills.sources import BECAUSE, SUPERSEDED
 from runlore.ports import operations as ops
 from tests.flow.learning_acts import candidate, publish, supersede

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
 from runlore.domain.rolling_out import in_canary as drawn
-from runlore.domain.rollout import ExecutionKind, RolloutStatus
 from runlore.domain.run import ProcessId, RunStatus
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin
+from runlore.domain.skills.rollout import ExecutionKind, RolloutStatus
 from runlore.ports import operations as ops
 from tests.flow.rolling import (
     CANARY,

@@ -7,8 +7,8 @@ import pytest
 
 from runlore.daemon.maintenance import maintain
 from runlore.daemon.parts import Parts
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import RecordId
+from runlore.domain.search.ranking import RankFilter
 from runlore.domain.session import SessionId
 from runlore.flow.project.feeds import RunFeed, index_id, run_id_of
 from runlore.ports import operations as ops

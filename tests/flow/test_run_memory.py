@@ -6,7 +6,7 @@ import pytest
 
 from runlore.daemon.maintenance import enforce_policies, maintain
 from runlore.domain.errors import Refused
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind
 from runlore.domain.run import TERMINAL, MemoryState, Run, RunStatus
 from runlore.domain.session import SessionId

@@ -14,7 +14,7 @@ from runlore.daemon.maintenance import maintain
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus
 from runlore.domain.session import SessionId

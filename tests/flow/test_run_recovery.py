@@ -9,10 +9,10 @@ import pytest
 from runlore.daemon.boot import boot_daemon
 from runlore.daemon.jobs import do_due_jobs, do_one_job
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import JobKind
-from runlore.domain.journal import EventType
 from runlore.domain.record import RecordId
 from runlore.domain.run import MemoryState, Run, RunStatus
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.dying import Died, assert_remembered_once, dies, watched

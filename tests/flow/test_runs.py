@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.injected import REMOVED
-from runlore.domain.journal import EventType
-from runlore.domain.projection import SectionName
+from runlore.domain.prompts.injected import REMOVED
+from runlore.domain.prompts.projection import SectionName
 from runlore.domain.record import Kind, Sensitivity
 from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, ProcessId, RunId, RunMove, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.flow.capture.runs import move_run
 from runlore.ports import operations as ops

@@ -8,7 +8,7 @@ import pytest
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.run import RunId
 from runlore.domain.skill import Quality, SkillOrigin, SkillState
-from runlore.domain.skill_saving import document_of
+from runlore.domain.skills.skill_saving import document_of
 from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, SuggestionState
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.deciding import decide

@@ -11,7 +11,7 @@ import pytest
 from runlore.daemon.embedding import Backend
 from runlore.daemon.skill_library import LibraryParts, SkillLibrary
 from runlore.daemon.wiring import WORDS_NAME, SkillEngine
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.session import SessionId
 from runlore.models.embedding import open_embedder
 from runlore.ports import operations as ops

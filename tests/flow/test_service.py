@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from runlore.daemon.operations.service import token_digest
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.job import JobId, JobKind
-from runlore.domain.policy import PolicyName, checked_policy
+from runlore.domain.policies.policy import PolicyName, check_policy
 from runlore.domain.record import JsonObject
+from runlore.domain.runs.job import JobId, JobKind
 from runlore.ports import operations as ops
 from tests.world import World
 
@@ -30,7 +30,7 @@ def test_a_policy_is_put_whole_and_every_revision_stays(world: World) -> None:
 
     history = world.operator.policy_history(RUN_MEMORY)
     assert [revision.revision for revision in history] == [2, 1]
-    assert history[0].policy == checked_policy(RUN_MEMORY, {"retention_days": 9})
+    assert history[0].policy == check_policy(RUN_MEMORY, {"retention_days": 9})
     assert history[0].updated_at == world.clock.now()
     assert history[0].actor == "operator"
     assert world.operator.get_policy(RUN_MEMORY) == history[0]

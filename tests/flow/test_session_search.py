@@ -9,11 +9,11 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.domain.access import Caller, Role
-from runlore.domain.ranking import Collection, analysed, impacts_of, score_of
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import PERSON_KINDS, Layer, PublishTier, Record, Sensitivity
 from runlore.domain.run import RunId, RunStatus
-from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import Collection, analyse_query, impacts_of, score_of
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.project.feeds import run_record
@@ -115,7 +115,7 @@ def test_one_scale_ranks_both_as_a_reference_over_all_of_them(world: World) -> N
 
 def ranked(records: list[Record], query: str) -> list[tuple[str, int]]:
     """Every record that matches, scored relative to all of them together."""
-    asked = analysed(query)
+    asked = analyse_query(query)
     terms = [{*impacts_of(record).summary, *impacts_of(record).metadata} for record in records]
     collection = Collection(
         size=len(records),

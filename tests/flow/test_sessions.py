@@ -9,9 +9,9 @@ import pytest
 
 from runlore.daemon.app import Application
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import binding_of
 from runlore.domain.run import ProcessId, RunStatus
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import binding_of
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.ports import operations as ops

@@ -10,7 +10,7 @@ import pytest
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.errors import Conflict
-from runlore.domain.job import JobKind
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillEventKind, SkillMove, SkillOrigin, SkillState
 from runlore.ports import operations as ops
 from tests.flow.saved_skills import DEPLOY
@@ -46,7 +46,7 @@ def move_on(world: World, name: str) -> None:
     with world.parts.store.transaction() as tx:
         skill = tx.skills.find(name)
         assert skill is not None
-        moved = skill.moved(SkillMove.REWRITE, at=world.clock.now(), actor="elsewhere")
+        moved = skill.apply_move(SkillMove.REWRITE, at=world.clock.now(), actor="elsewhere")
         said = replace(skill.document, description="Said elsewhere.")
         tx.skills.update(replace(moved, document=said), expected_revision=skill.revision)
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from runlore.daemon.app import Application
 from runlore.daemon.boot import boot, boot_daemon
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.job import JobKind
-from runlore.domain.journal import EventType
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import Run, RunStatus
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillState, Usage
 from runlore.flow.queueing import queue
-from runlore.flow.skills.turn import suggestions_turn
-from runlore.flow.skills.using import use
+from runlore.flow.skills.skill_usage import use
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from tests.fakes import START, ScriptedModels
 from tests.flow.capture_and_die import capturing

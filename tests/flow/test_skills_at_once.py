@@ -9,11 +9,11 @@ import pytest
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, NotFound
-from runlore.domain.job import JobKind
+from runlore.domain.records.audit import Act
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillState
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.flow.queueing import queue
 from runlore.flow.reactions import forget_whole_run
 from runlore.flow.skills.curating import undo

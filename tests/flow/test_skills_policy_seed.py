@@ -6,8 +6,8 @@ import pytest
 
 from runlore.config.settings import read_settings
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import PolicyName
-from runlore.domain.skills_policy import SkillsPolicy, skills_policy
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.skills_policy import SkillsPolicy, skills_policy
 from runlore.ports import operations as ops
 from tests.world import World
 

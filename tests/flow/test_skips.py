@@ -7,14 +7,14 @@ import pytest
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.errors import NotFound
-from runlore.domain.job import JobKind
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonValue
+from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillMove, SkillState
 from runlore.domain.suggestion import StoredSuggestion, SuggestionMove, SuggestionState, pattern_digest
 from runlore.flow.skills.deciding import decide, reset_skips
-from runlore.flow.skills.suggesting import Finding, keep, take_back
+from runlore.flow.skills.suggesting import DetectionContext, keep, take_back
 from runlore.ports import operations as ops
 from tests.flow.procedures import dry_run, listed, session
 from tests.flow.saved_skills import DEPLOY, PLAN, acting, curated, current, kept, library, offered, told
@@ -48,7 +48,7 @@ def see(world: World, stored: StoredSuggestion, **fields: Any) -> StoredSuggesti
     fresh = replace(evidence, session_id=SessionId(f"s{world.clock.now():%H%M%S}"), at=world.clock.now())
     found = replace(stored.suggestion, evidence=(fresh,), **fields)
     with acting(world) as (tx, saving):
-        keep(tx, [found], Finding(ids=saving.ids, at=saving.act.at))
+        keep(tx, [found], DetectionContext(ids=saving.ids, at=saving.act.at))
         return tx.suggestions.get(stored.suggestion_id)
 
 
@@ -178,7 +178,7 @@ def test_what_is_a_skill_is_saved_again_when_its_skips_are_reset(sqlite_world: W
     with acting(sqlite_world) as (tx, saving):
         move = {"is merged": SkillMove.MERGE, "is deleted": SkillMove.DELETE}.get(becomes)
         if move is not None:
-            gone = skill.moved(move, at=saving.act.at, actor="me")
+            gone = skill.apply_move(move, at=saving.act.at, actor="me")
             kept_id = into.skill_id if move is SkillMove.MERGE else None
             tx.skills.update(replace(gone, merged_into=kept_id), expected_revision=skill.revision)
     with acting(sqlite_world) as (tx, saving):

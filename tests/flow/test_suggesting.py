@@ -14,8 +14,8 @@ from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import Kind, State
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.suggestion import SUGGESTION, SuggestionId, SuggestionMove, SuggestionState
-from runlore.domain.transcript import ToldRun
 from runlore.ports import operations as ops
 from tests.flow.procedures import (
     RELEASE,

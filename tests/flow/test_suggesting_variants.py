@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from runlore.daemon.jobs import do_due_jobs
-from runlore.domain.job import JobKind
 from runlore.domain.record import JsonObject
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.transcript import ToldRun
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import Score, SuggestionState, pattern_digest
-from runlore.domain.transcript import ToldRun
 from tests.flow.procedures import dry_run, listed, session, stored_suggestions, suggest
 from tests.flow.telling import THEN, bring, call, suggested, suggestion, told
 from tests.world import World, decision

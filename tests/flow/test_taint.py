@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from runlore.domain import limits
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import JsonObject, Kind, RecordId
 from runlore.domain.run import Run
-from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
-from runlore.flow.capture.unlooked import unlooked
+from runlore.flow.capture.uncaptured import find_uncaptured
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
 from tests.fakes import ScriptedModels
@@ -228,7 +228,7 @@ def test_runs_whose_capture_waits_are_left_to_it(world: World) -> None:
     allow(world, summaries=True)
     second = stays_home(world)
     with world.parts.store.snapshot() as snapshot:
-        assert unlooked(snapshot, snapshot.runs.get(second.run_id)) == ()
+        assert find_uncaptured(snapshot, snapshot.runs.get(second.run_id)) == ()
 
     capture(world)
 

@@ -12,11 +12,11 @@ from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.storing import store
 from runlore.domain import limits
+from runlore.domain.claims.support import Support
 from runlore.domain.detectors.earlier_reads import LEFT_OUT
 from runlore.domain.run import RunId
+from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK, WORDS_OF, words_of
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.support import Support
-from runlore.domain.whose_words import ANOTHER_AGENT, TASK, WORDS_OF, words_of
 from runlore.flow.pipeline.reviewing import evidence_sources
 from runlore.flow.review.verification import support_for
 from runlore.flow.skills.detecting import look

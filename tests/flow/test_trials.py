@@ -19,12 +19,12 @@ from runlore.daemon.acts import Call
 from runlore.daemon.agent.children import Children, Sent
 from runlore.daemon.agent.leftovers import FOLDER
 from runlore.domain import limits
-from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused, RunloreError
-from runlore.domain.journal import EventType
-from runlore.domain.rollout import ExecutionKind, RolloutKind, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import PersonaId, SessionId
+from runlore.domain.skills.rollout import ExecutionKind, RolloutKind, RolloutStatus
 from runlore.flow.pipeline.forking import TRIED
 from runlore.ports import operations as ops
 from runlore.ports.model import ModelFailure

@@ -4,7 +4,7 @@ import pytest
 
 from runlore.domain.run import OPEN, RunStatus
 from runlore.domain.skill import Usage
-from runlore.flow.skills.using import settle, use
+from runlore.flow.skills.skill_usage import settle, use
 from tests.flow.saved_skills import acting, library, saved
 from tests.world import World
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
-from runlore.domain.job import JobKind
 from runlore.domain.record import JsonObject
+from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillState
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.domain.taint import Provenance
 from runlore.flow.queueing import queue
-from runlore.flow.skills.library import given_text
+from runlore.flow.skills.library import render_skill
 from runlore.ports import operations as ops
 from runlore.ports.model import Question
 from runlore.ports.skill_files import ReadSkill
@@ -62,10 +62,10 @@ def test_whatever_is_brought_in_or_written_goes_out_as_the_validator_has_it(
         return
     put_by_hand(world, "written", file(front, "written"))
     for skill in world.operator.list_skills(ops.SkillsRequest()).items:
-        problems, told = verdict(given_text(skill), skill.name)
+        problems, told = verdict(render_skill(skill), skill.name)
         assert problems == []
         # Nothing goes out that is no part of what a person is shown.
-        again = as_file(given_text(skill), skill.name)
+        again = as_file(render_skill(skill), skill.name)
         assert again.document == skill.document
         assert told["name"] == skill.name
     assert files(world)["written"] == file(front, "written")
@@ -77,7 +77,7 @@ def test_nothing_stands_in_a_copy_that_its_document_does_not_say(front: str, mor
         read: ReadSkill = as_file(file(front).replace("Do it.", f"Do it. {more}"))
     except RunloreError:
         return
-    given_out = rendered(read.document, read.provenance)
+    given_out = render_document(read.document, read.provenance)
     assert as_file(given_out).document == read.document
     assert verdict(given_out, read.document.name)[0] == []
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.skill import Skill, SkillOrigin
-from runlore.flow.skills.whose_words import flags_of, suspects_among
+from runlore.flow.skills.skill_provenance import flags_of, suspects_among
 from runlore.ports import operations as ops
 from runlore.ports.skill_files import ReadSkill
 from tests.flow.saved_skills import as_file

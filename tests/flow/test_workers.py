@@ -15,9 +15,9 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.workers import Workers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Unavailable
-from runlore.domain.job import Job, JobId, JobKind, JobState
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import MemoryState, ProcessId, RunId, RunStatus
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.flow.dying import Died, Watched, assert_remembered_once, dies, watched

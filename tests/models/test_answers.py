@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.tokens import estimate
+from runlore.domain.prompts.token_budget import estimate
 from runlore.models.prompt_files import load_prompt
 from runlore.models.structured_output import read_answer
 from runlore.ports.model import Purpose, Reply, Usage

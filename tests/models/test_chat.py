@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec, UserSaid
-from runlore.domain.tokens import estimate
+from runlore.domain.agent.conversation import (
+    AssistantSaid,
+    Message,
+    ToolAnswered,
+    ToolCall,
+    ToolSpec,
+    UserSaid,
+)
+from runlore.domain.prompts.token_budget import estimate
 from runlore.ports.model import Usage
 from tests.model_server import USAGE, Reply, calls, model_server, refuses, says, sends
 from tests.models.conftest import Line, Talking

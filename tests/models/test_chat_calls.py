@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ToolCallPart
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, ToolCall
+from runlore.domain.agent.conversation import AssistantSaid, ToolCall
 from runlore.models.chat import read_arguments, read_calls
 from runlore.models.message_conversion import split_half, writable
 from runlore.models.stream_recording import NotStreamed, StreamRecording

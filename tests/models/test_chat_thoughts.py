@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, UserSaid
 from runlore.ports.chat import Said
 from tests.model_server import Reply, fails, says, sends
 from tests.models.conftest import Talking

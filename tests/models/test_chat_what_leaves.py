@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from runlore.domain.conversation import AssistantSaid, Message, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, UserSaid
 from tests.model_server import KEY, Script, breaks_off, calls, fails, model_server, says, sends
 from tests.models.conftest import Talking
 from tests.models.test_what_leaves import MEANT, STRANGE

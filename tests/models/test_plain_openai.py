@@ -15,7 +15,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.models.clients import PlainOpenAI, StreamChunk
 from runlore.models.message_conversion import to_provider_messages, to_provider_tool
 from tests.model_server import ModelServer, model_server, says

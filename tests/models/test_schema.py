@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from runlore.domain.json_schema import breach
+from runlore.domain.serialization.json_schema import breach
 
 pytestmark = pytest.mark.req("CAP-4", "POL-7")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runlore.domain.conversation import Message, ToolSpec, UserSaid
+from runlore.domain.agent.conversation import Message, ToolSpec, UserSaid
 from runlore.models.configured import ConfiguredChat
 from runlore.ports.chat import Listening, Said, Turn
 from runlore.ports.model import ModelFailure

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import FileStanding
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.root import SkillRoot
@@ -23,7 +23,7 @@ def quick_root(state: Path) -> SkillRoot:
 
 def text_of(name: str, body: str = "# Steps\n") -> str:
     """A skill's file."""
-    return rendered(SkillDocument(name=name, description=f"What {name} does.", body=body))
+    return render_document(SkillDocument(name=name, description=f"What {name} does.", body=body))
 
 
 def written(state: Path, name: str, text: str) -> Path:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.domain.taint import Provenance
 from runlore.skill_files.front_matter import decoded, front_matter_of
 from runlore.skill_files.reading import read_skill
@@ -29,7 +29,7 @@ def fields(front: str) -> object:
 
 @given(DOCUMENTS, PROVENANCES)
 def test_what_was_written_is_read_as_it_was(document: SkillDocument, provenance: Provenance) -> None:
-    read = read_skill(rendered(document, provenance), folder=document.name)
+    read = read_skill(render_document(document, provenance), folder=document.name)
 
     assert read.document == document
     assert read.provenance == provenance
@@ -43,7 +43,7 @@ def test_every_hostile_piece_is_read_as_it_was_written(number: int) -> None:
         name="x", description=f"x{piece}", body=piece * 2, topics=(piece, ""), metadata={f"k{piece}": piece}
     )
 
-    assert read_skill(rendered(document)).document == document
+    assert read_skill(render_document(document)).document == document
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from skills_ref.validator import validate
 
 from runlore.domain.errors import Invalid, NotFound, Refused, Unavailable
 from runlore.domain.skill import SkillDocument
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.managed import Mark, Seal
@@ -428,7 +428,7 @@ def test_a_copy_that_somebody_changes_at_this_moment_is_not_overwritten(folder: 
 
 @given(DOCUMENTS)
 def test_a_copy_says_what_its_skill_says_and_nothing_changes_unseen(document: SkillDocument) -> None:
-    text = rendered(document)
+    text = render_document(document)
     copy = SEAL.copy(document.name, text)
 
     assert read_skill(copy.decode(), folder=document.name).document == document

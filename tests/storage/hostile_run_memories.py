@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from runlore.domain.errors import RunloreError
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
 from runlore.ports.run_memories import Unreadable
 from runlore.storage.run_memories import FileRunMemories
 from tests.storage.run_memory_values import memory

@@ -17,7 +17,7 @@ from runlore.domain.skill import (
     SkillOrigin,
     SkillState,
 )
-from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.fakes import START

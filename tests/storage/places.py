@@ -7,8 +7,8 @@ from typing import Protocol
 import apsw
 import psycopg
 
-from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import RecordChange, RecordEvent
 from runlore.ports.store import Position, Store
 from runlore.storage.open import open_store
 from runlore.storage.sqlite.store import SqliteStore
@@ -92,7 +92,7 @@ class PostgresPlace:
             self._stores.pop().close()
 
 
-def write(store: Store, *changes: Change) -> None:
+def write(store: Store, *changes: RecordChange) -> None:
     """Write changes in one transaction."""
     with store.transaction() as tx:
         tx.write(changes)

@@ -5,9 +5,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.record import RecordId
-from runlore.domain.rollout import (
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     Canary,
     Definition,
     Evidence,
@@ -21,8 +23,6 @@ from runlore.domain.rollout import (
     Runtime,
     SkillContext,
 )
-from runlore.domain.run import RunId
-from runlore.domain.session import SessionId
 from tests.fakes import START
 from tests.storage.kept_skills import provenances
 from tests.storage.run_values import at, json_values, moments, texts

@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import JsonValue, Kind, Layer, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import RankFilter
 from runlore.ports.index import Overlay
 from tests.builders import ACME
 from tests.fakes import START

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import floor
 
-from runlore.domain.analysis import folded, terms_of
-from runlore.domain.ranking import QUERY_TERMS_MAX, RankFilter
 from runlore.domain.record import JsonValue, Record, Sensitivity, State
+from runlore.domain.search.ranking import QUERY_TERMS_MAX, RankFilter
+from runlore.domain.text.analysis import fold_text, terms_of
 from runlore.ports.index import Overlay
 
 K1, B, PIVOT = Fraction(1), Fraction(1, 4), 32
@@ -30,7 +30,7 @@ def ranking(records: Iterable[Record], query: str, where: RankFilter) -> list[tu
     scored = []
     for each in seen:
         record = each.record
-        exact = bool(folded(query)) and folded(record.summary) == folded(query)
+        exact = bool(fold_text(query)) and fold_text(record.summary) == fold_text(query)
         points = sum(weight[term] * each.impact(term) for term in wanted)
         if exact or points:
             below = (16 if record.state is State.ACTIVE else 0) + _recency(newest, record.created_at)

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from runlore.domain import limits
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import TERMINAL, ArtifactId, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
 from tests.fakes import START

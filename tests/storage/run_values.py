@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from runlore.domain.capability import CapabilityScope
-from runlore.domain.journal import Entry, EventType
-from runlore.domain.projection import (
+from runlore.domain.prompts.projection import (
     Budget,
     Omission,
     Omitted,
@@ -20,6 +19,7 @@ from runlore.domain.projection import (
     SectionBudget,
     SectionName,
 )
+from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import (
     OPEN,
     TERMINAL,
@@ -31,7 +31,7 @@ from runlore.domain.run import (
     RunId,
     RunStatus,
 )
-from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
 from runlore.ports.store import Store

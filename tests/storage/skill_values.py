@@ -11,11 +11,12 @@ from runlore.domain.detectors.mined import (
     MinedRun,
     Outcome,
     OutsideRead,
-    Request,
     Step,
     StepCommand,
+    UserRequest,
 )
 from runlore.domain.run import Run, RunId
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.suggestion import (
     Parameter,
@@ -29,7 +30,6 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.transcript import Position
 from tests.fakes import START
 from tests.storage.run_values import at, moments, texts
 
@@ -48,7 +48,7 @@ _commands = st.builds(
 
 def mined_of(of: Run, number: int = 1, **fields: Any) -> MinedRun:
     """What was mined of a run that was asked for in an event."""
-    asked = Request(run_id=of.run_id, number=number, at=START, text="build it", own="build it")
+    asked = UserRequest(run_id=of.run_id, number=number, at=START, text="build it", own="build it")
     found = MinedRun(
         session_id=of.session_id,
         run_id=of.run_id,
@@ -76,7 +76,7 @@ def any_mined_of(of: Run) -> st.SearchStrategy[MinedRun]:
         commands=st.lists(_commands, max_size=2).map(tuple),
     )
     requests = st.builds(
-        Request, run_id=st.just(of.run_id), number=_numbers, at=moments, text=texts, own=texts
+        UserRequest, run_id=st.just(of.run_id), number=_numbers, at=moments, text=texts, own=texts
     )
     return st.builds(
         MinedRun,

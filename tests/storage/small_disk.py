@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from runlore.domain.audit import Change, erased, forgotten
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Move
+from runlore.domain.records.audit import RecordChange, erase_event, forget_record
 from runlore.domain.run import MemoryState
 from runlore.ports.store import Store, Transaction
 from runlore.storage.open import open_store
@@ -56,8 +56,8 @@ def refused_in_time(root: Path) -> Story:
     store.close()
     store = open_store(database_url=None, state_root=str(root))
     with store.transaction() as tx:
-        tx.erase(kept[0].record.record_id, [erased(kept[0].event)])
-        tx.write([forgotten(kept[0].record, act())])
+        tx.erase(kept[0].record.record_id, [erase_event(kept[0].event)])
+        tx.write([forget_record(kept[0].record, act())])
     story["erase"] = _act(store, _erase)
     store.scrub()
     story["revoke"] = _code(store, changed(kept[1].record, Move.REJECT))
@@ -106,8 +106,8 @@ def _wait(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def _write_until_refused(store: Store) -> list[Change]:
-    kept: list[Change] = []
+def _write_until_refused(store: Store) -> list[RecordChange]:
+    kept: list[RecordChange] = []
     while True:
         changes = [proposed(fact()) for _ in range(100)]
         if _code(store, *changes) == "store.disk-full":
@@ -129,7 +129,7 @@ def _thin_out(root: Path, store: Store) -> None:
     subprocess.run(["mount", "-o", "remount,size=128m", str(root.parent)], check=True)
 
 
-def _code(store: Store, *changes: Change) -> str:
+def _code(store: Store, *changes: RecordChange) -> str:
     try:
         write(store, *changes)
     except RunloreError as error:

@@ -4,17 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runlore.domain.access import AccessToken, Role, TokenId
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Request, Step, StepCommand
-from runlore.domain.job import Job, JobId, JobKind
-from runlore.domain.journal import Entry, EventType
-from runlore.domain.policy import PolicyName, PolicyRevision
-from runlore.domain.projection import Budget, Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.detectors.mined import MinedRun, Outcome, OutsideRead, Step, StepCommand, UserRequest
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
+from runlore.domain.prompts.projection import Budget, Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.prompts.run_memory import Capture, CaptureState, RunMemory, pointer_to
 from runlore.domain.record import Move, PolicyDecision, PublishTier, Record, RecordId, Source
-from runlore.domain.rollout import Definition, Execution, ExecutionKind, PromotedSkill, RolloutStatus
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
-from runlore.domain.run_memory import Capture, CaptureState, RunMemory, pointer_to
+from runlore.domain.runs.job import Job, JobId, JobKind
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import Position
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
 from runlore.domain.skill import (
@@ -28,7 +28,8 @@ from runlore.domain.skill import (
     SkillUse,
     UseOutcome,
 )
-from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
+from runlore.domain.skills.rollout import Definition, Execution, ExecutionKind, PromotedSkill, RolloutStatus
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
 from runlore.domain.suggestion import (
     Parameter,
     Score,
@@ -40,7 +41,6 @@ from runlore.domain.suggestion import (
     Trigger,
 )
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.transcript import Position
 from runlore.ports.service_store import Switch
 from runlore.ports.store import Answer, Store, Transaction
 from tests.builders import appended, changed, confirmed, episode, fact, preference, proposed
@@ -124,7 +124,7 @@ def mined(number: int = 1) -> MinedRun:
         agent="claude-code",
         project="acme",
         at=START,
-        request=Request(run_id=run_id, number=number * 2 - 1, at=START, text=ODD_TEXT, own=ODD_TEXT),
+        request=UserRequest(run_id=run_id, number=number * 2 - 1, at=START, text=ODD_TEXT, own=ODD_TEXT),
         steps=(
             Step(
                 run_id=run_id,

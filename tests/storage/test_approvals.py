@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -163,7 +163,7 @@ def test_nothing_that_a_forgotten_run_asked_is_left(store: Store, place: Place) 
     words = {"why": "zebra", "question": "zebra", "tool": "zebra", "call_id": "zebra"}
     mine, other = asked(1, arguments={"zebra": "zebra"}, **words), asked(2, run_id=RUNS[2])
     insert(store, mine, other)
-    update(store, mine.moved(ApprovalMove.ANSWER, at=at(9), actor="ada", answer="zebra"), 1)
+    update(store, mine.apply_move(ApprovalMove.ANSWER, at=at(9), actor="ada", answer="zebra"), 1)
 
     with store.transaction() as tx:
         tx.approvals.delete([mine.run_id])
@@ -192,7 +192,7 @@ def test_of_many_who_decide_at_once_one_is_heard(store: Store) -> None:
 
     def decide(number: int) -> str:
         move = ApprovalMove.APPROVE if number % 2 else ApprovalMove.DENY
-        decided = asked(1).moved(move, at=at(9), actor=f"person {number}")
+        decided = asked(1).apply_move(move, at=at(9), actor=f"person {number}")
         together.wait(WAIT_S)
         return outcome(lambda: update(store, decided, 1))
 
@@ -210,7 +210,7 @@ def test_every_move_of_a_request_ends_it_once(state: ApprovalState, move: Approv
     request = asked(1, state=state)
     if state is not ApprovalState.WAITING:
         with pytest.raises(Conflict) as refused:
-            request.moved(move, at=at(9), actor="ada")
+            request.apply_move(move, at=at(9), actor="ada")
         assert refused.value.code == "approval.move"
         return
     ends = {
@@ -219,6 +219,6 @@ def test_every_move_of_a_request_ends_it_once(state: ApprovalState, move: Approv
         ApprovalMove.ANSWER: ApprovalState.ANSWERED,
         ApprovalMove.LAPSE: ApprovalState.LAPSED,
     }
-    after = request.moved(move, at=at(9), actor="ada", answer="yes")
+    after = request.apply_move(move, at=at(9), actor="ada", answer="yes")
     assert (after.state, after.decided_at, after.decided_by) == (ends[move], at(9), "ada")
     assert (after.answer, after.revision) == ("yes", 2)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound, RunloreError
-from runlore.domain.excerpt import excerpt
-from runlore.domain.journal import Entry, EventType
-from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.prompts.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, ArtifactId, ProcessId, RunId, RunStatus
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports.store import Store, Transaction
 from tests.examples import scaled
 from tests.fakes import START

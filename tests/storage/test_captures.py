@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.run import Run, RunId
-from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import SessionId
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.ports.store import Store

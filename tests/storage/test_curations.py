@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.codec import serialize
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.skill import Skill, SkillId
-from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind, without
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind, without
 from runlore.ports.store import Store
 from runlore.storage.sql.texts import replace_statements
 from tests.examples import scaled

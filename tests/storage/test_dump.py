@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.job import JobKind, JobState
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.ports.service_store import Switch
 from runlore.ports.store import DumpRow, Store
 from tests.builders import fact, proposed

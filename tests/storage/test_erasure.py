@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.audit import erased, forgotten
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import erase_event, forget_record
 from runlore.ports.store import Store
 from tests.builders import act, changed, confirmed, fact, proposed
 from tests.storage.places import Place, PostgresPlace, SqlitePlace, read, stored, write
@@ -15,8 +15,8 @@ from tests.storage.places import Place, PostgresPlace, SqlitePlace, read, stored
 
 def _forget(store: Store, record_id: RecordId) -> None:
     with store.transaction() as tx:
-        tx.erase(record_id, [erased(event) for event in tx.records.events(record_id)])
-        tx.write([forgotten(tx.records.get(record_id), act())])
+        tx.erase(record_id, [erase_event(event) for event in tx.records.events(record_id)])
+        tx.write([forget_record(tx.records.get(record_id), act())])
 
 
 def _bytes_of(root: Path) -> bytes:

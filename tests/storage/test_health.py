@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.audit import erased, forgotten
-from runlore.domain.codec import erase
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import erase_event, forget_record
 from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.serialization.codec import erase
 from runlore.domain.skill import SkillId
 from runlore.domain.suggestion import SuggestionId
 from runlore.ports.store import Store
@@ -182,8 +182,8 @@ def test_what_was_forgotten_or_emptied_is_no_problem(store: Store) -> None:
     with store.transaction() as tx:
         for record_id in (RecordId("rec_first"), RecordId("rec_derived")):
             record = tx.records.get(record_id)
-            tx.erase(record_id, [erased(event) for event in tx.records.events(record_id)])
-            tx.write([forgotten(record, act())])
+            tx.erase(record_id, [erase_event(event) for event in tx.records.events(record_id)])
+            tx.write([forget_record(record, act())])
         tx.journal.erase_run(RunId("run_1"))
         tx.journal.erase_session(SESSION)
         tx.runs.delete_artifacts([ArtifactId("art_1")])

@@ -12,7 +12,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, NotFound, RunloreError
-from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, retry_at
+from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState, retry_at
 from runlore.ports.service_store import Jobs
 from runlore.ports.store import Store, Transaction
 from tests.fakes import START

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from runlore.domain import limits
-from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.ports.store import Store, Transaction
 from tests.fakes import START
 

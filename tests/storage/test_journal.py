@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid, NotFound
-from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent, continuing
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
 from tests.examples import scaled

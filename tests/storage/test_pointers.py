@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, Pointer
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports.run_store import PointerCounts, Pointers

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runlore.domain.errors import Conflict, Corrupt
-from runlore.domain.policy import (
+from runlore.domain.policies.policy import (
     PolicyName,
     PolicyRevision,
     RetentionPolicy,

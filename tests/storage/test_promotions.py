@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.codec import erase
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
 from runlore.domain.record import RecordId
-from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import erase
+from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.ports.skill_store import Promotions
 from runlore.ports.store import Store
 from tests.examples import scaled

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.domain.journal import EventType
 from runlore.domain.record import Kind, Move, State
 from runlore.domain.run import MemoryState, RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store
 from tests.builders import ACME, changed, fact, proposed

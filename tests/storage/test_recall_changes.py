@@ -18,9 +18,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Record, RecordId, Sensitivity, State
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.search.ranking import RankFilter
 from runlore.ports.index import Overlay
 from runlore.recall import RankingIndex, Sizes, load_index
 from runlore.recall.keys import digest

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Unavailable
-from runlore.domain.fusion import Similarities
+from runlore.domain.search.fusion import Similarities
 from runlore.ports.dense import DenseIndex, Embedded
 from runlore.ports.embedder import EmbeddingFailure
 from runlore.recall.dense import DenseVectors, load_stamped, load_vectors

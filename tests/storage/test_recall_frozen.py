@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from runlore.domain.ranking import Collection, RankFilter, analysed, score_of
 from runlore.domain.record import Record
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query, score_of
 from runlore.recall import RankingIndex
 from runlore.recall.index import Sizes
 from tests.builders import fact, published
@@ -50,7 +50,7 @@ def test_a_frozen_index_answers_as_before_whatever_is_applied_or_erased() -> Non
 def test_scores_can_be_relative_to_another_collection(limit: int) -> None:
     index, records = RankingIndex(SMALL), some_records(3)
     index.apply(records)
-    query = analysed("deploy the cache to atlas")
+    query = analyse_query("deploy the cache to atlas")
     wider = Collection(
         size=1_000,
         newest_at_ms=10**13,

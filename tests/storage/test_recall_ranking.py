@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.domain.ranking import RankFilter, analysed, passes, score_of
 from runlore.domain.record import Record, RecordId, State
+from runlore.domain.search.ranking import RankFilter, analyse_query, passes, score_of
 from runlore.flow.project.scan import RecordScan
 from runlore.ports.index import Index, Overlay, Ranking
 from runlore.recall import RankingIndex, Sizes
@@ -75,7 +75,7 @@ def test_each_total_is_the_sum_of_the_parts_that_are_printed(
     found = index.search(query, where=where, limit=50)
 
     seen = {record.record_id: record for record in corpus if passes(record, where)}
-    scores = {key: score_of(record, analysed(query), found.collection) for key, record in seen.items()}
+    scores = {key: score_of(record, analyse_query(query), found.collection) for key, record in seen.items()}
     assert found.collection.size == len(seen)
     assert dict(hits_of(found)) == {key: score.total for key, score in scores.items() if score is not None}
 

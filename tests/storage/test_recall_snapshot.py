@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Unavailable
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Record, RecordId, State
+from runlore.domain.search.ranking import RankFilter
 from runlore.ports.index import Ranking
 from runlore.recall import RankingIndex, Sizes, load_index
 from tests.builders import fact, preference, procedure

@@ -17,7 +17,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.audit import Change, RecordEvent, as_of, erased, forgotten, replay
 from runlore.domain.errors import Conflict
 from runlore.domain.record import (
     PROMPT_KINDS,
@@ -33,6 +32,7 @@ from runlore.domain.record import (
     State,
     transition,
 )
+from runlore.domain.records.audit import RecordChange, RecordEvent, as_of, erase_event, forget_record, replay
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.ports.store import Position, RecordFilter, Store
 from tests.builders import (
@@ -152,7 +152,7 @@ class Moves(RuleBasedStateMachine):
             record.record_id for record in self.records.values() if record.revision > 1 and record.summary
         )
 
-    def keep(self, *changes: Change) -> None:
+    def keep(self, *changes: RecordChange) -> None:
         """Write to both."""
         write(self.store, *changes)
         for change in changes:
@@ -213,11 +213,11 @@ class Moves(RuleBasedStateMachine):
     def forget(self, data: st.DataObject) -> None:
         """Erase a record; its earlier events lose their words."""
         record_id = data.draw(st.sampled_from(sorted(self.events)))
-        change = forgotten(replay(self.events[record_id]), act(at=self.at))
+        change = forget_record(replay(self.events[record_id]), act(at=self.at))
         with self.store.transaction() as tx:
-            tx.erase(record_id, [erased(event) for event in tx.records.events(record_id)])
+            tx.erase(record_id, [erase_event(event) for event in tx.records.events(record_id)])
             tx.write([change])
-        self.events[record_id] = [*(erased(event) for event in self.events[record_id]), change.event]
+        self.events[record_id] = [*(erase_event(event) for event in self.events[record_id]), change.event]
 
     @precondition(lambda self: self.moved)
     @rule(data=st.data())
@@ -228,7 +228,7 @@ class Moves(RuleBasedStateMachine):
         late = replace(stale, revision=stale.revision + 1, summary="too late")
         event = replace(events[-1], actor="too late")
         with pytest.raises(Conflict):
-            write(self.store, proposed(fact()), Change(record=late, event=event, before=stale))
+            write(self.store, proposed(fact()), RecordChange(record=late, event=event, before=stale))
 
     @rule()
     def follow(self) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from runlore.domain.codec import erase
-from runlore.domain.journal import EventType
-from runlore.domain.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.prompts.projection import Receipt, ReceiptEntry, ReceiptSection, SectionName
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import RecordId
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunStatus
-from runlore.domain.run_memory import Capture, CaptureState
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import Position
+from runlore.domain.serialization.codec import erase
 from runlore.domain.session import Session
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.transcript import Position
 from runlore.ports.store import Store, Transaction
 from tests.storage.kept_skills import curated, documented, kept
 from tests.storage.kept_skills import told as spoken

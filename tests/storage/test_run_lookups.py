@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from runlore.domain.journal import Entry, EventType
+from runlore.domain.prompts.run_memory import Capture, CaptureState, Pointer
 from runlore.domain.record import Kind, Layer, Move, PolicyDecision, PublishTier, Source, State
 from runlore.domain.run import (
     ArtifactId,
@@ -17,7 +17,7 @@ from runlore.domain.run import (
     RunId,
     RunStatus,
 )
-from runlore.domain.run_memory import Capture, CaptureState, Pointer
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.taint import TRUSTED, Provenance

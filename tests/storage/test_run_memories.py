@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Invalid
-from runlore.domain.job import Job, JobId, JobKind, JobState
-from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, RunMemory
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.ports.run_memories import Owed, RunMemories, Unreadable
 from runlore.ports.store import Store
 from runlore.storage.open import open_run_memories

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Unreadable
 from runlore.storage.run_memories import FileRunMemories, is_hashed, name_of, run_id_of
 from tests.storage.run_memory_values import memory

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Corrupt, Invalid, NotFound, RunloreError
-from runlore.domain.job import JobId
 from runlore.domain.run import OPEN, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+from runlore.domain.runs.job import JobId
 from runlore.domain.session import SessionId
 from runlore.ports.store import Store, Transaction
 from tests.builders import fact, proposed

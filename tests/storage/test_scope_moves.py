@@ -20,9 +20,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from runlore.domain.ranking import RankFilter
 from runlore.domain.record import Kind, Layer, Move, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.search.ranking import RankFilter
 from runlore.ports.store import Position, RecordFilter, Snapshot, Store
 from runlore.recall import RankingIndex, Sizes
 from tests.builders import ACME, act, changed, fact, preference, proposed

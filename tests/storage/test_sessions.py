@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Conflict, Corrupt, Invalid, NotFound, RunloreError
-from runlore.domain.journal import Entry, EventType
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, Session, SessionId, plain_binding
 from runlore.ports.store import Store

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.runs.transcript import START as BEGINNING
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
-from runlore.domain.transcript import START as BEGINNING
-from runlore.domain.transcript import Position
 from runlore.ports.store import Store
 from tests.examples import scaled
 from tests.storage.places import Place, PostgresPlace

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.domain.audit import Change, erased, forgotten, made
 from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError
 from runlore.domain.record import (
     Kind,
@@ -15,6 +14,7 @@ from runlore.domain.record import (
     State,
     StateReason,
 )
+from runlore.domain.records.audit import RecordChange, create_record, erase_event, forget_record
 from runlore.ports.store import Answer, Store
 from tests.builders import (
     ACME,
@@ -235,22 +235,22 @@ def test_a_history_with_a_gap_is_not_loaded(store: Store) -> None:
 
 @pytest.mark.req("LRN-12")
 def test_erasing_leaves_the_moves_and_takes_the_words(store: Store) -> None:
-    changes: list[Change] = [proposed(fact("The codename is Atlas"), reason="heard from Ann")]
+    changes: list[RecordChange] = [proposed(fact("The codename is Atlas"), reason="heard from Ann")]
     for confidence in range(20):
         changes.append(changed(changes[-1].record, confidence=confidence))
     write(store, *changes)
     record = changes[-1].record
-    last = forgotten(record, act(at=LATER))
+    last = forget_record(record, act(at=LATER))
 
     with store.transaction() as tx:
-        tx.erase(record.record_id, [erased(event) for event in tx.records.events(record.record_id)])
+        tx.erase(record.record_id, [erase_event(event) for event in tx.records.events(record.record_id)])
         tx.write([last])
 
     kept = read(store, record.record_id)
     events = history(store, record.record_id)
     assert kept == last.record
     assert (kept.state, kept.state_reason, kept.summary) == (State.TOMBSTONED, StateReason.FORGOTTEN, "")
-    assert events == (*(erased(change.event) for change in changes), last.event)
+    assert events == (*(erase_event(change.event) for change in changes), last.event)
     assert "Atlas" not in str(events)
     with store.snapshot() as snapshot:
         assert snapshot.records.matching_subject(ACME, Kind.FACT, "codename") == ()
@@ -345,7 +345,7 @@ def test_a_stream_that_was_left_half_read_disturbs_nobody(store: Store) -> None:
 
 @pytest.mark.req("OPS-4")
 def test_what_was_written_is_there_after_the_store_is_opened_again(store: Store, place: Place) -> None:
-    change = made(fact(), Move.PROPOSE, act())
+    change = create_record(fact(), Move.PROPOSE, act())
     write(store, change)
     store.close()
 

@@ -17,14 +17,14 @@ import psycopg
 
 from runlore.client.remote.operations import RemoteOperations
 from runlore.config.settings import Settings
-from runlore.domain.approval import ApprovalState
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, UserSaid
-from runlore.domain.policy import PolicyName
+from runlore.domain.agent.approval import ApprovalState
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, UserSaid
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Kind
-from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Usage
+from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.ports import operations as ops
 from tests.model_server import KEY_VARIABLE, Received, Reply, calls, hangs, says
 from tests.stories.daemons import Daemon

@@ -17,10 +17,10 @@ from runlore.config.settings import Settings
 from runlore.daemon.sockets import is_listening, read_daemon_file
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import RunloreError
-from runlore.domain.job import JobKind
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import Kind, Layer, State
 from runlore.domain.run import MemoryState
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.runs.job import JobKind
 from runlore.ports.store import RecordFilter
 from tests import forked
 from tests.waiting import PATIENCE_S

@@ -27,8 +27,8 @@ from runlore.daemon.server import Health
 from runlore.daemon.tokens import operator_secret
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.errors import RunloreError
-from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, Record, State
+from runlore.domain.records.radar import Finding
 from runlore.ports import operations as ops
 from tests.world import decision, files_with, inconsistencies, outcome
 

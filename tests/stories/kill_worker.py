@@ -24,12 +24,12 @@ import runlore.storage.postgres.store
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
-from runlore.domain.codec import serialize
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.publication import MERGES
-from runlore.domain.radar import Finding
 from runlore.domain.record import Kind, Layer, Record, RecordId, State
+from runlore.domain.records.publication import MERGES
+from runlore.domain.records.radar import Finding
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 # Loaded before the first fork, so that no worker has to.

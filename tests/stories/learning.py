@@ -13,8 +13,8 @@ import orjson
 import psycopg
 
 from runlore.config.settings import Settings
-from runlore.domain.job import Job
 from runlore.domain.record import State
+from runlore.domain.runs.job import Job
 from runlore.flow.queueing import RECURRING
 from runlore.ports import operations as ops
 from tests.model_server import KEY_VARIABLE, Received, Reply

@@ -11,8 +11,8 @@ import orjson
 from runlore.config.settings import Settings
 from runlore.daemon.app import Parts
 from runlore.daemon.wiring import open_parts
-from runlore.domain.audit import RecordEvent, replay
 from runlore.domain.record import Record, RecordId, StateReason
+from runlore.domain.records.audit import RecordEvent, replay
 from tests.flow.reference import breaches
 from tests.stories.kill_worker import TOKEN, digest
 from tests.world import inconsistencies, replayed

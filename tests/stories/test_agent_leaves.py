@@ -8,8 +8,8 @@ import pytest
 
 from runlore.client.remote.operations import RemoteOperations
 from runlore.config.settings import Settings
-from runlore.domain.conversation import AssistantSaid, UserSaid
-from runlore.domain.job import JobKind
+from runlore.domain.agent.conversation import AssistantSaid, UserSaid
+from runlore.domain.runs.job import JobKind
 from runlore.ports import operations as ops
 from tests.model_server import KEY, KEY_VARIABLE, Received, Reply, calls, model_server, says
 from tests.stories.daemons import Daemon

@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.domain.projection import SectionName
+from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.sections import closing_line, opening_line
 from runlore.domain.run import RunId, RunStatus
-from runlore.domain.sections import closing_line, opening_line
 from runlore.ports import operations as ops
 from tests.flow.child_scene import repository
 from tests.model_server import KEY, KEY_VARIABLE, model_server

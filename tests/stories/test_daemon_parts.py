@@ -34,7 +34,7 @@ from runlore.daemon.sockets import (
 from runlore.daemon.tokens import TokenBook, operator_secret, read_secret
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import Denied, RunloreError
-from runlore.domain.policy import PolicyName, RetentionPolicy
+from runlore.domain.policies.policy import PolicyName, RetentionPolicy
 from runlore.domain.scope import WORKSPACE
 from runlore.ports.operations import Caller, NewToken, PolicyChange, Role
 from runlore.ports.store import Snapshot, Store

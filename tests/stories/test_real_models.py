@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from runlore.domain.projection import SectionName
-from runlore.domain.sections import closing_line, opening_line
+from runlore.domain.prompts.projection import SectionName
+from runlore.domain.prompts.sections import closing_line, opening_line
 from tests.conftest import REAL_KEYS
 from tests.local_model import NoLocalModel, find_model, find_server, local_model
 from tests.surfaces.command_line import Json, Runlore

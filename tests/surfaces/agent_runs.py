@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runlore.config.settings import Settings
-from runlore.domain.conversation import ToolAnswered, UserSaid
+from runlore.domain.agent.conversation import ToolAnswered, UserSaid
 from tests.model_server import (
     KEY,
     KEY_VARIABLE,

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runlore.daemon import answers
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.job import JobState
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Kind, PolicyDecision, PublishTier, RecordId, State
-from runlore.domain.rollout import RolloutStatus
 from runlore.domain.run import ArtifactId, RunId
+from runlore.domain.runs.job import JobState
 from runlore.domain.scope import WORKSPACE, ScopeKind
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.domain.skills.rollout import RolloutStatus
 from runlore.domain.suggestion import SuggestionState
 from runlore.ports import operations as ops
 from tests.surfaces.api_client import Api, Json, path_of

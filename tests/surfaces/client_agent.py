@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runlore.domain.approval import ApprovalId, ApprovalState
+from runlore.domain.agent.approval import ApprovalId, ApprovalState
 from runlore.domain.record import Kind, RecordId
-from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.ports import operations as ops
 from tests.surfaces.agent_runs import MARKER
 from tests.surfaces.client_both import Both

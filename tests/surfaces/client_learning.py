@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (
     EvidenceRef,
     JsonObject,

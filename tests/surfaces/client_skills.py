@@ -6,11 +6,11 @@ from typing import Any
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin, SkillState
-from runlore.domain.skill_curation import CurationId
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionId, SuggestionState
-from runlore.domain.transcript import Position
 from runlore.ports import operations as ops
 from tests.surfaces.client_both import Both
 from tests.surfaces.skill_files_of import skill_md

@@ -7,7 +7,7 @@ place.
 import re
 from typing import Any
 
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, UserSaid
 from tests.model_server import Received, Reply, calls, hangs, says
 
 PAGE_ADDRESS = "http://127.0.0.1:11434/v1"

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runlore.daemon import answers
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.record import JsonObject
-from runlore.domain.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.ports import operations as ops
 
 BEGUN = datetime(2026, 3, 1, 9, tzinfo=UTC)

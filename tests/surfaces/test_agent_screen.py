@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from runlore.cli.agent_asking import NOBODY, NOBODY_ALLOWS, Asking
 from runlore.cli.agent_screen import OUTPUT_CHARS_MAX, OUTPUT_LINES_MAX, Screen, call_text
 from runlore.cli.terminal import say, spoken
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Run, RunId, RunStatus
-from runlore.domain.safe_text import hidden_characters
 from runlore.domain.session import SessionId
+from runlore.domain.text.safe_text import hidden_characters
 from runlore.ports.operations import RunEnded, RunEvent, RunEventKind, RunView
 from tests.fakes import START
 

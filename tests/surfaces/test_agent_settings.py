@@ -9,7 +9,7 @@ from runlore.agents.profiles.profiles import load_profile
 from runlore.config.agent import AgentSettings
 from runlore.config.settings import Settings, read_settings
 from runlore.domain import limits
-from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Invalid
 
 pytestmark = pytest.mark.req("AGT-2", "AGT-4", "SUR-6")

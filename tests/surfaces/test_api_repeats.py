@@ -9,9 +9,9 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
-from runlore.domain.job import Job, JobId, JobKind
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import Job, JobId, JobKind
 from tests.flow.saved_skills import offered
 from tests.surfaces.api_client import Api, Json, path_of, serving
 from tests.surfaces.rollout_things import procedure, promote

@@ -10,7 +10,7 @@ import pytest
 from runlore.api.app import all_endpoints, create_app
 from runlore.daemon import answers
 from runlore.domain.access import Role
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 from tests.architecture.source_tree import PACKAGE, python_files

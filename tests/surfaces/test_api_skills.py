@@ -15,9 +15,9 @@ from runlore.client.transport import Transport, unix_connect
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import Position, ToldEvent, ToldRun, TranscriptAgent
 from runlore.ports import operations as ops
 from tests.domain.random_records import json_objects, moments, texts
 from tests.surfaces.api_client import Api, Json, path_of

@@ -5,10 +5,10 @@ import pytest
 from runlore.config.settings import Settings
 from runlore.daemon.wiring import open_parts
 from runlore.domain import limits
-from runlore.domain.job import Job, JobId, JobKind
-from runlore.domain.journal import Entry, EventType
+from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.runs.job import Job, JobId, JobKind
+from runlore.domain.runs.journal import Entry, EventType
 from runlore.domain.session import Session, SessionId
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import report

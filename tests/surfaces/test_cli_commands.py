@@ -35,30 +35,51 @@ SHARED = {"--json", "--home", "--url"}
 
 # What the command line may know of the domain: values and their text, none of its rules.
 VALUE_MODULES = {
-    "runlore.domain",
+    *("runlore.domain", "runlore.domain.records", "runlore.domain.skills"),
     "runlore.domain.limits",
     *(
         f"runlore.domain.{name}"
-        for name in ("audit", "errors", "record", "representation", "safe_text", "scope", "timestamps")
+        for name in (
+            "records.audit",
+            "errors",
+            "record",
+            "representation",
+            "text.safe_text",
+            "scope",
+            "timestamps",
+        )
     ),
     *(
         f"runlore.domain.{name}"
-        for name in ("access", "excerpt", "job", "journal", "lazy", "policy", "projection", "run", "session")
+        for name in (
+            "access",
+            "text.excerpt",
+            "runs.job",
+            "runs.journal",
+            "lazy",
+            "policies.policy",
+            "prompts.projection",
+            "run",
+            "session",
+        )
     ),
-    *(f"runlore.domain.{name}" for name in ("skill", "skill_curation", "suggestion", "taint", "transcript")),
-    *(f"runlore.domain.{name}" for name in ("approval", "rollout")),
+    *(
+        f"runlore.domain.{name}"
+        for name in ("skill", "skills.skill_curation", "suggestion", "taint", "runs.transcript")
+    ),
+    *(f"runlore.domain.{name}" for name in ("agent.approval", "skills.rollout")),
 }
 # The few words of a rule that are shown as they are: one function says them, to every surface.
 READ_FROM = {
-    "runlore.domain.radar": {"Finding", "finding_from_plain"},
-    "runlore.domain.visibility": {"hidden_because"},
+    "runlore.domain.records.radar": {"Finding", "finding_from_plain"},
+    "runlore.domain.records.visibility": {"hidden_because"},
     "runlore.domain.rolling_out": {"NextStep", "counting", "next_step"},
     "runlore.domain.detectors.match": {"Heuristic"},
     "runlore.domain.detectors.mined": {"Outcome", "Step"},
-    "runlore.domain.codec": {"serialize"},
-    "runlore.domain.learning_policy": {"OwnWords"},
-    "runlore.domain.policy_fields": {"learning_policy"},
-    "runlore.domain.skills_policy": {"SkillCurationPolicy", "skills_policy"},
+    "runlore.domain.serialization.codec": {"serialize"},
+    "runlore.domain.policies.learning_policy": {"OwnWords"},
+    "runlore.domain.policies.policy_fields": {"learning_policy"},
+    "runlore.domain.policies.skills_policy": {"SkillCurationPolicy", "skills_policy"},
     "runlore.domain.statements.finding": {"OwnStatement"},
     "runlore.domain.statements.ranks": {"confidence_reasons"},
 }

@@ -12,7 +12,7 @@ from runlore.cli.agent_asking import Asking
 from runlore.cli.agent_screen import Screen
 from runlore.cli.run import looked_at, worked
 from runlore.daemon import answers
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.errors import Conflict, Denied, NotFound, RunloreError
 from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.session import SessionId

@@ -241,13 +241,13 @@ def test_a_daemon_carries_every_change_over_and_mends_what_has_drifted(
         edited.unlink()
         with store.transaction() as tx:
             [skill] = tx.skills.active()
-            gone = skill.moved(SkillMove.DELETE, at=START, actor="somebody")
+            gone = skill.apply_move(SkillMove.DELETE, at=START, actor="somebody")
             tx.skills.update(gone, expected_revision=skill.revision)
         (project / ".agents" / "skills" / "tidy-up").mkdir(parents=True, exist_ok=True)
         follower.follow()
         assert not copy.parent.exists()
         with store.transaction() as tx:
-            back = gone.moved(SkillMove.RESTORE, at=START, actor="somebody")
+            back = gone.apply_move(SkillMove.RESTORE, at=START, actor="somebody")
             tx.skills.update(back, expected_revision=gone.revision)
         follower.follow()
         assert copy.is_file()

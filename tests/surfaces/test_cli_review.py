@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runlore.cli.tables import show_review
-from runlore.domain.publication import Consequences, Obstacle
+from runlore.domain.records.publication import Consequences, Obstacle
 from runlore.ports import operations as ops
 from tests.builders import fact
 from tests.surfaces.command_line import Json, Runlore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.clock import SystemClock
-from runlore.domain.job import Job, JobId, JobKind
+from runlore.domain.runs.job import Job, JobId, JobKind
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.reporting import operations_of, report, said
 

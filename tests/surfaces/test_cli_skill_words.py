@@ -6,7 +6,7 @@ import pytest
 
 from runlore.cli import library_tables
 from runlore.domain.skill import SkillId
-from runlore.domain.skill_curation import Curation, CurationAction, CurationId, CurationKind
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
 from tests.fakes import START
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.test_cli_importing import folder_of

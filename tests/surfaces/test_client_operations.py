@@ -16,16 +16,16 @@ from runlore.config.settings import Settings
 from runlore.daemon import answers
 from runlore.domain.access import Role
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused
-from runlore.domain.job import JobId, JobState
-from runlore.domain.policy import PolicyName
-from runlore.domain.radar import Finding
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (
     Kind,
     Layer,
     RecordId,
     State,
 )
+from runlore.domain.records.radar import Finding
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.job import JobId, JobState
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runlore.api.app import all_endpoints
-from runlore.domain.rollout import ROLLOUT, RolloutMove, RolloutStatus
+from runlore.domain.skills.rollout import ROLLOUT, RolloutMove, RolloutStatus
 from scripts.reference_pages import error_codes
 from tests.model_server import Received, Reply, calls, model_server, says
 from tests.surfaces.agent_runs import MARKER, Working

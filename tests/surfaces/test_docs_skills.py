@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from runlore.api.app import all_endpoints
+from runlore.domain.policies.skills_policy import SkillsPolicy, skills_policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.skill import SKILL
-from runlore.domain.skills_policy import SkillsPolicy, skills_policy_to_plain
 from tests.surfaces.at_terminal import here
 from tests.surfaces.command_line import Runlore
 

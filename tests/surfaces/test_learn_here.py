@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runlore.daemon.mining.dry_run import ALONE_BYTES_MAX, _here
 from runlore.daemon.mining.pool import Task, worked
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 from tests.surfaces import pool_work
 
 pytestmark = pytest.mark.req("INT-1")

@@ -16,7 +16,7 @@ from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.sources import Folders, read_source
 from runlore.daemon.mining.sums import shown
 from runlore.domain.errors import Invalid, Unavailable
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.transcripts import releases, settle, write_session

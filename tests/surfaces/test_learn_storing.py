@@ -15,7 +15,7 @@ from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.places import local_transcripts
 from runlore.domain.errors import Unavailable
 from runlore.domain.run import RunId
-from runlore.domain.transcript import Position, TranscriptSource
+from runlore.domain.runs.transcript import Position, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
 from tests.surfaces.command_line import Runlore
 from tests.surfaces.transcripts import Turn, add_turns, releases, session_lines, settle, write_session

@@ -37,24 +37,35 @@ WORK = (
     *("runlore.domain.guard.scan", "runlore.domain.shell", "runlore.domain.suspicion"),
     *(
         "runlore.domain.statements.finding",
-        "runlore.domain.personal_data",
+        "runlore.domain.privacy.personal_data",
         "runlore.domain.suggesting.parameters",
     ),
     *("runlore.flow.pipeline", "runlore.flow.reactions", "runlore.recall", "runlore.storage.sql.dump"),
 )
 # What an answer is worked out with, and what other operations answer: no part of a client that asks for one.
 ELSEWHERE = (
-    *("regex", "tomllib", "runlore.domain.curation", "runlore.domain.detectors", "runlore.domain.languages"),
-    *("runlore.domain.learning_policy", "runlore.domain.policy_fields", "runlore.domain.question"),
+    *(
+        "regex",
+        "tomllib",
+        "runlore.domain.records.curation",
+        "runlore.domain.detectors",
+        "runlore.domain.languages",
+    ),
+    *(
+        "runlore.domain.policies.learning_policy",
+        "runlore.domain.policies.policy_fields",
+        "runlore.domain.claims.question",
+    ),
     *("runlore.cli.review", "runlore.cli.radar", "runlore.ports.operations.learning"),
 )
 ENGINE = ("runlore.daemon.wiring", "runlore.daemon.operations", "runlore.flow", "runlore.storage.sql", "apsw")
+# Of these, some are the areas of `domain`: packages with nothing but a docstring.
 COMMANDS = {
-    ("version",): 30,
-    ("--help",): 10,
-    ("memory", "list", "--json"): 278,
-    ("memory", "search", "word", "--json"): 290,
-    ("status", "--json"): 286,
+    ("version",): 32,
+    ("--help",): 11,
+    ("memory", "list", "--json"): 286,
+    ("memory", "search", "word", "--json"): 298,
+    ("status", "--json"): 294,
 }
 ALONE = (("version",), ("--help",))
 # Nothing is found, which is said in a line: that takes no table, and so no rich.
@@ -113,4 +124,4 @@ def test_a_command_that_asks_a_daemon_loads_nothing_of_the_engine(embedded: Runl
     assert all("runlore.client.remote" in modules for modules in found)
     unwanted = (*LIBRARIES, *WORK, *ELSEWHERE, *ENGINE)
     assert [[name for name in unwanted if name in modules] for modules in found] == [[]] * 4
-    assert max(len([name for name in modules if name.startswith("runlore.")]) for modules in found) <= 75
+    assert max(len([name for name in modules if name.startswith("runlore.")]) for modules in found) <= 79

@@ -13,10 +13,10 @@ from runlore.agents.deadline import Deadline
 from runlore.agents.model_turns import ModelTurns
 from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, UserSaid
 from runlore.domain.errors import RunloreError
-from runlore.domain.json_schema import breach
-from runlore.domain.storable import made_storable
+from runlore.domain.serialization.json_schema import breach
+from runlore.domain.text.storable import make_storable
 from runlore.ports.chat import Cancelled, Chat
 from runlore.ports.clock import Clock
 from runlore.ports.model import ModelFailure
@@ -88,7 +88,7 @@ class ToolCalls:
     def answer(self, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolAnswered:
         """What a call comes to."""
         outcome = self._outcome(call, stop, deadline)
-        output = shorten(made_storable(outcome.output), self._output_chars_max)
+        output = shorten(make_storable(outcome.output), self._output_chars_max)
         return ToolAnswered(
             call_id=call.call_id,
             name=call.name,

@@ -15,7 +15,14 @@ from typing import TypeAlias
 from runlore.agents.deadline import Deadline
 from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec, UserSaid
+from runlore.domain.agent.conversation import (
+    AssistantSaid,
+    Message,
+    ToolAnswered,
+    ToolCall,
+    ToolSpec,
+    UserSaid,
+)
 from runlore.domain.record import JsonValue
 from runlore.ports.chat import Cancelled, Chat, Listening, Said, Turn
 from runlore.ports.model import ModelFailure, Usage

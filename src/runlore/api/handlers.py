@@ -18,7 +18,7 @@ from runlore.api.metrics import CONTENT_TYPE
 from runlore.api.routes import Endpoint, Handler, response_to
 from runlore.api.streaming import BEAT_S, EventsAnswer, Watched
 from runlore.api.waiting import ended
-from runlore.daemon.skill_texts import given_text
+from runlore.daemon.skill_texts import render_skill
 from runlore.domain import limits
 from runlore.domain.errors import Denied, Invalid
 from runlore.domain.json_form import About, JsonForm
@@ -173,7 +173,7 @@ def get_skill_file(call: Call, name: str) -> Response:
     headers = {**PRIVATE_HEADERS, "ETag": entity_tag(skill.revision)}
     if entity_tag(skill.revision) in call.request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(given_text(skill).encode(), headers=headers, media_type=MARKDOWN)
+    return Response(render_skill(skill).encode(), headers=headers, media_type=MARKDOWN)
 
 
 async def healthz(call: Call) -> Response:  # noqa: ARG001

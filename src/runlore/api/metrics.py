@@ -9,9 +9,9 @@ from prometheus_client.registry import Collector
 
 from runlore.daemon.overview import RUN_MEMORY_COUNTERS, waiting
 from runlore.daemon.server import Service
-from runlore.domain.job import JobKind, JobState
 from runlore.domain.record import Layer, State
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.job import JobKind, JobState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

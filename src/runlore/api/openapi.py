@@ -13,7 +13,7 @@ from runlore.api.schemas import TEXT, Schema, Schemas
 from runlore.api.streaming import EVENT_STREAM
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.codec import without_none
+from runlore.domain.serialization.codec import without_none
 from runlore.ports import operations as ops
 from runlore.ports.operations.declaring import Created, Operation, Route, about
 

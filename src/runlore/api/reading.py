@@ -14,11 +14,11 @@ from enum import Enum
 from typing import Any, Literal, TypeVar, cast, get_origin
 
 from runlore.api import errors
-from runlore.domain.codec import hints_of, split_type
 from runlore.domain.errors import NotFound
 from runlore.domain.json_form import Shape, form_of
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.scope import WORKSPACE_ID, Scope, ScopeKind
+from runlore.domain.serialization.codec import hints_of, split_type
 from runlore.domain.timestamps import parse_time
 from runlore.ports.operations.declaring import (
     KEY,

@@ -20,7 +20,7 @@ from runlore.api.hints import HINTS
 from runlore.api.reading import RequestReader
 from runlore.daemon import answers
 from runlore.daemon.roles import require_role
-from runlore.domain.codec import keys_of, split_type
+from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaring import OPERATIONS, Created, Operation, Route
 
 Handler = Callable[..., Any]

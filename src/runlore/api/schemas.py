@@ -1,4 +1,5 @@
-"""JSON schemas of what is asked and answered, from the types. `domain.codec` says how answers are written."""
+"""JSON schemas of what is asked and answered, from the types. `domain.serialization.codec` says how answers
+are written."""
 
 import inspect
 import types
@@ -7,9 +8,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, TypeAlias, cast, get_origin
 
-from runlore.domain.codec import Key, keys_of, split_type
 from runlore.domain.json_form import About, Shape, form_of
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import Key, keys_of, split_type
 from runlore.ports.operations.declaring import Field, about, fields_of, request_form_of
 
 Schema: TypeAlias = dict[str, Any]

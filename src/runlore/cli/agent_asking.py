@@ -9,7 +9,7 @@ import orjson
 from runlore.cli.agent_screen import Screen
 from runlore.cli.terminal import say
 from runlore.cli.typed import typed
-from runlore.domain.approval import Approval, ApprovalKind
+from runlore.domain.agent.approval import Approval, ApprovalKind
 from runlore.ports import operations as ops
 
 ASKED = "   Allow it? [y/n/a=all of this run, or n and why]: "

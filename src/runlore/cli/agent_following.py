@@ -14,10 +14,10 @@ from types import FrameType
 from runlore.cli.agent_asking import Asking
 from runlore.cli.agent_screen import Screen
 from runlore.daemon import answers
-from runlore.domain.approval import Approval, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalState
 from runlore.domain.errors import Conflict, Denied, NotFound
-from runlore.domain.journal import EventType
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import EventType
 from runlore.ports import operations as ops
 
 _POLL_S = 0.1

@@ -13,10 +13,10 @@ import orjson
 from runlore.cli.cells import counted
 from runlore.cli.terminal import let_go, say, say_spoken, spoken, write_spoken
 from runlore.daemon import answers
-from runlore.domain.excerpt import excerpt
-from runlore.domain.journal import EventType, text_of
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 # More of a call than this hides what the agent says; the journal has all of it.

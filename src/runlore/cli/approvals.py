@@ -13,10 +13,10 @@ from runlore.cli.run import words_of
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.cli.usage import group
 from runlore.daemon import answers
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.excerpt import excerpt
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 approvals = group("What runs wait for a person to say.")

@@ -13,10 +13,10 @@ from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Kind, RecordId, Source
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 candidates = group("What waits to become a learning.")

@@ -17,10 +17,10 @@ from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
 from runlore.daemon.presence import has_store
 from runlore.domain.errors import Invalid, RunloreError
-from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
+from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.timestamps import format_time, parse_time
-from runlore.domain.transcript import TranscriptSource
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def since_when(text: str, now: datetime) -> datetime:
 def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
     from runlore.cli import learn_tables
     from runlore.daemon.mining.decided import parted
-    from runlore.domain.codec import serialize
+    from runlore.domain.serialization.codec import serialize
 
     try:
         findings = _looked_through(call, sources)

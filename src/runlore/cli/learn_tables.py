@@ -12,10 +12,10 @@ from runlore.daemon.mining.decided import Decided, Queue
 from runlore.daemon.mining.findings import Findings, Reading, Unread
 from runlore.daemon.mining.places import looked_at
 from runlore.daemon.mining.storing import Stored
-from runlore.domain.excerpt import excerpt
 from runlore.domain.record import Record
 from runlore.domain.statements.ranks import sessions_of
 from runlore.domain.suggestion import Suggestion
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 SHOWN_MAX = 40

@@ -13,9 +13,9 @@ from runlore.cli.cells import counted
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
-from runlore.domain.codec import serialize
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 learning = group("What was learned: candidates, learnings, feedback.")

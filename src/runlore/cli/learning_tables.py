@@ -9,9 +9,9 @@ from runlore.cli.tables import state_cell
 from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import feedback_text, verdict_rows, verdict_word
 from runlore.domain import limits
-from runlore.domain.excerpt import excerpt
+from runlore.domain.records.visibility import hidden_because
 from runlore.domain.statements.ranks import confidence_reasons
-from runlore.domain.visibility import hidden_because
+from runlore.domain.text.excerpt import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

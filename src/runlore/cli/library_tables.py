@@ -6,9 +6,9 @@ from runlore.cli.cells import counted, show_cursor, time_text
 from runlore.cli.mount_tables import some_of
 from runlore.cli.skill_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.excerpt import excerpt
 from runlore.domain.skill import Skill, SkillState
-from runlore.domain.skill_curation import Curation, CurationAction, CurationKind
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationKind
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 OUTSIDE = "from outside"

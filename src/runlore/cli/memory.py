@@ -13,9 +13,9 @@ from runlore.cli.terminal import progress_bar, say
 from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.record import PERSON_KINDS, Kind, RecordId
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 memory = group("Records: list, search, propose, review, undo, forget.")

@@ -14,7 +14,7 @@ from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.ports import operations as ops
 
 policy = group("What you have decided for everybody, versioned.")

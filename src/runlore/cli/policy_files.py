@@ -10,7 +10,7 @@ import orjson
 from runlore.cli import options
 from runlore.cli.given_files import text_of
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
 
 _FILE_MIB_MAX = 1

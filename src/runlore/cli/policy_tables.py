@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from runlore.cli.cells import counted, scope_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.policy import PolicyRevision, policy_remarks
+from runlore.domain.policies.policy import PolicyRevision, policy_remarks
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.ports import operations as ops
 

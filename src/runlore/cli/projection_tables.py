@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from runlore.cli.cells import counted, scope_text, scopes_text, time_text
 from runlore.cli.tables import show_remark, show_unsearched
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.excerpt import excerpt
-from runlore.domain.projection import (
+from runlore.domain.prompts.projection import (
     Budget,
     Omission,
     Projection,
@@ -15,6 +14,7 @@ from runlore.domain.projection import (
     Section,
     SectionName,
 )
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 _OMITTED = {

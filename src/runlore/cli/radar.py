@@ -19,9 +19,9 @@ from runlore.domain.scope import Scope
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from runlore.domain import radar as domain_radar
+    from runlore.domain.records import radar as domain_radar
 else:
-    domain_radar = LazyModule("runlore.domain.radar")
+    domain_radar = LazyModule("runlore.domain.records.radar")
 
 radar = group("Findings about other projects, and what was adopted of them.")
 _FILE_MIB_MAX = 64

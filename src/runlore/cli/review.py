@@ -10,9 +10,9 @@ from runlore.cli.calls import Call, command
 from runlore.cli.terminal import say
 from runlore.cli.usage import group
 from runlore.daemon import answers
-from runlore.domain.codec import serialize
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
+from runlore.domain.serialization.codec import serialize
 from runlore.ports import operations as ops
 
 review = group("What waits for review, and the decisions on it.")

@@ -21,9 +21,9 @@ from runlore.daemon import answers
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
-from runlore.domain.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import PromotedSkill, RolloutKind, RolloutStatus
 from runlore.ports import operations as ops
 
 rollout = group("Procedures promoted into skills, step by step.")

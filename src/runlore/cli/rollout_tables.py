@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from runlore.cli.cells import show_cursor, time_text
 from runlore.cli.skill_tables import DESCRIPTION_CHARS_MAX
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.excerpt import excerpt
 from runlore.domain.rolling_out import NextStep, counting, next_step
-from runlore.domain.rollout import Evidence, PromotedSkill, RolloutEvent, RolloutStatus
 from runlore.domain.run import RunId
+from runlore.domain.skills.rollout import Evidence, PromotedSkill, RolloutEvent, RolloutStatus
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 FINGERPRINT_CHARS = 12

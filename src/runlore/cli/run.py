@@ -17,10 +17,10 @@ from runlore.cli.skill_prompt import is_terminal
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.excerpt import excerpt
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 AGENT = "runlore"

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from runlore.cli.cells import counted, field_rows, scopes_text, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
 from runlore.domain.access import AccessToken
-from runlore.domain.job import Job, JobKind, JobState
 from runlore.domain.record import JsonValue, Layer, State
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.ports import operations as ops
 
 _OUTCOME_STYLES = {"ok": "green", "repaired": "yellow", "problem": "red"}

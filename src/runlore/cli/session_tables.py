@@ -5,11 +5,11 @@ import orjson
 from runlore.cli.cells import counted, show_cursor, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table, write_spoken
 from runlore.daemon import answers
-from runlore.domain.excerpt import excerpt
-from runlore.domain.journal import EventType, JournalEvent, text_of
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, RunStatus
+from runlore.domain.runs.journal import EventType, JournalEvent, text_of
 from runlore.domain.session import Persona, Session
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 # More of an event than this hides the others; `--json` has all of it.

@@ -9,7 +9,7 @@ from runlore.cli.calls import Call
 from runlore.cli.skill_changes import bring_mounts_up_to_date
 from runlore.daemon import answers
 from runlore.domain import limits
-from runlore.domain.skill_curation import CurationId
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.ports import operations as ops
 
 

@@ -143,7 +143,7 @@ def accept(
     logged. With --expected-revision nothing is accepted but what was shown; a skill whose file somebody wrote
     or edited needs it.
     """
-    from runlore.daemon.skill_texts import given_text
+    from runlore.daemon.skill_texts import render_skill
 
     request = ops.AcceptSkill(
         name=name,
@@ -158,7 +158,7 @@ def accept(
             skill = operations.accept_skill(request)
         except Refused:
             if not call.as_json:
-                library_tables.show_given(before, given_text(before))
+                library_tables.show_given(before, render_skill(before))
             raise
         if skill != before:
             bring_mounts_up_to_date(call, operations)
@@ -178,7 +178,7 @@ def export(
     Nothing is overwritten. One from outside is accepted first. Other files of its folder are not brought
     along, and are named.
     """
-    from runlore.daemon.skill_texts import given_text
+    from runlore.daemon.skill_texts import render_skill
 
     with call.operations() as operations:
         skill = operations.get_skill(name)
@@ -188,7 +188,7 @@ def export(
     if not skill.is_usable:
         hint = f"`runlore skill restore {skill.skill_id}` brings it back"
         raise Refused(f"skill {skill.name} is gone", code="skill.not-usable", hint=hint)
-    path, is_new = write_skill(to, skill.name, given_text(skill))
+    path, is_new = write_skill(to, skill.name, render_skill(skill))
     left = _beside(call, skill)
 
     def show() -> None:

@@ -13,12 +13,13 @@ from runlore.cli.skill_library import skill_or_none
 from runlore.cli.skill_prompt import ask_about, is_terminal
 from runlore.cli.terminal import say
 from runlore.daemon import answers
-from runlore.domain import limits, skips
+from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.skills_policy import SkillCurationPolicy, skills_policy
 from runlore.domain.skill import Skill, SkillId
-from runlore.domain.skills_policy import SkillCurationPolicy, skills_policy
+from runlore.domain.skills import skips
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.ports import operations as ops
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from runlore.cli.cells import counted, show_cursor, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.domain.excerpt import excerpt
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionEvidence, SuggestionState
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports import operations as ops
 
 DESCRIPTION_CHARS_MAX = 300

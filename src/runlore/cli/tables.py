@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from runlore.cli.cells import counted, scope_text, show_cursor, show_fields, time_text
 from runlore.cli.terminal import Column, say, show_table
 from runlore.cli.verdicts import verdict_rows
-from runlore.domain.codec import serialize
 from runlore.domain.record import Layer, State
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.domain.timestamps import format_time
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from runlore.cli.terminal import Cell
-    from runlore.domain.audit import RecordEvent
     from runlore.domain.record import Record, Transition
+    from runlore.domain.records.audit import RecordEvent
     from runlore.ports import operations as ops
 
 _SUMMARY = Column(title="SUMMARY", wraps=True)

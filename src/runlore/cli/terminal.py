@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, TextIO, TypeAlias
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -136,7 +136,7 @@ def visible(text: str, *, keep_newlines: bool = False) -> str:
 
     Without its lines it is one line: where one ended, and where a tab stood, there is a blank.
     """
-    shown = escaped(text if keep_newlines else _LINE_ENDS.sub(" ", text), keep_newlines=keep_newlines)
+    shown = escape(text if keep_newlines else _LINE_ENDS.sub(" ", text), keep_newlines=keep_newlines)
     return shown if shown.isascii() else "".join(_unpiled(shown))
 
 

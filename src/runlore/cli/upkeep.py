@@ -14,7 +14,7 @@ from runlore.cli.usage import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.job import Job, JobId, JobState
+from runlore.domain.runs.job import Job, JobId, JobState
 from runlore.ports.operations import Operations, Progress, WorkAnswer
 
 # So many jobs between two movements of the bar.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from runlore.config.providers import ModelSettings, check_model
 from runlore.domain import limits
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.approval_rules import ApprovalRules, Stance
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.safe_text import hidden_characters
+from runlore.domain.text.safe_text import hidden_characters
 
 if TYPE_CHECKING:
     from runlore.config.file import AgentTable, ApprovalTable, ConfigFile

@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from importlib import resources
 
-from runlore.domain.projection import ModelFamily
+from runlore.domain.prompts.projection import ModelFamily
 
 _FILE = "model_windows.toml"
 

@@ -17,9 +17,9 @@ from runlore.domain.record import JsonObject
 
 if TYPE_CHECKING:
     from runlore.config.file import ConfigFile, ServerTable
-    from runlore.domain import skills_policy
+    from runlore.domain.policies import skills_policy
 else:
-    skills_policy = LazyModule("runlore.domain.skills_policy")
+    skills_policy = LazyModule("runlore.domain.policies.skills_policy")
 
 HOME_VARIABLE = "RUNLORE_HOME"
 DATABASE_VARIABLE = "RUNLORE_DATABASE_URL"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from runlore.daemon.requests import checked_key, request_digest
 from runlore.domain.access import Caller
-from runlore.domain.admission import admitted_reason
-from runlore.domain.audit import Act, replay
 from runlore.domain.errors import Conflict
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.admission import check_reason
+from runlore.domain.records.audit import Act, replay
 from runlore.ports.clock import Clock
 from runlore.ports.store import Answer, Store
 
@@ -85,7 +85,7 @@ class Acting:
     @contextmanager
     def once(self, call: Call) -> Iterator[Once]:
         """One transaction, one idempotency key."""
-        reason = admitted_reason(call.reason)
+        reason = check_reason(call.reason)
         key, digest = self._identity(call)
         with self.store.transaction() as tx:
             earlier = _find_answer(tx, key, digest)

@@ -1,7 +1,8 @@
 """Answers as JSON, and back: what `--json` prints and the API answers, byte for byte the same.
 
-The types say how they are written (`domain.codec`); here is what belongs to a connection alone. What is read
-comes from a server, and so from outside: whatever does not have the shape is one error, `answer.format`.
+The types say how they are written (`domain.serialization.codec`); here is what belongs to a connection
+alone. What is read comes from a server, and so from outside: whatever does not have the shape is one error,
+`answer.format`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runlore.domain.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.errors import (
     Conflict,
     Corrupt,
@@ -25,12 +25,13 @@ from runlore.domain.guard import redact
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject, JsonValue, Record
+from runlore.domain.serialization.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from runlore.domain import transcript
+    from runlore.domain.runs import transcript
 else:
-    transcript = LazyModule("runlore.domain.transcript")
+    transcript = LazyModule("runlore.domain.runs.transcript")
 
 ValueT = TypeVar("ValueT")
 

@@ -13,8 +13,8 @@ from typing import BinaryIO, Protocol
 from runlore import __version__
 from runlore.daemon.backup_files import Archive, Header, opened_backup, write_file
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock

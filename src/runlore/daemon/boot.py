@@ -6,21 +6,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runlore.daemon.agent.leftovers import CopyNotes
-from runlore.daemon.jobs import (
-    QUICK_KINDS,
-    do_due_jobs,
-    queue_after_boot,
-    queue_looking,
-    queue_reviews_again,
-)
+from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs, queue_after_boot, queue_looking, queue_reviews_again
 from runlore.daemon.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.daemon.promoted import mend_promoted
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
-from runlore.domain.job import JobId, JobState
 from runlore.domain.lazy import LazyModule
+from runlore.domain.runs.job import JobId, JobState
 from runlore.flow.review.again import owed_revision, owes_a_look
 
 if TYPE_CHECKING:

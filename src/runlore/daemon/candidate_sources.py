@@ -8,30 +8,23 @@ and never taken for evidence: a rule that asks for a source or for evidence pass
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from runlore.daemon.access import (
-    keeps,
-    may_see,
-    may_use,
-    own_session,
-    readable_scopes,
-    require_visible,
-)
+from runlore.daemon.access import keeps, may_see, may_use, own_session, readable_scopes, require_visible
 from runlore.daemon.lookups import askable
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.run_access import own_artifact, own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.agents_word import on_agents_word
-from runlore.domain.contracts import check_summary, check_text
 from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.guard.refusing import without_secret
-from runlore.domain.injected import without_notes
-from runlore.domain.radar import ORIGIN
+from runlore.domain.prompts.injected import without_notes
 from runlore.domain.record import LEARNING_KINDS, OWN_WORDS, EvidenceRef, Record, Source
+from runlore.domain.records.agents_word import on_agents_word
+from runlore.domain.records.contracts import check_summary, check_text
+from runlore.domain.records.radar import ORIGIN
 from runlore.domain.run import ArtifactId, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.flow.capture.provenance import conversation_provenance
 from runlore.ports.operations import NewCandidate
 from runlore.ports.store import Collections
@@ -90,7 +83,7 @@ def candidate_provenance(
     if caller.role is Role.AGENT:
         evidence = _evidence_runs(collections, request.evidence_refs)
         said = _said(collections, caller, sessions, scope=request.scope, evidence=evidence)
-    return inherited((said, *(record.provenance for record in parents))) if parents else said
+    return inherit((said, *(record.provenance for record in parents))) if parents else said
 
 
 def spoken_provenance(collections: Collections, caller: Caller, scope: Scope) -> Provenance:
@@ -191,7 +184,7 @@ def _said(
         runs += _latest_runs(collections, recent)
     named = {run.run_id: run for run in (*runs, *evidence)}
     heard = (conversation_provenance(collections, run) for run in named.values())
-    return inherited((word, *heard))
+    return inherit((word, *heard))
 
 
 def _latest_runs(collections: Collections, sessions: Iterable[Session]) -> tuple[Run, ...]:

@@ -15,10 +15,10 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.promoted import mend_promoted, promoted_findings
 from runlore.daemon.skills.comparing import LEFT_ALONE
 from runlore.daemon.skills.refreshing import RefreshReport
-from runlore.domain.approval_rules import Stance
+from runlore.domain.agent.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError
-from runlore.domain.job import JobState
 from runlore.domain.run import MemoryState
+from runlore.domain.runs.job import JobState
 from runlore.flow.policies import current_learning
 from runlore.ports.model import ModelFailure
 from runlore.ports.operations import Diagnosis, Finding

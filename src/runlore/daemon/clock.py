@@ -18,7 +18,7 @@ import orjson
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
-from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds, truncated
+from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds, truncate
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
@@ -56,8 +56,8 @@ class Readings:
 
     def in_milliseconds(self) -> "Readings":
         """As they can be noted."""
-        read = None if self.read_at is None else truncated(self.read_at)
-        return Readings(certain_at=truncated(self.certain_at), read_at=read)
+        read = None if self.read_at is None else truncate(self.read_at)
+        return Readings(certain_at=truncate(self.certain_at), read_at=read)
 
 
 def _wall() -> datetime:
@@ -103,7 +103,7 @@ class SystemClock:
         with self._lock:
             return self._now()
 
-    def certain_now(self) -> datetime:
+    def earliest_now(self) -> datetime:
         """A moment that is certain to have come: the present one, unless the clock is in doubt."""
         with self._lock:
             now, steady = self._now(), self._steady_s()
@@ -112,7 +112,7 @@ class SystemClock:
             if self._step is None and steady - self._certain_s >= CERTAIN_S:
                 self._read_at = None
                 return now
-            return min(now, truncated(self._certain_at + timedelta(seconds=steady - self._certain_s)))
+            return min(now, truncate(self._certain_at + timedelta(seconds=steady - self._certain_s)))
 
     def elapsed_s(self) -> float:
         """The seconds since some moment; those that the machine slept do not count."""
@@ -120,7 +120,7 @@ class SystemClock:
 
     def doubt(self) -> str:
         """What is wrong with the wall clock, in a sentence; empty where it is believed."""
-        self.certain_now()
+        self.earliest_now()
         with self._lock:
             is_told = self._step is not None or (
                 self._read_at is not None and self._read_at - self._certain_at > _TOLD_AWAY
@@ -129,7 +129,7 @@ class SystemClock:
 
     def readings(self) -> Readings:
         """What the next process is to know."""
-        certain = self.certain_now()
+        certain = self.earliest_now()
         with self._lock:
             return Readings(certain_at=certain, read_at=self._read_at)
 
@@ -149,7 +149,7 @@ class SystemClock:
             wall = expected
         else:
             self._follow(wall, expected, steady)
-        self._latest = max(self._latest, truncated(wall))
+        self._latest = max(self._latest, truncate(wall))
         return self._latest
 
     def _follow(self, wall: datetime, expected: datetime, steady: float) -> None:

@@ -9,17 +9,17 @@ from runlore.daemon.parts import Parts
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
-from runlore.domain.injected import without_notes
-from runlore.domain.journal import Entry
-from runlore.domain.journal_entry import input_entry
-from runlore.domain.projection import Section, SectionName
+from runlore.domain.prompts.injected import without_notes
+from runlore.domain.prompts.projection import Section, SectionName
+from runlore.domain.prompts.selection import query_of
 from runlore.domain.record import RecordId, StateReason
 from runlore.domain.run import MemoryState, RunId
+from runlore.domain.runs.journal import Entry
+from runlore.domain.runs.journal_entry import input_entry
 from runlore.domain.scope import Scope
-from runlore.domain.selection import query_of
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.flow.project import rebuild
-from runlore.flow.project.given import Given, Input, gather, given
+from runlore.flow.project.prompt_context import Input, PromptContext, assemble_prompt, gather
 from runlore.ports.operations import NewRun
 from runlore.ports.store import Collections
 
@@ -90,7 +90,7 @@ def given_to(
     *,
     text: str,
     asked_in: SessionId | None,
-) -> Given:
+) -> PromptContext:
     """What an input of a session is given: what the session sees, as far as the caller's token reaches.
 
     `text` is the input as it is journalled, without what Runlore itself had put into a prompt. `asked_in` is
@@ -111,12 +111,12 @@ def given_to(
         has_words=True,
     )
     # The memories are read with no snapshot open: where they are a table, that takes a connection too.
-    made = given(found, parts.run_memories)
+    made = assemble_prompt(found, parts.run_memories)
     told = replace(made.projection, semantic=near.semantic, remark=near.remark)
     return replace(made, projection=told)
 
 
-def sections_now(collections: Collections, given: Given | None) -> tuple[Section, ...] | None:
+def sections_now(collections: Collections, given: PromptContext | None) -> tuple[Section, ...] | None:
     """The sections that an input is given, looked at once more; ForgottenMeanwhile where one of them tells
     what was forgotten since they were made.
 

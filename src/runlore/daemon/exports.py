@@ -10,10 +10,10 @@ from datetime import datetime
 import orjson
 
 from runlore import __version__
-from runlore.domain.audit import RecordEvent
-from runlore.domain.codec import Plain, serialize
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import RecordEvent
+from runlore.domain.serialization.codec import Plain, serialize
 from runlore.domain.timestamps import format_time
 from runlore.ports.operations import ExportAnswer, Progress
 from runlore.ports.store import Snapshot

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.excerpt import excerpt
 from runlore.domain.lazy import dataclass
 from runlore.domain.project import PROJECT_FILE, ProjectFile, parse_project_file, project_id, project_name
-from runlore.domain.storable import is_storable
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.text.storable import is_storable
 
 _FILE_BYTES_MAX = 256 * 1024
 _FOLDERS_MAX = 64

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from runlore.daemon.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain.errors import Corrupt, Unavailable
-from runlore.domain.ranking import RankFilter
+from runlore.domain.search.ranking import RankFilter
 from runlore.flow.project.feeds import RecordFeed
-from runlore.flow.project.kept import KeptRecords
+from runlore.flow.project.record_cache import RecordCache
 from runlore.flow.project.scan import RecordScan
-from runlore.flow.project.scope_view import KeptViews
-from runlore.flow.project.search import IndexWanted, Reading, catch_up, index_differs
+from runlore.flow.project.scope_view import ViewCache
+from runlore.flow.project.search import IndexWanted, SearchSnapshot, catch_up, index_differs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,11 +69,11 @@ class Follower:
         self._position: Position | None = None
         self._latest: Told = frozenset()
         self._unsaved = 0
-        self._kept = KeptRecords()
-        self._views = KeptViews()
+        self._kept = RecordCache()
+        self._views = ViewCache()
 
     def answer(
-        self, ask: Callable[[Reading], AnswerT], *, needs_index: bool = False, has_words: bool = False
+        self, ask: Callable[[SearchSnapshot], AnswerT], *, needs_index: bool = False, has_words: bool = False
     ) -> AnswerT:
         """Answer from one snapshot. The index is caught up with it only where the answer asks for the index.
 
@@ -86,13 +86,13 @@ class Follower:
             # Taken before the snapshot: what is read there is kept nowhere once something of it is forgotten.
             kept, views = self._kept, self._views
             with contextlib.suppress(IndexWanted), self.store.snapshot() as snapshot:
-                return ask(Reading(snapshot=snapshot, kept=kept, views=views))
+                return ask(SearchSnapshot(snapshot=snapshot, kept=kept, views=views))
         return answer_together(lambda readings: ask(readings[0]), self)
 
-    def read_with_index(self, snapshot: Snapshot) -> Reading:
+    def read_with_index(self, snapshot: Snapshot) -> SearchSnapshot:
         """The index as it stands at a snapshot that was taken with our lock held."""
         index = self._scan(snapshot) or self._caught_up(snapshot).freeze()
-        return Reading(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
+        return SearchSnapshot(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
 
     def _scan(self, snapshot: Snapshot) -> RecordScan | None:
         """What is searched in place of an index that is not loaded yet, where there is little to search."""
@@ -179,7 +179,7 @@ class Follower:
 
     def _let_go(self) -> None:
         """Keep nothing of what was read. Whoever still reads an earlier snapshot keeps it for itself."""
-        self._kept, self._views = KeptRecords(), KeptViews()
+        self._kept, self._views = RecordCache(), ViewCache()
 
     def _distrust_file(self) -> None:
         """What is saved is unusable, or holds words of what was forgotten: it goes, and is written anew."""
@@ -192,7 +192,7 @@ class Follower:
         delete_saved(self._path, "index")
 
 
-def answer_together(ask: Callable[[list[Reading]], AnswerT], *followers: Follower) -> AnswerT:
+def answer_together(ask: Callable[[list[SearchSnapshot]], AnswerT], *followers: Follower) -> AnswerT:
     """Answer from one snapshot with the indexes of several followers, each as it stands there."""
     try:
         with _read_together(followers) as readings:
@@ -208,7 +208,7 @@ def answer_together(ask: Callable[[list[Reading]], AnswerT], *followers: Followe
 
 
 @contextlib.contextmanager
-def _read_together(followers: Sequence[Follower]) -> Iterator[list[Reading]]:
+def _read_together(followers: Sequence[Follower]) -> Iterator[list[SearchSnapshot]]:
     """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it."""
     with contextlib.ExitStack() as opened:
         with contextlib.ExitStack() as held:

@@ -11,13 +11,13 @@ from dataclasses import replace
 from runlore.daemon.access import may_see, require_visible
 from runlore.daemon.run_access import own_run
 from runlore.domain.access import Caller, Role
-from runlore.domain.audit import RecordEvent
-from runlore.domain.codec import Plain, deserialize
 from runlore.domain.errors import NotFound
-from runlore.domain.feedback import run_named, without_note
 from runlore.domain.record import Record
+from runlore.domain.records.audit import RecordEvent
+from runlore.domain.records.feedback import run_named, without_note
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import Plain, deserialize
 from runlore.ports.store import Collections
 
 

@@ -16,16 +16,16 @@ from runlore.daemon.exports import EXPORT_VERSION
 from runlore.daemon.import_files import opened_import, wrong_import
 from runlore.daemon.jobs import queue_reviews_again
 from runlore.domain import limits
-from runlore.domain.admission import Draft, refuse_secrets
-from runlore.domain.audit import RecordEvent
-from runlore.domain.codec import Plain, deserialize, serialize
-from runlore.domain.contracts import check_record
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
-from runlore.domain.job import JobId
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
+from runlore.domain.records.admission import Draft, refuse_secrets
+from runlore.domain.records.audit import RecordEvent
+from runlore.domain.records.contracts import check_record
+from runlore.domain.runs.job import JobId
 from runlore.domain.scope import WORKSPACE
-from runlore.domain.storable import is_storable
+from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.taint import Provenance
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import format_time
 from runlore.flow.policies import learning_in_force
 from runlore.flow.record.intake import Intake, propose

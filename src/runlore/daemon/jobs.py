@@ -13,17 +13,16 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import DISK_FULL, Conflict, RunloreError, Unavailable
-from runlore.domain.excerpt import excerpt
-from runlore.domain.job import ASKED_LATER, JOB_LOST, Job, JobId, JobKind, postponed_until, retry_at
-from runlore.domain.job_turns import Turns
 from runlore.domain.lazy import LazyModule
-from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import RecordId
-from runlore.domain.redaction import redacted
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import ASKED_LATER, JOB_LOST, Job, JobId, JobKind, Turns, backoff_until, retry_at
 from runlore.domain.session import PersonaId
-from runlore.flow.asking import MODEL_BUDGET, Asking, budget_renews_at
-from runlore.flow.capture.turns import Beat, unhurried
+from runlore.domain.text.excerpt import excerpt
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
 from runlore.flow.queueing import RECURRING_SUBJECTS
 from runlore.ports.store import Transaction
 
@@ -97,7 +96,7 @@ def do_due_jobs(
 
 def do_one_job(
     parts: Parts,
-    beat: Beat = unhurried,
+    beat: Beat = skip_beat,
     *,
     kinds: frozenset[JobKind] = ALL_KINDS,
     turns: Turns | None = None,
@@ -215,7 +214,7 @@ def queue_looking(tx: Transaction, job_id: JobId, at: datetime) -> None:
 class Heartbeat:
     """Signs of life of one job, no more often than they are needed."""
 
-    def __init__(self, parts: Parts, job: Job, beat: Beat = unhurried) -> None:
+    def __init__(self, parts: Parts, job: Job, beat: Beat = skip_beat) -> None:
         self._parts = parts
         self._job = job
         self._beat = beat
@@ -300,7 +299,7 @@ def _look_for_recurring(parts: Parts, job: Job, persona_id: PersonaId | None, be
         is_early = snapshot.jobs.is_due(_CAPTURES, now, passing_over=ASKED_LATER)
     if is_early:
         with parts.store.transaction() as tx:
-            tx.jobs.postpone(job, until=postponed_until(now, job), reason="runs are still to be captured")
+            tx.jobs.postpone(job, until=backoff_until(now, job), reason="runs are still to be captured")
     else:
         _recurring(parts).look(job, persona_id, beat)
 
@@ -355,8 +354,8 @@ def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
     )
 
 
-def _asking(parts: Parts) -> Asking:
-    return Asking(store=parts.store, models=parts.models, clock=parts.clock)
+def _asking(parts: Parts) -> BudgetedModels:
+    return BudgetedModels(store=parts.store, models=parts.models, clock=parts.clock)
 
 
 def _subject(name: PolicyName, revision: int) -> str:
@@ -372,7 +371,7 @@ def _failed(parts: Parts, job: Job, error: Exception) -> None:
         _log.info("job %s was taken over by another process", job.job_id)
         return
     told = error.sentence if isinstance(error, RunloreError) else f"{type(error).__name__}: {error}"
-    text = excerpt(redacted(told).text, limits.REASON_CHARS_MAX)
+    text = excerpt(redact_text(told).text, limits.REASON_CHARS_MAX)
     now = parts.clock.now()
     try:
         with parts.store.transaction() as tx:
@@ -380,7 +379,7 @@ def _failed(parts: Parts, job: Job, error: Exception) -> None:
                 tx.jobs.postpone(job, until=budget_renews_at(now), reason=text)
             elif isinstance(error, Unavailable) and error.code in _PASSING:
                 # What a daemon leaves when it stops is for whoever comes next, at once.
-                until = now if error.code == STOPPING else postponed_until(now, job)
+                until = now if error.code == STOPPING else backoff_until(now, job)
                 tx.jobs.postpone(job, until=until, reason=text)
             else:
                 tx.jobs.fail(job, error=text, retry_at=retry_at(now, job.attempts))

@@ -11,7 +11,7 @@ from typing import TextIO
 
 import structlog
 
-from runlore.domain.policy import RetentionPolicy
+from runlore.domain.policies.policy import RetentionPolicy
 from runlore.flow.policies import current_retention
 from runlore.ports.store import Store
 

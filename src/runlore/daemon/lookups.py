@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from runlore.daemon.requests import cursor_after, whole_milliseconds
 from runlore.domain import limits
-from runlore.domain.audit import as_of
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, Proposal, RecordId, State
+from runlore.domain.records.audit import as_of
+from runlore.domain.records.contracts import check_text
 from runlore.domain.timestamps import format_time
 from runlore.ports.store import RecordFilter
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from runlore.domain import admission, radar
     from runlore.domain.record import Layer, Record
+    from runlore.domain.records import admission, radar
     from runlore.domain.scope import Scope
     from runlore.flow.publish import decide
     from runlore.ports import operations as ops
     from runlore.ports.store import Records, Transaction
 else:
     decide = LazyModule("runlore.flow.publish.decide")
-    radar = LazyModule("runlore.domain.radar")
-    admission = LazyModule("runlore.domain.admission")
+    radar = LazyModule("runlore.domain.records.radar")
+    admission = LazyModule("runlore.domain.records.admission")
 
 _PAGE_RECORDS = 1_000
 

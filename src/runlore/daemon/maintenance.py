@@ -9,16 +9,16 @@ import orjson
 
 from runlore.daemon.parts import Parts
 from runlore.daemon.run_ends import closing, remembering
-from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Conflict, Corrupt, RunloreError
-from runlore.domain.job import JOB_LOST
 from runlore.domain.lazy import LazyModule
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import ProcessId, Run
+from runlore.domain.runs.job import JOB_LOST
 from runlore.domain.timestamps import format_time
 from runlore.flow.capture.ending import PROCESS_DIED, interruption
-from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, lapsed_processes
-from runlore.flow.capture.turns import Beat, Hold, unheld, unhurried
+from runlore.flow.capture.session_lock import Beat, Hold, skip_beat, unheld
+from runlore.flow.capture.sweeps import idle_since, is_abandoned, is_idle, list_lapsed_processes
 from runlore.flow.policies import current_run_memory
 from runlore.flow.review.again import Requeueing
 from runlore.ports.store import Transaction
@@ -48,7 +48,7 @@ def maintain(
     *,
     source: str,
     is_in_order: bool = False,
-    beat: Beat = unhurried,
+    beat: Beat = skip_beat,
     hold: Hold = unheld,
 ) -> "upkeep.Report":
     """Everything: lost jobs queued, owed memories written, pointers rebuilt, what is kept no longer pruned.
@@ -77,7 +77,7 @@ def maintain(
 
 
 def enforce_policies(
-    parts: Parts, *, source: str, beat: Beat = unhurried, hold: Hold = unheld
+    parts: Parts, *, source: str, beat: Beat = skip_beat, hold: Hold = unheld
 ) -> "upkeep.Report":
     """What the policies no longer keep goes; nothing is rebuilt."""
     report = upkeep.Report(source=source)
@@ -100,7 +100,7 @@ def requeueing(parts: Parts, beat: Beat, hold: Hold) -> Requeueing:
     return Requeueing(store=parts.store, ids=parts.ids, clock=parts.clock, beat=beat, hold=hold)
 
 
-def sweep(parts: Parts, beat: Beat = unhurried) -> None:
+def sweep(parts: Parts, beat: Beat = skip_beat) -> None:
     """What time alone brings about: records expire, and runs that nobody ends are interrupted."""
     sweep_expired(parts)
     interrupt_abandoned(parts, beat)
@@ -111,7 +111,7 @@ def sweep_expired(parts: Parts) -> bool:
     """Tombstone the records whose `expires_at` has come; whether there were any."""
     found = False
     while True:
-        now = parts.clock.certain_now()
+        now = parts.clock.earliest_now()
         with parts.store.snapshot() as snapshot:
             if not snapshot.records.due(now, limit=1):
                 return found
@@ -122,7 +122,7 @@ def sweep_expired(parts: Parts) -> bool:
             reactions.expire_learnings(tx, due, Act(actor=DAEMON, at=now, reason="expires_at has come"))
 
 
-def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
+def interrupt_abandoned(parts: Parts, beat: Beat = skip_beat) -> int:
     """Interrupt the runs whose process is dead, each once, whichever daemon comes first."""
     if parts.agent.is_busy:
         # After a machine has slept all leases have lapsed, that of who sweeps too.
@@ -130,15 +130,15 @@ def interrupt_abandoned(parts: Parts, beat: Beat = unhurried) -> int:
     now = parts.clock.now()
     with parts.store.snapshot() as snapshot:
         runs = snapshot.runs.list_abandoned(now, limit=_SWEEP)
-        lapsed = lapsed_processes(snapshot, now)
+        lapsed = list_lapsed_processes(snapshot, now)
     ended = _interrupt(parts, runs, PROCESS_DIED, still=lambda tx, run: is_abandoned(tx, run, now), beat=beat)
     _forget_processes(parts, lapsed)
     return ended
 
 
-def interrupt_idle(parts: Parts, beat: Beat = unhurried) -> int:
+def interrupt_idle(parts: Parts, beat: Beat = skip_beat) -> int:
     """Interrupt the external runs of which nothing was heard for longer than the policy waits."""
-    now = parts.clock.certain_now()
+    now = parts.clock.earliest_now()
     with parts.store.snapshot() as snapshot:
         hours = current_run_memory(snapshot).external_run_idle_hours
         since = idle_since(hours, now)
@@ -177,7 +177,7 @@ def _enforce(parts: Parts, maintenance: "upkeep.Maintenance") -> None:
     maintenance.prune()
     kept = retention.Retention(
         store=parts.store,
-        now=parts.clock.certain_now(),
+        now=parts.clock.earliest_now(),
         beat=maintenance.beat,
         hold=maintenance.hold,
         left=maintenance.report.leave,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from runlore.domain.curation import Basis, Merge
 from runlore.domain.record import Layer, Record, RecordId
+from runlore.domain.records.curation import Basis, Merge
 from runlore.flow.record.curate import MergeStatus, MergeView
 from runlore.ports.operations import MergeItem
 

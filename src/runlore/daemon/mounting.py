@@ -16,7 +16,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill
-from runlore.flow.skills.library import given_text
+from runlore.flow.skills.library import render_skill
 from runlore.ports.operations import LibraryOperations, SkillsRequest
 from runlore.ports.skill_files import Mounted, SkillMounts
 from runlore.ports.store import Collections, Store
@@ -285,6 +285,6 @@ def _file_of(skill: Skill) -> str:
     """A skill as it is given out. One that cannot be written keeps no other from coming or going: without a
     text it is not copied, and an older copy of it goes."""
     try:
-        return given_text(skill)
+        return render_skill(skill)
     except Invalid:
         return ""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runlore.domain.analysis import terms_of
+from runlore.domain.text.analysis import terms_of
 from runlore.ports.embedder import EmbeddingFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from runlore.domain.fusion import Similarities
     from runlore.domain.record import RecordId
-    from runlore.flow.project.nearness import Near
+    from runlore.domain.search.fusion import Similarities
+    from runlore.flow.project.vector_search import Near
     from runlore.ports.dense import DenseIndex
     from runlore.ports.embedder import Vector
 
@@ -22,7 +22,7 @@ _NONE_YET = "nothing that could be found has a vector yet"
 
 
 class NearQuery:
-    """A query, with its vector where it has one. Implements `flow.project.nearness.Near`."""
+    """A query, with its vector where it has one. Implements `flow.project.vector_search.Near`."""
 
     def __init__(
         self,

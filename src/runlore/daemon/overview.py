@@ -6,13 +6,13 @@ from typing import TypeAlias
 import orjson
 
 from runlore.daemon.skill_library import SkillLibrary
-from runlore.domain.job import JobKind, JobState
-from runlore.domain.policy import PolicyName, policy_to_plain
+from runlore.domain.policies.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
-from runlore.flow.asking import budget_day, used_on
+from runlore.flow.model_budget import budget_day, usage_on
 from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
 from runlore.flow.review.inbox import count_waiting
 from runlore.ports.model import Models, Purpose
@@ -115,7 +115,7 @@ def _retention(collections: Collections) -> Plain:
 def _models(collections: Collections, models: Models, now: datetime) -> Plain:
     """The models there are, and what each purpose has asked of them today (UTC), beside its budget."""
     budget, day = current_learning(collections).model_budget, budget_day(now)
-    uses = {purpose: used_on(collections, purpose, day) for purpose in Purpose}
+    uses = {purpose: usage_on(collections, purpose, day) for purpose in Purpose}
     return {
         **models.describe(),
         "day": day,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runlore.daemon.private_runs import PrivateRuns
     from runlore.daemon.skill_library import SkillLibrary
     from runlore.domain.access import Caller
-    from runlore.domain.projection import ModelFamily
+    from runlore.domain.prompts.projection import ModelFamily
     from runlore.domain.run import ProcessId
     from runlore.ports.chat import Chat
     from runlore.ports.clock import Clock

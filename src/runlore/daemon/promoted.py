@@ -5,18 +5,18 @@ guessed, and such a skill is not mounted.
 """
 
 from runlore.daemon.parts import Parts
-from runlore.domain.audit import DAEMON, Act
-from runlore.flow.skills.promoted_use import Finding, findings, mend
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.domain.records.audit import DAEMON, Act
+from runlore.flow.skills.promoted_use import PromotedFault, findings, mend
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 
 
-def promoted_findings(parts: Parts) -> tuple[Finding, ...]:
+def promoted_findings(parts: Parts) -> tuple[PromotedFault, ...]:
     """What is wrong with promoted skills; nothing where there are none, which is told without a look."""
     with parts.store.snapshot() as snapshot:
         return tuple(findings(snapshot, parts.clock.now()))
 
 
-def mend_promoted(parts: Parts) -> tuple[Finding, ...]:
+def mend_promoted(parts: Parts) -> tuple[PromotedFault, ...]:
     """Put right what can be; what was found, that included."""
     found = promoted_findings(parts)
     if any(each.is_mended for each in found):

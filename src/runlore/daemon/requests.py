@@ -12,14 +12,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 from runlore.domain import limits
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid
-from runlore.domain.excerpt import excerpt
-from runlore.domain.injected import stripped
-from runlore.domain.ranking import RankFilter
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import PERSON_KINDS, Layer, RecordId, State
-from runlore.domain.redaction import redacted
-from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncated
+from runlore.domain.records.contracts import check_text
+from runlore.domain.search.ranking import RankFilter
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.timestamps import from_milliseconds, to_milliseconds, truncate
 from runlore.ports.store import RecordFilter
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def short_text(name: str, text: str, chars_max: int) -> str:
 
 def clean_text(name: str, text: str, chars_max: int) -> str:
     """As `short_text`, and without secrets and without what Runlore itself put into a prompt."""
-    return excerpt(redacted(stripped(short_text(name, text, chars_max))).text, chars_max)
+    return excerpt(redact_text(strip_injected(short_text(name, text, chars_max))).text, chars_max)
 
 
 def whole_milliseconds(moment: datetime | None) -> datetime | None:
     """A time as it can be stored, so that what is answered now is what is read later."""
-    return None if moment is None else truncated(moment)
+    return None if moment is None else truncate(moment)
 
 
 def record_filter(

@@ -10,10 +10,10 @@ from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import dataclass
-from runlore.domain.run import MOVE_TO, Artifact, ArtifactId, Run, RunId, RunStatus, moved
+from runlore.domain.run import MOVE_TO, Artifact, ArtifactId, Run, RunId, RunStatus, apply_run_move
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.ports.store import Collections, Store, Transaction
 
 UNKNOWN_SESSION = SessionId(PRIVATE_PREFIX)
@@ -119,7 +119,7 @@ class Unstored:
         """End one; the same end once more changes nothing."""
         if run.status is status:
             return run
-        after = replace(moved(run, MOVE_TO[status], at), revision=1)
+        after = replace(apply_run_move(run, MOVE_TO[status], at), revision=1)
         # Anybody can make up the id of a run that nobody here has opened: it takes no place from the others.
         if run.session_id != UNKNOWN_SESSION:
             self.runs.keep(after)

@@ -7,13 +7,7 @@ from datetime import datetime
 
 from runlore.daemon.access import keeps, own_session
 from runlore.daemon.acts import Acting, Call
-from runlore.daemon.contexts import (
-    ForgottenMeanwhile,
-    given_to,
-    input_of,
-    sections_again,
-    sections_now,
-)
+from runlore.daemon.contexts import ForgottenMeanwhile, given_to, input_of, sections_again, sections_now
 from runlore.daemon.lookups import askable
 from runlore.daemon.parts import Parts
 from runlore.daemon.private_runs import PRIVATE_PREFIX
@@ -22,19 +16,19 @@ from runlore.daemon.run_access import LONG_AGO, Unstored, new_run_id
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.access import Caller
-from runlore.domain.audit import Act
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.domain.journal import Entry, text_of
 from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import Act
 from runlore.domain.run import ProcessId, Run, RunId, RunStatus
+from runlore.domain.runs.journal import Entry, text_of
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import CaptureOff, require_captured
-from runlore.flow.capture.one_at_a_time import require_unworked
-from runlore.flow.capture.remember import counted, expired_runs, prune
+from runlore.flow.capture.remember import build_counters, list_expired_runs, prune
+from runlore.flow.capture.run_queue import require_unworked
 from runlore.flow.capture.runs import open_run, require_open_session, require_same_run
-from runlore.flow.capture.turns import session_turn
+from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.policies import current_run_memory
-from runlore.flow.project.given import Given
+from runlore.flow.project.prompt_context import PromptContext
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -108,7 +102,7 @@ class RunOpening:
             return self.founding.session
         return own_session(collections, self.caller, SessionId(askable(request.session_id, "session")))
 
-    def _given(self, request: ops.NewRun, session: Session, text: str) -> Given:
+    def _given(self, request: ops.NewRun, session: Session, text: str) -> PromptContext:
         asked_in = session.session_id if self.founding is None else self.founding.asked_in
         return given_to(self.parts, self.caller, session, request, text=text, asked_in=asked_in)
 
@@ -170,11 +164,13 @@ class RunOpening:
         view = ops.RunView(run=run, request="", sections=sections, stored=False)
         return Opened(view=view, session=session, is_new=run is fresh)
 
-    def _take_effect(self, tx: Transaction, run: Run, given: Given | None) -> tuple[RunId, ...]:
+    def _take_effect(self, tx: Transaction, run: Run, given: PromptContext | None) -> tuple[RunId, ...]:
         """Keep the receipt, prune what leads to nothing any more, and count: the memories to delete."""
-        expired = expired_runs(tx, run.session_id, current_run_memory(tx), self.parts.clock.certain_now())
+        expired = list_expired_runs(
+            tx, run.session_id, current_run_memory(tx), self.parts.clock.earliest_now()
+        )
         pruned = prune(tx, expired if given is None else (*expired, *given.unreadable))
-        counters = counted(pruned_ttl_total=len(set(expired).intersection(pruned)))
+        counters = build_counters(pruned_ttl_total=len(set(expired).intersection(pruned)))
         if given is not None:
             tx.runs.put_receipt(given.receipt(run.run_id, run.opened_at))
             counters.update(given.counters)
@@ -211,7 +207,7 @@ class _Opening:
     call: Call
     wanted: Run
     entry: Entry
-    given: Given | None
+    given: PromptContext | None
 
     @property
     def text(self) -> str:

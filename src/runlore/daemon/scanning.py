@@ -8,9 +8,9 @@ from datetime import datetime
 
 from runlore.daemon.requests import cursor_after, place_of
 from runlore.domain import limits
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.contracts import check_text
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Records
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from runlore.domain.policy import PolicyName, PolicyRevision, checked_policy
+from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy
 from runlore.domain.record import JsonObject
 from runlore.flow.policies import current_policy
 from runlore.ports.store import Collections, Store
@@ -14,7 +14,7 @@ def seed_skills_policy(store: Store, document: JsonObject, now: datetime) -> Non
     """Put the skills policy as the file has it, where nobody else has put one and it says something else."""
     if not document:
         return
-    wanted = checked_policy(PolicyName.SKILLS, document)
+    wanted = check_policy(PolicyName.SKILLS, document)
     with store.snapshot() as snapshot:
         if not _is_to_be_put(snapshot, wanted):
             return

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from runlore.daemon.embedding import Backend
 from runlore.domain.lazy import dataclass
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
 from runlore.flow.policies import current_run_memory
 from runlore.ports.store import Collections, Store
 
@@ -21,7 +21,7 @@ class Sending:
 
     def text(self, text: str) -> str:
         """A text as it is sent."""
-        return text if self.stays_here else redacted(text, personal=self.hides_personal).text
+        return text if self.stays_here else redact_text(text, personal=self.hides_personal).text
 
     def mark(self, text: str) -> str:
         """What a vector of a text is marked with: another text, or another way to send it, has another."""

@@ -12,18 +12,18 @@ from runlore.daemon.run_access import Unstored, own_run, own_run_turn
 from runlore.daemon.skills.shelf import Shelf
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.capability import Capabilities, combined
+from runlore.domain.capability import Capabilities, combine
 from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.run import Run
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState
+from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, row_of
 from runlore.flow.skills.library import skill_named
-from runlore.flow.skills.promoted_use import as_used, note_use, opened, usable_by
-from runlore.flow.skills.turn import suggestions_turn
-from runlore.flow.skills.using import use
+from runlore.flow.skills.promoted_use import as_used, note_use, open_promoted, usable_by
+from runlore.flow.skills.skill_usage import use
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -36,7 +36,7 @@ def session_capabilities(collections: Collections, binding: Binding) -> Capabili
     persona = None
     if binding.persona_id is not None:
         persona = collections.sessions.find_persona(binding.persona_id)
-    return combined(None if persona is None else persona.capability_scope, binding.capability_scope)
+    return combine(None if persona is None else persona.capability_scope, binding.capability_scope)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ class UsedSkills:
     def _found(self, collections: Collections, name: str, session: Session | None) -> OpenedSkill:
         """A promoted skill by its record, which alone says who may use it; any other by its row."""
         session_id = None if session is None else session.session_id
-        promoted = opened(collections, name, session_id=session_id, now=self.parts.clock.now())
+        promoted = open_promoted(collections, name, session_id=session_id, now=self.parts.clock.now())
         if promoted is not None:
             return OpenedSkill(skill=as_used(collections, promoted), promoted=promoted)
         skill = skill_named(collections, name)

@@ -18,9 +18,9 @@ from runlore.daemon.skills.seen import Seen, load_seen, save_seen
 from runlore.daemon.skills.shelf import Shelves, SkillEngine
 from runlore.daemon.skills.skipping import mark_of, skipped_document
 from runlore.daemon.skills.vectors import FILE, SkillVectors, delete_vectors
-from runlore.domain.audit import Act
 from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.flow.skills.promoted_use import as_seen
 from runlore.ports.clock import Clock

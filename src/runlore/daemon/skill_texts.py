@@ -1,11 +1,11 @@
 """The text of a skill's file, the same for every surface: in the skill root, as it is given out, and what is
 odd about one that is brought in, and about what lies beside it."""
 
-from runlore.flow.skills.library import given_text, text_of
+from runlore.flow.skills.library import render_skill, text_of
 from runlore.skill_files.beside import files_beside
 from runlore.skill_files.reading import read_skill
 
-__all__ = ["files_beside", "given_text", "remarks_on", "text_of"]
+__all__ = ["files_beside", "remarks_on", "render_skill", "text_of"]
 
 
 def remarks_on(text: str) -> tuple[str, ...]:

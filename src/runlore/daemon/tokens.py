@@ -11,8 +11,8 @@ from contextlib import suppress
 from runlore.daemon.operations.service import new_token, token_digest
 from runlore.daemon.parts import Parts
 from runlore.domain.access import AccessToken, Caller, Role, TokenId
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Denied, Unavailable
+from runlore.domain.records.audit import Act
 from runlore.ports.operations import MadeToken, NewToken
 from runlore.ports.store import Store
 

@@ -19,8 +19,7 @@ from runlore.daemon.mounting import MountFollower
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import Job, JobId, JobKind
-from runlore.domain.job_turns import Turns
+from runlore.domain.runs.job import Job, JobId, JobKind, Turns
 
 HOURLY = "hourly"
 _IDLE_S = 0.5

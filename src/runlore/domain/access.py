@@ -10,7 +10,7 @@ from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.scope import Scope
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 
 TokenId = NewType("TokenId", str)
 
@@ -58,11 +58,10 @@ class AccessToken:
     revoked_at: datetime | None = None
 
     def caller(self) -> Caller:
-        """Who calls with it."""
         return Caller(actor=self.name, role=self.role, scopes=self.scopes)
 
 
-def checked_token_name(name: str) -> str:
+def check_token_name(name: str) -> str:
     """A name that can stand in events and tables."""
     text = name.strip()
     if not text or len(text) > limits.ID_CHARS_MAX or not is_storable(text) or not text.isprintable():

@@ -7,12 +7,12 @@ both asked, never merged into one: a merged list that came out empty could be mi
 from collections.abc import Mapping
 
 from runlore.domain import limits
-from runlore.domain.codec import as_object
 from runlore.domain.errors import Invalid
 from runlore.domain.json_form import JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
-from runlore.domain.wildcards import matches
+from runlore.domain.serialization.codec import as_object
+from runlore.domain.text.wildcards import matches
 
 PATTERNS_MAX = 500
 
@@ -63,20 +63,20 @@ class Capabilities:
         """Whether every scope lets this skill pass."""
         return all(scope.allows_skill(name) for scope in self.scopes)
 
-    def shown(self) -> CapabilityScope:
+    def merge_for_display(self) -> CapabilityScope:
         """One scope to show to people. It allows nothing that these do not allow.
 
         It can allow less: what `a*` and `*b` have in common is no pattern of either. Never decide by it.
         """
         return CapabilityScope(
             allow_tools=_common([scope.allow_tools for scope in self.scopes]),
-            deny_tools=_united([scope.deny_tools for scope in self.scopes]),
+            deny_tools=_unite([scope.deny_tools for scope in self.scopes]),
             allow_skills=_common([scope.allow_skills for scope in self.scopes]),
-            deny_skills=_united([scope.deny_skills for scope in self.scopes]),
+            deny_skills=_unite([scope.deny_skills for scope in self.scopes]),
         )
 
 
-def combined(persona: CapabilityScope | None, session: CapabilityScope | None) -> Capabilities:
+def combine(persona: CapabilityScope | None, session: CapabilityScope | None) -> Capabilities:
     """What is left to an agent whose session is bound to a persona; None restricts nothing."""
     return Capabilities(tuple(scope for scope in (persona, session) if scope is not None))
 
@@ -122,7 +122,7 @@ def _covers(patterns: Patterns, pattern: str) -> bool:
     return any(matches(wider, pattern) for wider in patterns)
 
 
-def _united(lists: list[Patterns | None]) -> Patterns | None:
+def _unite(lists: list[Patterns | None]) -> Patterns | None:
     present = [patterns for patterns in lists if patterns is not None]
     return tuple(dict.fromkeys(name for patterns in present for name in patterns)) if present else None
 

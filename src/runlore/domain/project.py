@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.excerpt import excerpt
 from runlore.domain.lazy import dataclass
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.text.excerpt import excerpt
 
 PROJECT_FILE = ".runlore.toml"
 PROJECT_FILE_CHARS_MAX = 16_384
@@ -60,7 +60,7 @@ def project_name(project: str, folder: str = "") -> str:
         # Copies of a repository are often only numbered.
         name = f"{parts[-2]}/{name}"
     visible = "".join(char if char.isprintable() else " " for char in name)
-    return excerpt(redacted(" ".join(visible.split())).text, PROJECT_NAME_CHARS_MAX)
+    return excerpt(redact_text(" ".join(visible.split())).text, PROJECT_NAME_CHARS_MAX)
 
 
 def normalise_remote(url: str) -> str | None:

@@ -112,7 +112,7 @@ class Run:
         return self.status in TERMINAL
 
 
-def moved(run: Run, move: RunMove, at: datetime, *, reason: str = "", error: str = "") -> Run:
+def apply_run_move(run: Run, move: RunMove, at: datetime, *, reason: str = "", error: str = "") -> Run:
     """The run after a move; a conflict that names it, its status and the move where that is not legal."""
     status = RUN.after(run.status, move, name=run.run_id)
     return replace(

@@ -109,7 +109,7 @@ def visible_scopes(session_id: SessionId, binding: Binding) -> tuple[Scope, ...]
     return (Scope(ScopeKind.SESSION, session_id), *persona, *projects, WORKSPACE)
 
 
-def bound(
+def bind(
     binding: Binding,
     *,
     persona_id: PersonaId | None,
@@ -120,9 +120,7 @@ def bound(
 
     Projects keep their order and stand once.
     """
-    after = rebound(
-        binding, persona_id=persona_id, project_ids=project_ids, capability_scope=capability_scope
-    )
+    after = rebind(binding, persona_id=persona_id, project_ids=project_ids, capability_scope=capability_scope)
     if persona_id is not None and persona_id != binding.persona_id:
         without_secret("the persona's id", persona_id)
     for project in after.project_ids:
@@ -140,14 +138,14 @@ def refuse_secret_patterns(scope: CapabilityScope) -> None:
         without_secret("a pattern of the capability scope", pattern)
 
 
-def rebound(
+def rebind(
     binding: Binding,
     *,
     persona_id: PersonaId | None,
     project_ids: Iterable[str],
     capability_scope: CapabilityScope,
 ) -> Binding:
-    """As `bound`, for what is stored already: a guard that has learned more must not make it unreadable."""
+    """As `bind`, for what is stored already: a guard that has learned more must not make it unreadable."""
     projects = tuple(dict.fromkeys(project_ids))
     if len(projects) > limits.SESSION_PROJECTS_MAX:
         raise Invalid(

@@ -181,7 +181,7 @@ class Skill:
         own = LearnedFrom(suggestion_id=self.suggestion_id, pattern=self.pattern)
         return (own, *(each for each in self.also_from if each != own))
 
-    def moved(self, move: SkillMove, *, at: datetime, actor: str) -> Self:
+    def apply_move(self, move: SkillMove, *, at: datetime, actor: str) -> Self:
         """The skill after a move, one revision on; Conflict (`skill.move`) where the table has none."""
         state = SKILL.after(self.state, move, name=self.name)
         return replace(self, state=state, state_actor=actor, updated_at=at, revision=self.revision + 1)

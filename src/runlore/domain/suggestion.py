@@ -13,8 +13,8 @@ from runlore.domain.lifecycle import Lifecycle
 from runlore.domain.project import project_name
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.text.storable import is_storable
 
 SuggestionId = NewType("SuggestionId", str)
 # The bounds of what is read back.
@@ -55,7 +55,7 @@ SUGGESTION = Lifecycle[SuggestionState, SuggestionMove](
         (SuggestionState.WAITING, SuggestionMove.SKIP): SuggestionState.SKIPPED,
         (SuggestionState.SAVED, SuggestionMove.SKIP): SuggestionState.SKIPPED,
         (SuggestionState.SKIPPED, SuggestionMove.SKIP): SuggestionState.SKIPPED,
-        # Seen again when its skip does not count any more: `domain.skips` says when that is.
+        # Seen again when its skip does not count any more: `domain.skills.skips` says when that is.
         (SuggestionState.SKIPPED, SuggestionMove.RETURN): SuggestionState.WAITING,
         (SuggestionState.WAITING, SuggestionMove.RESET): SuggestionState.WAITING,
         (SuggestionState.SKIPPED, SuggestionMove.RESET): SuggestionState.WAITING,

@@ -23,7 +23,7 @@ class Provenance:
         """Whether an operator has to read it before it may reach a prompt."""
         return self.untrusted or self.needs_review
 
-    def cleared(self) -> Self:
+    def clear(self) -> Self:
         """What an operator's acceptance leaves: no flags, and the sources for the audit."""
         return type(self)(sources=self.sources)
 
@@ -31,7 +31,7 @@ class Provenance:
 TRUSTED = Provenance()
 
 
-def inherited(parents: Iterable[Provenance]) -> Provenance:
+def inherit(parents: Iterable[Provenance]) -> Provenance:
     """The provenance of something derived: tainted when any parent is, naming all their sources."""
     parents = tuple(parents)
     sources = dict.fromkeys(source for parent in parents for source in parent.sources)

@@ -18,7 +18,7 @@ def from_milliseconds(milliseconds: int) -> datetime:
     return _EPOCH + milliseconds * _MILLISECOND
 
 
-def truncated(moment: datetime) -> datetime:
+def truncate(moment: datetime) -> datetime:
     """The moment without what is finer than a millisecond, so that stored and live values are equal."""
     if moment.tzinfo is UTC and not moment.microsecond % 1_000:
         return moment
@@ -43,7 +43,7 @@ def parse_time(text: str) -> datetime:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     try:
-        return truncated(moment.astimezone(UTC))
+        return truncate(moment.astimezone(UTC))
     except OverflowError:
         raise Invalid(
             f"{text!r} is outside the years that can be stored",

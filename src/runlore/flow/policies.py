@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runlore.domain.lazy import LazyModule
-from runlore.domain.policy import (
+from runlore.domain.policies.policy import (
     PolicyName,
     PolicyRevision,
     RetentionPolicy,
     RunMemoryPolicy,
-    checked_policy,
+    check_policy,
     retention_policy,
     run_memory_policy,
 )
@@ -18,13 +18,13 @@ from runlore.domain.policy import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from runlore.domain import learning_policy, policy_fields, skills_policy
-    from runlore.domain.learning_policy import CapturePolicy, LearningPolicy, ProjectionPolicy
+    from runlore.domain.policies import learning_policy, policy_fields, skills_policy
+    from runlore.domain.policies.learning_policy import CapturePolicy, LearningPolicy, ProjectionPolicy
     from runlore.ports.store import Collections
 else:
-    learning_policy = LazyModule("runlore.domain.learning_policy")
-    policy_fields = LazyModule("runlore.domain.policy_fields")
-    skills_policy = LazyModule("runlore.domain.skills_policy")
+    learning_policy = LazyModule("runlore.domain.policies.learning_policy")
+    policy_fields = LazyModule("runlore.domain.policies.policy_fields")
+    skills_policy = LazyModule("runlore.domain.policies.skills_policy")
 
 
 def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision:
@@ -33,7 +33,7 @@ def current_policy(collections: Collections, name: PolicyName) -> PolicyRevision
     if stored is not None:
         return stored
     return PolicyRevision(
-        name=name, revision=0, policy=checked_policy(name, {}), updated_at=None, actor="default"
+        name=name, revision=0, policy=check_policy(name, {}), updated_at=None, actor="default"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.job import Job, JobId, JobKind, JobState
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.session import Binding
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction

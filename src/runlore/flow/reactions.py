@@ -6,33 +6,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.admission import Edits
-from runlore.domain.audit import DAEMON, Act
-from runlore.domain.job import Job, JobKind
 from runlore.domain.lazy import dataclass
-from runlore.domain.publication import Terms
 from runlore.domain.record import Kind, Origin, Record, RecordId
+from runlore.domain.records.admission import Edits
+from runlore.domain.records.audit import DAEMON, Act
+from runlore.domain.records.publication import PublishTerms
 from runlore.domain.run import Run, RunId
+from runlore.domain.runs.job import Job, JobKind
 from runlore.domain.session import Session
 from runlore.flow.capture.approvals import lapse
 from runlore.flow.capture.ending import RunEnding, end_run, owe_memory, run_text
 from runlore.flow.capture.episodes import run_episode, scratch_episode
 from runlore.flow.capture.remember import Remembering, may_have_used
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.flow.policies import current_run_memory
+from runlore.flow.provider_requests import forget_requests, requests_since
 from runlore.flow.publish.decide import confirm
 from runlore.flow.publish.forget import forget
 from runlore.flow.publish.forget_runs import Forgotten, forget_run, forget_session
-from runlore.flow.publish.revoke import revoke
-from runlore.flow.publish.undo import RolledBack, roll_back, sweep
+from runlore.flow.publish.undo import RolledBack, revoke, roll_back, sweep
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, append
 from runlore.flow.record.scratch import clear_scratch, scratch_of
-from runlore.flow.sent_requests import forget_requests, requests_since
 from runlore.flow.skills.forgetting import forget_run_in_skills, forget_session_in_skills
-from runlore.flow.skills.opened import forget_uses, settle_uses
+from runlore.flow.skills.skill_usage import forget_uses, settle_uses
 from runlore.flow.skills.sources import end_promoted
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
 
@@ -78,7 +77,7 @@ def confirm_learning(
     candidate: Record,
     act: Act,
     *,
-    terms: Terms | None = None,
+    terms: PublishTerms | None = None,
     edits: Edits | None = None,
     supersedes: RecordId | None = None,
     accept_untrusted: bool = False,

@@ -37,7 +37,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolCall
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolCall
 from runlore.domain.record import JsonObject
 from runlore.models.clients import Clients, is_compatible
 from runlore.models.failures import (

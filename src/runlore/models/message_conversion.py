@@ -27,7 +27,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec, UserSaid
+from runlore.domain.agent.conversation import (
+    AssistantSaid,
+    Message,
+    ToolAnswered,
+    ToolCall,
+    ToolSpec,
+    UserSaid,
+)
 from runlore.domain.record import JsonValue
 from runlore.models.clients import mutable
 

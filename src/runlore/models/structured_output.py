@@ -22,8 +22,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from runlore.domain import limits
-from runlore.domain.json_schema import breach
 from runlore.domain.record import JsonObject
+from runlore.domain.serialization.json_schema import breach
 from runlore.models.clients import Clients, is_compatible, mutable
 from runlore.models.failures import failure_of, is_about_the_form, no_answer, refusal
 from runlore.models.loop_thread import LoopClosed, LoopThread

@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Decimal
 from pydantic_ai.messages import ModelResponse
 
 from runlore.domain import limits
-from runlore.domain.tokens import estimate
+from runlore.domain.prompts.token_budget import estimate
 from runlore.ports.model import Usage
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Protocol
 
-from runlore.domain.conversation import Message, ToolCall, ToolSpec
+from runlore.domain.agent.conversation import Message, ToolCall, ToolSpec
 from runlore.domain.lazy import dataclass
 from runlore.ports.model import Usage
 from runlore.ports.stopping import Stop

@@ -11,13 +11,13 @@ class Clock(Protocol):
         """The present moment."""
         ...
 
-    def certain_now(self) -> datetime:
+    def earliest_now(self) -> datetime:
         """A moment that is certain to have come, never later than the present one: what is deleted for its
         age is deleted by this. It stays behind where the clock has jumped, until that has held."""
         ...
 
     def doubt(self) -> str:
-        """Why `certain_now` stays behind, in a sentence; empty where it does not, or not by much."""
+        """Why `earliest_now` stays behind, in a sentence; empty where it does not, or not by much."""
         ...
 
     def elapsed_s(self) -> float:

@@ -9,7 +9,7 @@ from runlore.domain.lazy import dataclass
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from runlore.domain.fusion import Similarities
+    from runlore.domain.search.fusion import Similarities
     from runlore.ports.embedder import Vector
 
 

@@ -9,8 +9,8 @@ from runlore.domain.lazy import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from runlore.domain.ranking import Collection, RankFilter
     from runlore.domain.record import Record, RecordId
+    from runlore.domain.search.ranking import Collection, RankFilter
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from runlore.domain.lazy import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runlore.domain.job import Job
+    from runlore.domain.prompts.run_memory import CaptureState, RunMemory
     from runlore.domain.run import RunId
-    from runlore.domain.run_memory import CaptureState, RunMemory
+    from runlore.domain.runs.job import Job
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from runlore.domain.journal import Entry, EventType, JournalEvent
-    from runlore.domain.projection import Receipt
+    from runlore.domain.prompts.projection import Receipt
+    from runlore.domain.prompts.run_memory import Capture, CaptureState, Pointer
     from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
-    from runlore.domain.run_memory import Capture, CaptureState, Pointer
+    from runlore.domain.runs.journal import Entry, EventType, JournalEvent
     from runlore.domain.scope import Scope
     from runlore.domain.session import Binding, Persona, PersonaId, Session, SessionId
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec
 from runlore.ports.model import ModelFailure, Usage
 from runlore.ports.stopping import Stop
 

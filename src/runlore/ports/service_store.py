@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runlore.domain.access import AccessToken, TokenId
-    from runlore.domain.job import Job, JobId, JobKind, JobState
-    from runlore.domain.policy import PolicyName, PolicyRevision
+    from runlore.domain.policies.policy import PolicyName, PolicyRevision
+    from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 
 
 class Jobs(Protocol):

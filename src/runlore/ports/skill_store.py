@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+    from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
     from runlore.domain.detectors.match import Heuristic
     from runlore.domain.detectors.mined import MinedRun
     from runlore.domain.record import RecordId
-    from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
     from runlore.domain.run import RunId
+    from runlore.domain.runs.transcript import Position
     from runlore.domain.session import SessionId
     from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState, SkillUse, UseOutcome
-    from runlore.domain.skill_curation import Curation, CurationId
+    from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
+    from runlore.domain.skills.skill_curation import Curation, CurationId
     from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
-    from runlore.domain.transcript import Position
 
 
 class MinedRuns(Protocol):

@@ -10,25 +10,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.record import (
-    Kind,
-    Layer,
-    PolicyDecision,
-    Proposal,
-    PublishTier,
-    Record,
-    RecordId,
-    State,
-)
+from runlore.domain.policies.verdict import rule_of
+from runlore.domain.record import Kind, Layer, PolicyDecision, Proposal, PublishTier, Record, RecordId, State
 from runlore.domain.statements.ranks import Rank, rank_of
-from runlore.domain.verdict import rule_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from runlore.domain.audit import Change, RecordEvent
     from runlore.domain.errors import RunloreError
+    from runlore.domain.records.audit import RecordChange, RecordEvent
     from runlore.domain.run import RunId
     from runlore.domain.scope import Scope, ScopeKind
     from runlore.domain.session import SessionId
@@ -373,7 +364,7 @@ class Transaction(Collections, Protocol):
         """Keep others' review acts out of these scopes until the end, so that checks still hold."""
         ...
 
-    def write(self, changes: Iterable[Change]) -> None:
+    def write(self, changes: Iterable[RecordChange]) -> None:
         """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
         ...
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 
 
 class Transcripts(Protocol):

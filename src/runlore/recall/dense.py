@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from runlore.atomic_write import atomic_write
 from runlore.domain.errors import Unavailable
-from runlore.domain.fusion import COSINE, Similarities
 from runlore.domain.lazy import dataclass
+from runlore.domain.search.fusion import COSINE, Similarities
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import EmbeddingFailure, Vector
 from runlore.recall.arrays import Mask, Points, Positions

@@ -11,10 +11,10 @@ from itertools import accumulate, islice
 
 import numpy as np
 
-from runlore.domain.analysis import forget_words
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import Collection, RankFilter, analysed
 from runlore.domain.record import Record, RecordId
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
+from runlore.domain.text.analysis import forget_words
 from runlore.ports.index import NO_OVERLAY, Overlay, Ranking
 from runlore.recall import snapshot
 from runlore.recall.keys import digest, keys_of, order_of, term_digest
@@ -56,7 +56,7 @@ class FrozenIndex:
         """The best records of the filtered set that match."""
         return rank(
             self.view,
-            analysed(query),
+            analyse_query(query),
             where=where,
             limit=limit,
             overlay=overlay,

@@ -1,6 +1,6 @@
 """One search over a view of the index: count the filtered set, weigh the terms, find the best of each part.
 
-The scores are those of `domain.ranking`; here they are only reached without scoring every record.
+The scores are those of `domain.search.ranking`; here they are only reached without scoring every record.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,8 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import (
+from runlore.domain.record import RecordId
+from runlore.domain.search.ranking import (
     EXACT,
     RECENCY_MAX,
     RECENCY_STEPS_MS,
@@ -25,7 +26,6 @@ from runlore.domain.ranking import (
     recency,
     state_points,
 )
-from runlore.domain.record import RecordId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.recall.arrays import Keys, Numbers, Points, Positions

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from runlore.domain.analysis import folded
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import LIVE_STATES, impacts_of
 from runlore.domain.record import Record
+from runlore.domain.search.ranking import LIVE_STATES, impacts_of
+from runlore.domain.text.analysis import fold_text
 from runlore.recall.arrays import Impacts, Keys, Numbers, Positions, Rows
 from runlore.recall.keys import digest, keys_of, order_of, term_digest
 from runlore.recall.segment import Segment, category_of
@@ -32,7 +32,7 @@ def document_of(record: Record) -> Document:
     impacts = dict(found.metadata)
     for term, impact in found.summary.items():
         impacts[term] = impacts.get(term, 0) + impact
-    return Document(record=record, whole=folded(record.summary), impacts=impacts)
+    return Document(record=record, whole=fold_text(record.summary), impacts=impacts)
 
 
 def to_microseconds(moment: datetime) -> int:

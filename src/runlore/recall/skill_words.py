@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runlore.atomic_write import atomic_write
-from runlore.domain import analysis, skill_matching, stop_words
+from runlore.domain import skill_matching
 from runlore.domain.errors import Unavailable
+from runlore.domain.text import analysis
 from runlore.recall.skill_postings import KnownSkillWords
 
 _MAGIC = b"runlore skill words 1\n"
@@ -87,7 +88,7 @@ def _rules() -> str:
     """What skills are read by: the texts of the rules, and how numbers lie in memory here."""
     digest = blake2b(f"{array('i').itemsize} {sys.byteorder}".encode(), digest_size=_DIGEST_BYTES)
     folder = Path(str(skill_matching.__file__)).parent
-    files = [*sorted(folder.glob("*.py")), Path(str(analysis.__file__)), Path(str(stop_words.__file__))]
+    files = [*sorted(folder.glob("*.py")), Path(str(analysis.__file__)), Path(str(analysis.__file__))]
     for file in files:
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from runlore.domain.skill import SkillDocument, SkillId
 from runlore.domain.skill_matching import SkillMatch, Way
 from runlore.domain.skill_matching.profiles import BRIEF_BITS, NAMING_BITS, Profile, profile_of
-from runlore.domain.skill_matching.requests import Request, request_of
+from runlore.domain.skill_matching.requests import SkillRequest, request_of
 from runlore.domain.skill_matching.scoring import SkillCollection, floor_of, parts_of, weight_of
 from runlore.domain.skill_matching.words import Reader
 from runlore.recall.skill_postings import KnownSkillWords, Points, PostingsBuilder, Rows, Stem, digest_of
@@ -76,7 +76,7 @@ class SkillIndex:
             else:
                 reader.learn(profile.words)
             gathered.add(profile)
-        self._reader = reader.closed()
+        self._reader = reader.freeze()
         self._known: KnownSkillWords = gathered.known_words(digests)
         self._stems = gathered.stem_lists()
         self._said = gathered.word_lists()
@@ -112,7 +112,7 @@ class SkillIndex:
         asked = self._find_words(request_of(query, self._reader))
         return [(lead.stem.rows, lead.stem.points) for each in asked for lead in each.leads]
 
-    def _find_words(self, request: Request) -> list[_QueryWord]:
+    def _find_words(self, request: SkillRequest) -> list[_QueryWord]:
         """The words of a request that lead anywhere."""
         found = []
         for asked in request.words:
@@ -131,7 +131,7 @@ class SkillIndex:
                 found.append(_QueryWord(asked.word, telling_words, leads, weight_by_stem, said))
         return found
 
-    def _evident(self, asked: Sequence[_QueryWord], request: Request, limit: int) -> Rows:
+    def _evident(self, asked: Sequence[_QueryWord], request: SkillRequest, limit: int) -> Rows:
         """The best rows that reach the floor and have to do with the request."""
         totals = _totals(asked, len(self._ids))
         floor = floor_of(request, self._collection)

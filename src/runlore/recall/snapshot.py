@@ -16,9 +16,10 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 
 from runlore.atomic_write import atomic_write
-from runlore.domain import analysis, ranking
 from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
+from runlore.domain.search import ranking
+from runlore.domain.text import analysis
 from runlore.recall.arrays import AnyArray
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
 from runlore.recall.visibility import LiveSegment

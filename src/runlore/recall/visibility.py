@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import RankFilter, passes
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.search.ranking import RankFilter, passes
 from runlore.recall.arrays import Mask, Positions
 from runlore.recall.keys import digest, find, keys_of
 from runlore.recall.segment import CATEGORIES, Segment

@@ -16,7 +16,7 @@ import yaml
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.skill_document import FrontValue
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.skill_files.mending import mended
 
 FENCE = "---"

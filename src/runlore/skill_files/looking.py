@@ -10,8 +10,8 @@ from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.safe_text import escaped
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
+from runlore.domain.text.safe_text import escape
 from runlore.ports.skill_files import FileStanding, FoundSkill, ReadSkill
 from runlore.skill_files.folder import Folder
 from runlore.skill_files.manifest import Manifest, digest_of
@@ -144,4 +144,4 @@ def _misnamed(root: Folder, name: str, standing: FileStanding) -> FoundSkill | N
 
 
 def _shown(name: str) -> str:
-    return escaped(name[:_SHOWN_CHARS])
+    return escape(name[:_SHOWN_CHARS])

@@ -23,8 +23,8 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.safe_text import escaped
 from runlore.domain.suggesting.naming import is_valid_name
+from runlore.domain.text.safe_text import escape
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.folder import Folder
 from runlore.skill_files.managed import Mark, Seal
@@ -165,7 +165,7 @@ def _beside(target: Folder | None, name: str) -> Iterator[str]:
         return
     with target.child(name) as folder:
         names = [] if folder is None else folder.names(limits.SKILL_FOLDERS_MAX)
-    others = [escaped(f"{name}/{each}") for each in names if each not in (FILE, _ASIDE)]
+    others = [escape(f"{name}/{each}") for each in names if each not in (FILE, _ASIDE)]
     changed = [each for each in others if each.startswith(f"{name}/{_EDITED_OPENING}")]
     if changed:
         yield f"left {_listed(changed)}, which somebody changed"

@@ -1,6 +1,6 @@
 """Whether a memory that was made a while ago is still the one that is owed."""
 
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import MemoryState, RunId
 from runlore.ports.run_memories import Owed
 from runlore.ports.service_store import Jobs, Policies

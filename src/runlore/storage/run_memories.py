@@ -19,8 +19,8 @@ from typing import TypeAlias
 from runlore.atomic_write import sync_folder, temporary_file
 from runlore.domain import limits
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot
 from runlore.storage.pending_memories import is_stored, may_be_kept

@@ -13,14 +13,14 @@ from typing import Annotated, cast
 import orjson
 
 from runlore.domain import limits
-from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.json_form import Damage, JsonForm, Within
 from runlore.domain.lazy import dataclass
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.record import JsonValue
 from runlore.domain.run import TERMINAL, ArtifactId, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, RunMemory
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.session import SessionId
 from runlore.ports.run_memories import Unreadable
 

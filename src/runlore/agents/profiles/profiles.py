@@ -7,7 +7,7 @@ from importlib import resources
 
 from runlore.agents.tools.toolbox import TOOLS
 from runlore.domain import limits
-from runlore.domain.agent_profile import AgentLimits, AgentProfile
+from runlore.domain.agent.agent_profile import AgentLimits, AgentProfile
 from runlore.domain.errors import Corrupt, NotFound
 
 DEFAULT = "default"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from runlore.agents.tools.context import Ask, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.conversation import ToolCall
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId

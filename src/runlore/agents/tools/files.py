@@ -12,8 +12,8 @@ from runlore.agents.tools.context import (
     text_schema,
 )
 from runlore.domain import limits
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.record import JsonObject
 from runlore.domain.taint_sources.paths import outside_of_path
 from runlore.ports.runner import ToolOutcome

@@ -15,12 +15,12 @@ from runlore.agents.tools.context import (
     text_schema,
 )
 from runlore.domain import limits
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.record import EvidenceRef, Kind, Source
 from runlore.domain.run import RunId
-from runlore.domain.safe_text import escaped
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
+from runlore.domain.text.safe_text import escape
 from runlore.domain.timestamps import format_time
 from runlore.ports.operations import NewCandidate, NewScratch, Operations, SessionHit, SessionSearchRequest
 from runlore.ports.runner import ToolOutcome
@@ -187,5 +187,5 @@ def scratch(given: ToolContext) -> Scratch:
 
 def _line(hit: SessionHit) -> str:
     when = "" if hit.kind == "skill" else f", {format_time(hit.timestamp)}"
-    heading = f"[{hit.kind} {hit.source_id}{when}] {escaped(hit.title)}"
-    return heading if hit.excerpt in ("", hit.title) else f"{heading}\n    {escaped(hit.excerpt)}"
+    heading = f"[{hit.kind} {hit.source_id}{when}] {escape(hit.title)}"
+    return heading if hit.excerpt in ("", hit.title) else f"{heading}\n    {escape(hit.excerpt)}"

@@ -12,8 +12,8 @@ from runlore.agents.tools.context import (
     text_schema,
 )
 from runlore.domain import limits
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
 from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, Workspace

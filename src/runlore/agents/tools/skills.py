@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from runlore.agents.tools.context import Fork, ToolContext, object_schema, text_argument, text_schema
 from runlore.domain import limits
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.run import RunId
-from runlore.domain.safe_text import escaped
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin
+from runlore.domain.text.safe_text import escape
 from runlore.ports.operations import Operations, UseSkill
 from runlore.ports.runner import ToolOutcome
 from runlore.ports.stopping import Stop
@@ -53,7 +53,7 @@ class ListSkills:
         skills = [skill for skill in self.operations.session_skills(self.session_id) if _has(skill, words)]
         if not skills:
             return ToolOutcome(output="there is no such skill" if words else "there are no skills")
-        lines = [f"{skill.name}: {escaped(skill.document.description)}" for skill in skills[:_LISTED_MAX]]
+        lines = [f"{skill.name}: {escape(skill.document.description)}" for skill in skills[:_LISTED_MAX]]
         if len(skills) > _LISTED_MAX:
             lines.append(f"({len(skills) - _LISTED_MAX} more: ask with words)")
         return ToolOutcome(output="\n".join(lines))
@@ -112,11 +112,11 @@ def use_skill(given: ToolContext) -> OpenSkill:
 def fence_skill(skill: Skill) -> str:
     """A skill's words between two lines that none of its own can be taken for."""
     parts = skill.document.body.split("\t")
-    body = "\t".join(escaped(part, keep_newlines=True) for part in parts)
+    body = "\t".join(escape(part, keep_newlines=True) for part in parts)
     longest = max((len(found[0]) for found in _FENCE.finditer(body)), default=2)
     fence = "`" * (longest + 1)
     return (
-        f"The skill {skill.name}: {escaped(skill.document.description)}\n"
+        f"The skill {skill.name}: {escape(skill.document.description)}\n"
         "Follow it where it fits; the person's words come first.\n"
         f"{fence}markdown\n{body.rstrip()}\n{fence}"
     )

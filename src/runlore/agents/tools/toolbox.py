@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from runlore.agents.tools import ask, files, memory, shell, skills
 from runlore.agents.tools.context import ToolContext
-from runlore.domain.agent_profile import AgentProfile
+from runlore.domain.agent.agent_profile import AgentProfile
 from runlore.domain.capability import Capabilities
 from runlore.ports.runner import Tool
 

@@ -14,9 +14,9 @@ from runlore.agents.transcripts.assembly import Assembly, LinePosition, digest_o
 from runlore.agents.transcripts.parsing import NEAR_CHARS, beginning, moment, shorten
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _STARTED = "# aider chat started at "
 _USER = "####"

@@ -19,11 +19,11 @@ from typing import Protocol
 import orjson
 
 from runlore.domain import limits
-from runlore.domain.journal import Entry, EventType
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunStatus
-from runlore.domain.storable import is_storable, made_storable
-from runlore.domain.transcript import (
+from runlore.domain.runs.input_authors import ANOTHER_AGENT, WORDS_OF
+from runlore.domain.runs.journal import Entry, EventType
+from runlore.domain.runs.transcript import (
     SETTLED_AFTER,
     START,
     Position,
@@ -32,7 +32,7 @@ from runlore.domain.transcript import (
     ToldRun,
     TranscriptAgent,
 )
-from runlore.domain.whose_words import ANOTHER_AGENT, WORDS_OF
+from runlore.domain.text.storable import is_storable, make_storable
 
 RUN_TOO_LONG = "a run that is too long"
 # What something from outside is called whose text is not told.
@@ -349,7 +349,7 @@ class Assembly:
         """A run begins: make of what is known what can be kept."""
         for name in (*_FACTS, "title"):
             if not is_storable(told := getattr(self, name)):
-                setattr(self, name, made_storable(told))
+                setattr(self, name, make_storable(told))
         self._note_folder()
         self._had_folder = self.folder
 
@@ -385,7 +385,7 @@ class Assembly:
             if session != self.session and session not in had_runs[-_LANES_CARRIED_MAX:]:
                 del self._lanes[session]
         told: dict[str, str | int] = {
-            name: digest_of(value) if name in HIDDEN_FACTS else made_storable(value)
+            name: digest_of(value) if name in HIDDEN_FACTS else make_storable(value)
             for name in _FACTS
             if (value := getattr(self, name))
         }

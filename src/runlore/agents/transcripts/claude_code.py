@@ -45,11 +45,11 @@ from runlore.agents.transcripts.parsing import (
 from runlore.agents.transcripts.reader import LineParser
 from runlore.agents.transcripts.sniffing import first_objects, top_keys
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
-from runlore.domain.whose_words import ANOTHER_AGENT
+from runlore.domain.runs.input_authors import ANOTHER_AGENT
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 _SPEAKING: Final = frozenset({"user", "assistant"})
 # Lines of the program's own housekeeping, which say nothing that could be learned from.

@@ -34,10 +34,10 @@ from runlore.agents.transcripts.parsing import (
 )
 from runlore.agents.transcripts.reader import LineParser
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
-from runlore.domain.whose_words import ANOTHER_AGENT
+from runlore.domain.runs.input_authors import ANOTHER_AGENT
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _HEAD_LINES = 20
 # Where the first line is longer than what is looked at.

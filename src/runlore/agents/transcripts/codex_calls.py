@@ -26,8 +26,8 @@ from runlore.agents.transcripts.parsing import (
     whole_number,
 )
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
+from runlore.domain.runs.journal import EventType
 
 _T = TypeVar("_T")
 _PROGRAM = "exec"

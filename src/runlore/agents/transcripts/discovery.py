@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from runlore.agents.transcripts.lines import head_of, is_binary, open_unpacked
 from runlore.agents.transcripts.locations import agent_without_reader
 from runlore.agents.transcripts.reader import PartsElsewhere, Reader, SeveralSources
-from runlore.domain.transcript import TranscriptSource, mishap
+from runlore.domain.runs.transcript import TranscriptSource, mishap
 
 BINARY = "not a text"
 EMPTY = "is empty"

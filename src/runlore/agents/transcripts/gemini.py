@@ -25,11 +25,11 @@ from runlore.agents.transcripts.parsing import (
 )
 from runlore.agents.transcripts.sniffing import first_objects, top_keys
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.storable import made_storable
-from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.text.storable import make_storable
 
 TOO_LARGE = "a document that is too large or damaged"
 
@@ -103,7 +103,7 @@ def _project_root(path: str) -> str:
             told = beginning_of(str(folder / _ROOT_FILE), limits.PATH_CHARS_MAX)
         except OSError:
             continue
-        root = made_storable(told.decode(errors="replace")).strip()
+        root = make_storable(told.decode(errors="replace")).strip()
         return root if Path(root).is_absolute() else ""
     return ""
 

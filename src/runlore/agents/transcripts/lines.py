@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import IO, cast
 
 from runlore.domain import limits
-from runlore.domain.transcript import Position, ReadCounts
+from runlore.domain.runs.transcript import Position, ReadCounts
 
 HEAD_BYTES = 64 * 1024
 BOM = b"\xef\xbb\xbf"

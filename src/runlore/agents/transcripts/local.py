@@ -11,7 +11,7 @@ from runlore.agents.transcripts.reader import DocumentReader, LineReader, Reader
 from runlore.agents.transcripts.reading import is_changed, read_document, read_lines
 from runlore.agents.transcripts.registry import READERS
 from runlore.domain.errors import Invalid
-from runlore.domain.transcript import (
+from runlore.domain.runs.transcript import (
     START,
     Position,
     ReadCounts,

@@ -30,10 +30,10 @@ from runlore.agents.transcripts.parsing import (
     whole_number,
 )
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 _PASSED_NAMES = (
     "reasoning file step-start step-finish snapshot patch agent subtask retry compaction todo source"

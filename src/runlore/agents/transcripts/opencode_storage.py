@@ -38,7 +38,7 @@ from runlore.agents.transcripts.parsing import (
 )
 from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain import limits
-from runlore.domain.transcript import ReadCounts, TranscriptSource
+from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
 
 UNREADABLE = "a database that cannot be read"
 TOO_MANY = "more sessions than are read of one database"

@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 import orjson
 
 from runlore.domain import limits
-from runlore.domain.guard import Finding, secret_spans
+from runlore.domain.guard import SecretFinding, secret_spans
 from runlore.domain.guard.structures import KEY_CHARS_MAX, MANIFEST_CHARS_MAX, MANIFEST_KIND
 from runlore.domain.guard.view import view_of
 from runlore.domain.record import JsonObject, JsonValue
@@ -103,7 +103,7 @@ def _ending(text: str, cut: int) -> str:
     return "".join([*kept, text[done:]])[cut - len(text) :]
 
 
-def _secrets(text: str, cut: int) -> tuple[int, list[Finding]]:
+def _secrets(text: str, cut: int) -> tuple[int, list[SecretFinding]]:
     """Where the part of a text around a cut begins that shows each secret which the cut takes something of,
     and all secrets in it. That is a few lines where nothing long begins: to look for secrets takes long, and
     most texts have none."""

@@ -30,9 +30,9 @@ from runlore.agents.transcripts.parsing import (
 from runlore.agents.transcripts.reader import LineParser
 from runlore.agents.transcripts.sniffing import first_objects
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
-from runlore.domain.transcript import TranscriptAgent, TranscriptSource
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _TIMES = ("timestamp", "created_at", "at", "time")

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from runlore.agents.transcripts.assembly import Assembly
-from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 
 class LineParser(Protocol):

@@ -30,8 +30,8 @@ from runlore.agents.transcripts.lines import (
 from runlore.agents.transcripts.parsing import UNFINISHED, parse_json, text_of
 from runlore.agents.transcripts.reader import DocumentReader, LineReader
 from runlore.domain import limits
-from runlore.domain.storable import made_storable
-from runlore.domain.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.text.storable import make_storable
 
 _TOLD, _OF = "told", "of"
 _MARKS_MAX = limits.TRANSCRIPT_LINE_MARKS_MAX
@@ -197,7 +197,7 @@ def _search(file: io.BufferedReader, wanted: dict[str, str], found: dict[str, st
 
 def _compare(told: str, wanted: dict[str, str], found: dict[str, str | int]) -> None:
     for name, digest in list(wanted.items()):
-        value = made_storable(told[: _CHARS_MAX[name]])
+        value = make_storable(told[: _CHARS_MAX[name]])
         if digest_of(value) == digest:
             found[name] = value
             del wanted[name]

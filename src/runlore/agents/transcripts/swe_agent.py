@@ -28,11 +28,11 @@ from runlore.agents.transcripts.parsing import (
 )
 from runlore.agents.transcripts.sniffing import top_keys
 from runlore.domain import limits
-from runlore.domain.journal import EventType
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
-from runlore.domain.transcript import ReadCounts, TranscriptAgent, TranscriptSource
-from runlore.domain.whose_words import TASK
+from runlore.domain.runs.input_authors import TASK
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.transcript import ReadCounts, TranscriptAgent, TranscriptSource
 
 TOO_LARGE = "a document that is too large or damaged"
 

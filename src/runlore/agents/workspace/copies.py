@@ -14,7 +14,7 @@ from runlore.agents.workspace.line_diff import unified_diff
 from runlore.agents.workspace.safe_paths import FILE_FLAGS, NEW_FLAGS, WORKTREES, folder_below
 from runlore.domain import limits
 from runlore.domain.errors import Refused
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 _LEFT_OUT = frozenset({".git", WORKTREES})
 _READ_BYTES = 1024**2
@@ -74,7 +74,7 @@ def _copy_folder(source: int, target: int, at: tuple[str, ...], copied: Copied) 
             os.symlink(link, name, dir_fd=target)
             copied.files["/".join(place)] = _stamp(os.stat(name, dir_fd=target, follow_symlinks=False))
         else:
-            copied.left_out.append(escaped("/".join(place)))
+            copied.left_out.append(escape("/".join(place)))
         if len(copied.files) + len(copied.left_out) + copied.folders > copied.files_max:
             raise _too_large(f"more than {copied.files_max:,} files and folders")
 
@@ -84,7 +84,7 @@ def _copy_file(source: int, target: int, place: tuple[str, ...], copied: Copied)
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
-            copied.left_out.append(escaped("/".join(place)))
+            copied.left_out.append(escape("/".join(place)))
             return
         _check_bytes(copied, status.st_size)
         new = os.open(place[-1], NEW_FLAGS, 0o600, dir_fd=target)
@@ -165,7 +165,7 @@ def _content(folder: int, path: str) -> str | bytes | None:
 
 
 def _file_diff(path: str, before: str | bytes | None, after: str | bytes | None) -> Iterator[str]:
-    shown = escaped(path)
+    shown = escape(path)
     old_name = "/dev/null" if before is None else f"a/{shown}"
     new_name = "/dev/null" if after is None else f"b/{shown}"
     if isinstance(before, bytes) or isinstance(after, bytes):

@@ -23,7 +23,7 @@ from runlore.agents.workspace.safe_paths import (
 from runlore.atomic_write import temporary_file
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, Refused
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 from runlore.ports.workspaces import FileText
 
 _NEW_FILE, _NEW_FOLDER = 0o666, 0o777
@@ -152,14 +152,12 @@ def _stat_replaced(folder: int, name: str) -> os.stat_result | None:
         return None
     if stat.S_ISLNK(status.st_mode):
         raise Invalid(
-            f"{escaped(name)} is a link, and links are not followed",
+            f"{escape(name)} is a link, and links are not followed",
             code="workspace.path",
             hint="write to the file that it leads to, or remove it in the shell",
         )
     if not stat.S_ISREG(status.st_mode):
-        raise Refused(
-            f"{escaped(name)} is no regular file", code="workspace.kind", hint="choose another name"
-        )
+        raise Refused(f"{escape(name)} is no regular file", code="workspace.kind", hint="choose another name")
     if not status.st_mode & _NOBODY_WRITES:
         raise full(name, "it is read-only")
     return status
@@ -193,7 +191,7 @@ def _names(path: str, handle: int, first: int, lines: int | None) -> FileText:
     """The names in a folder, a line each: folders end with `/`, links with `@`, what is no file with `=`."""
     with os.scandir(handle) as entries:
         some = list(islice(entries, limits.WORKSPACE_NAMES_MAX + 1))
-    names = sorted(f"{escaped(entry.name)}{_sign(entry)}\n" for entry in some[: limits.WORKSPACE_NAMES_MAX])
+    names = sorted(f"{escape(entry.name)}{_sign(entry)}\n" for entry in some[: limits.WORKSPACE_NAMES_MAX])
     chosen = _choose_lines(path, "".join(names), first, lines)
     return replace(chosen, truncated=chosen.truncated or len(some) > limits.WORKSPACE_NAMES_MAX)
 
@@ -235,7 +233,7 @@ def _times(path: str, text: str, old: str, *, everywhere: bool) -> int:
 
 def _edit_conflict(path: str, why: str) -> Conflict:
     return Conflict(
-        f"{escaped(path)} {why}",
+        f"{escape(path)} {why}",
         code="workspace.edit",
         hint="read the file again, and give enough of it to name one place, spaces and line ends included",
     )
@@ -269,7 +267,7 @@ def _encode(path: str, text: str) -> bytes:
 
 def _too_large(path: str) -> Refused:
     return Refused(
-        f"{escaped(path)} would be larger than {limits.WORKSPACE_FILE_BYTES_MAX:,} bytes",
+        f"{escape(path)} would be larger than {limits.WORKSPACE_FILE_BYTES_MAX:,} bytes",
         code="workspace.kind",
         hint="write less at once, or make the file with the shell",
     )
@@ -277,7 +275,7 @@ def _too_large(path: str) -> Refused:
 
 def _no_text(path: str) -> Refused:
     return Refused(
-        f"{escaped(path)} is not plain text in UTF-8",
+        f"{escape(path)} is not plain text in UTF-8",
         code="workspace.kind",
         hint="this tool is for text files; use the shell",
     )

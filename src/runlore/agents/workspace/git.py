@@ -22,7 +22,7 @@ from runlore.agents.workspace.tree_removal import remove_tree
 from runlore.agents.workspace.worktree_slots import WorktreeSlot, new_file
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 OWN_REPOSITORY = "git"
 _SAFELY = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
@@ -149,7 +149,7 @@ class Git:
             adding = (here, "add", "-A", "--ignore-errors", "--", ".", *but)
             is_in_time = self._run(*adding, within=within)[1]
             comparing = (here, "diff", "--cached", *_PLAINLY, added.commit, "--")
-            told = [f"[not compared: {escaped(path)}, {size:,} bytes]\n" for path, size in large]
+            told = [f"[not compared: {escape(path)}, {size:,} bytes]\n" for path, size in large]
             told += [] if is_in_time else [_NOT_IN_TIME]
             return "".join(told) + self._query(*comparing, within=within, chars_max=chars_max)
         finally:

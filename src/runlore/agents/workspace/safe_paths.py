@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, NotFound, Refused, RunloreError, Unavailable
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 WORKTREES = ".runlore-worktrees"
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -53,14 +53,14 @@ def check_writable(parts: tuple[str, ...], installed: tuple[str, ...] = ()) -> N
     next start would run it, and nothing confines that. However the file system spells the names."""
     if installed and [_fold(part) for part in parts[: len(installed)]] == [*map(_fold, installed)]:
         raise Refused(
-            f"what is in {escaped('/'.join(installed))} is not written with this tool: Runlore runs from it",
+            f"what is in {escape('/'.join(installed))} is not written with this tool: Runlore runs from it",
             code="workspace.kind",
             hint="use the environment's own commands, such as pip, to change it",
         )
     for part in parts:
         if _fold(part) in _NEVER_WRITTEN:
             raise Refused(
-                f"what is in {escaped(part)} is not written with this tool",
+                f"what is in {escape(part)} is not written with this tool",
                 code="workspace.kind",
                 hint="use git commands for the repository's own files",
             )
@@ -145,7 +145,7 @@ def _no_path(path: str, why: str) -> Invalid:
 
 
 def _show(path: str) -> str:
-    return escaped(path[:_SHOWN_CHARS]) or "."
+    return escape(path[:_SHOWN_CHARS]) or "."
 
 
 def _fold(name: str) -> str:

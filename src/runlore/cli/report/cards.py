@@ -7,8 +7,8 @@ from runlore.cli.report.markup import NOTHING, Markup, element, joined, lines, t
 from runlore.cli.report.prose import inline, prose
 from runlore.daemon.mining.findings import Example
 from runlore.domain.detectors.mined import Outcome, Step
-from runlore.domain.excerpt import excerpt
 from runlore.domain.suggestion import Suggestion
+from runlore.domain.text.excerpt import excerpt
 
 _REQUEST_CHARS_MAX = 300
 _EVIDENCE_SHOWN_MAX = 8

@@ -8,7 +8,7 @@ import html
 from collections.abc import Mapping
 from typing import NewType, TypeAlias
 
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.safe_text import escape
 
 Markup = NewType("Markup", str)
 Attributes: TypeAlias = Mapping[str, str | int | float | bool | None]
@@ -19,12 +19,12 @@ _VOID = frozenset({"meta", "input", "hr", "br"})
 
 def text(words: object) -> Markup:
     """A text, whatever it says, on one line."""
-    return Markup(html.escape(escaped(str(words)), quote=True))
+    return Markup(html.escape(escape(str(words)), quote=True))
 
 
 def lines(words: str) -> Markup:
     """A text with its own lines, as a program printed them; a tab is shown as the space that it makes."""
-    return Markup(html.escape(escaped(words.expandtabs(4), keep_newlines=True), quote=True))
+    return Markup(html.escape(escape(words.expandtabs(4), keep_newlines=True), quote=True))
 
 
 def joined(*parts: Markup) -> Markup:

@@ -13,9 +13,9 @@ import orjson
 from runlore.client.answer import Answer, Upload
 from runlore.client.transport import CALL_S, Transport
 from runlore.daemon.answers import not_an_answer, read_answer, read_problem
-from runlore.domain.codec import serialize
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.timestamps import format_time
 from runlore.ports.operations.declaring import KEY, Operation, Route
 

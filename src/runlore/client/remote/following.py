@@ -11,10 +11,10 @@ from runlore.client.listening import EVENT_STREAM, Heard, Listening
 from runlore.client.remote.calls import Remote, document_of, path_of
 from runlore.client.transport import Transport
 from runlore.daemon import answers
-from runlore.domain.codec import as_object
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import as_object
 from runlore.ports import operations as ops
 
 # A server is heard of every 15 seconds, however little happens.

@@ -4,12 +4,12 @@ import orjson
 
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid
-from runlore.domain.excerpt import excerpt
-from runlore.domain.journal import EventType
+from runlore.domain.agent.conversation import AssistantSaid
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Run, RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.taint_sources import PASTED
+from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.provenance import run_provenance
 from runlore.flow.skills.rollouts import final_output
 from runlore.ports import operations as ops

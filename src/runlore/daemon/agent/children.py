@@ -15,14 +15,7 @@ from runlore.daemon.acts import Call
 from runlore.daemon.agent.child_results import outcome_of
 from runlore.daemon.agent.gating import ApprovalGate
 from runlore.daemon.agent.leftovers import Copy, CopyNotes, is_there
-from runlore.daemon.agent.opening import (
-    Begun,
-    Kind,
-    OpenedRun,
-    capabilities_of,
-    open_own_run,
-    own_caller,
-)
+from runlore.daemon.agent.opening import Begun, Kind, OpenedRun, capabilities_of, open_own_run, own_caller
 from runlore.daemon.agent.working import Assignment, Working, begun_or_ended, ended_anyway
 from runlore.daemon.own_runs.beginning import Trial
 from runlore.daemon.own_runs.service import Handle, Place
@@ -30,16 +23,16 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.run_opening import Founding
 from runlore.domain import limits
 from runlore.domain.access import Caller
-from runlore.domain.agent_profile import AgentLimits, AgentProfile
-from runlore.domain.audit import Act
-from runlore.domain.child_task import ChildModels, child_input, child_models, child_profile
-from runlore.domain.conversation import ToolCall
+from runlore.domain.agent.agent_profile import AgentLimits, AgentProfile
+from runlore.domain.agent.child_task import ChildModels, child_input, child_models, child_profile
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.errors import Conflict
-from runlore.domain.rollout import ExecutionKind, PromotedSkill
+from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill import Skill
-from runlore.domain.whose_words import ANOTHER_AGENT, TASK
+from runlore.domain.skills.rollout import ExecutionKind, PromotedSkill
 from runlore.flow.capture.sessions import make_session
 from runlore.flow.pipeline.forking import Errand, runnable, send
 from runlore.ports import operations as ops

@@ -17,21 +17,21 @@ from runlore.daemon.run_access import Unstored
 from runlore.daemon.run_ends import closing, remembering
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound, RunloreError
-from runlore.domain.injected import stripped
-from runlore.domain.job import JobKind, JobState
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId, RunMove, RunStatus
+from runlore.domain.runs.job import JobKind, JobState
 from runlore.domain.session import SessionId
-from runlore.domain.storable import made_storable
+from runlore.domain.text.storable import make_storable
 from runlore.flow.capture.approvals import WAITING
 from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.ending import RunEnding, checked_ending, interruption
+from runlore.flow.capture.ending import RunEnding, check_ending, interruption
 from runlore.flow.capture.runs import add_artifact, move_run
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
+from runlore.flow.provider_requests import may_keep
 from runlore.flow.reactions import Closed, close_where
-from runlore.flow.sent_requests import may_keep
 from runlore.flow.skills.rollouts import FINAL_OUTPUT
 from runlore.ports.runner import AgentEnd, EndKind
 from runlore.ports.store import Transaction
@@ -115,7 +115,7 @@ class Finishing:
 
     def _closed(self, ending: RunEnding, texts: Mapping[str, str]) -> Closed | None:
         """Its end, in one transaction; None where somebody else has ended it, or it is gone."""
-        told = checked_ending(replace(ending, error=made_storable(ending.error)))
+        told = check_ending(replace(ending, error=make_storable(ending.error)))
         act = Act(actor=AGENT, at=self._parts.clock.now(), reason=ending.reason)
         # Made before the transaction, for it takes a while to clean them.
         kept = [*self._requests.left(act.at), *self._artifacts(texts, act)]
@@ -141,7 +141,7 @@ class Finishing:
     def _artifacts(self, texts: Mapping[str, str], act: Act) -> Iterator[Artifact]:
         run = self._opened.run
         for name, text in texts.items():
-            clean = redacted(stripped(made_storable(text))).text
+            clean = redact_text(strip_injected(make_storable(text))).text
             yield Artifact(
                 artifact_id=ArtifactId(self._parts.ids.new("art", act.at)),
                 run_id=run.run_id,
@@ -159,7 +159,7 @@ class Finishing:
             run = replace(run, status=RunStatus.RUNNING)
         agent = Caller(actor=AGENT, role=Role.AGENT)
         unstored = Unstored(runs=self._parts.private_runs, caller=agent)
-        told = checked_ending(replace(ending, error=made_storable(ending.error)))
+        told = check_ending(replace(ending, error=make_storable(ending.error)))
         after = unstored.ended(run, told.status, self._parts.clock.now())
         self._parts.private_runs.keep(replace(after, error=told.error, reason=told.reason))
         self._parts.agent.unkept.add(run.session_id, self._opened.text, end.text)

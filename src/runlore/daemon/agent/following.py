@@ -14,11 +14,11 @@ from runlore.daemon.run_access import Unstored, own_run
 from runlore.daemon.run_opening import run_view
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.codec import serialize
 from runlore.domain.errors import Corrupt, NotFound
-from runlore.domain.job import JobKind
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.runs.job import JobKind
+from runlore.domain.serialization.codec import serialize
 from runlore.domain.skill import SkillEventKind
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.flow.skills.rollouts import final_output

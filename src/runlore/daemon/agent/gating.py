@@ -11,23 +11,22 @@ from runlore.daemon.agent.opening import AGENT, OpenedRun, capabilities_of
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.parts import Parts
 from runlore.domain import limits as bounds
-from runlore.domain.agent_profile import AgentLimits
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.approval_rules import ApprovalRules
-from runlore.domain.approval_shown import hidden_in
-from runlore.domain.approving import Ruling, verdict
-from runlore.domain.codec import serialize
-from runlore.domain.conversation import ToolCall
+from runlore.domain.agent.agent_profile import AgentLimits
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
+from runlore.domain.agent.approval_rules import ApprovalRules
+from runlore.domain.agent.approving import Ruling, verdict, why_not_shown
+from runlore.domain.agent.conversation import ToolCall
 from runlore.domain.errors import Unavailable
+from runlore.domain.privacy.redaction import redact_json, redact_text
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.redaction import redacted, redacted_json
 from runlore.domain.run import RunStatus
+from runlore.domain.serialization.codec import serialize
+from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import SessionId
-from runlore.domain.storable import made_storable
-from runlore.domain.storable_json import storable_json
+from runlore.domain.text.storable import make_storable
 from runlore.flow.capture import approvals
 from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.ports.runner import Decision, Verdict
 from runlore.ports.stopping import Stop
 from runlore.ports.store import Transaction
@@ -85,7 +84,7 @@ class ApprovalGate:
 
     def _decided(self, call: ToolCall, why: str, stop: Stop) -> Decision:
         command = call.arguments.get(_COMMAND)
-        if hides := hidden_in(command) if isinstance(command, str) else "":
+        if hides := why_not_shown(command) if isinstance(command, str) else "":
             return _denied(f"a person would have to approve it, and cannot: {hides}")
         asked = replace(
             self._request(ApprovalKind.CALL),
@@ -192,13 +191,13 @@ def _denied(why: str) -> Decision:
 
 
 def _clean(text: str) -> str:
-    return redacted(shorten(made_storable(text), bounds.APPROVAL_TEXT_CHARS_MAX)).text
+    return redact_text(shorten(make_storable(text), bounds.APPROVAL_TEXT_CHARS_MAX)).text
 
 
 def _clean_arguments(arguments: JsonObject) -> JsonObject:
     """What a call is given, without secrets; the middle of a very long text is left out, and told."""
-    small = {name: _short(storable_json(value)) for name, value in arguments.items()}
-    clean, _ = redacted_json(small)
+    small = {name: _short(make_json_storable(value)) for name, value in arguments.items()}
+    clean, _ = redact_json(small)
     return cast("JsonObject", clean)
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from runlore.daemon.own_runs.exchanges import conversation, shortened_text
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, UserSaid
+from runlore.domain.agent.conversation import AssistantSaid, Message, UserSaid
 from runlore.domain.errors import Corrupt
-from runlore.domain.journal import EventType, text_of
 from runlore.domain.run import TERMINAL, MemoryState, Run, RunId, RunStatus
+from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.session import Session
 from runlore.ports.store import Collections
 

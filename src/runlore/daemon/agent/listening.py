@@ -11,20 +11,20 @@ from runlore.daemon.agent.sent_requests import SentRequests
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
-from runlore.domain.codec import serialize
-from runlore.domain.conversation import AssistantSaid, ToolAnswered, ToolCall
+from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall
 from runlore.domain.errors import Invalid
-from runlore.domain.journal import Entry, EventType, JournalEvent, continuing
-from runlore.domain.journal_entry import entered
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import Run
-from runlore.domain.storable_json import storable_json
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent, continuing
+from runlore.domain.runs.journal_entry import parse_entry
+from runlore.domain.serialization.codec import serialize
+from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.flow.capture.approvals import WAITING, go_on, lapse
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.runs import add_artifact, append_events
-from runlore.flow.capture.turns import run_turn
+from runlore.flow.capture.session_lock import run_turn
 from runlore.flow.capture.usage import usage_counters
-from runlore.flow.sent_requests import may_keep
+from runlore.flow.provider_requests import may_keep
 from runlore.ports.model import Usage
 from runlore.ports.store import Transaction
 
@@ -147,11 +147,11 @@ def _usage(model: str, usage: Usage) -> JsonObject:
 
 def _entered(event: JsonObject) -> Entry:
     """An event as the journal takes it; what is too large for it is shortened, and never left out."""
-    plain = {name: storable_json(value) for name, value in event.items()}
+    plain = {name: make_json_storable(value) for name, value in event.items()}
     try:
-        return entered(plain)
+        return parse_entry(plain)
     except (Invalid, RecursionError):
-        return entered({name: _small(name, value) for name, value in plain.items()})
+        return parse_entry({name: _small(name, value) for name, value in plain.items()})
 
 
 def _small(name: str, value: JsonValue) -> JsonValue:

@@ -15,19 +15,19 @@ from runlore.daemon.run_opening import Founding, RunOpening, unclaimed
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
-from runlore.domain.agent_profile import AgentProfile
+from runlore.domain.agent.agent_profile import AgentProfile
+from runlore.domain.agent.conversation import Message, ToolSpec, UserSaid
 from runlore.domain.capability import Capabilities
-from runlore.domain.conversation import Message, ToolSpec, UserSaid
 from runlore.domain.errors import RunloreError
-from runlore.domain.injected import stripped
-from runlore.domain.projection import Section
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.projection import Section
+from runlore.domain.prompts.token_budget import family_of
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Run, RunId
+from runlore.domain.runs.input_authors import WORDS_OF
 from runlore.domain.session import Session, SessionId
-from runlore.domain.storable import made_storable
-from runlore.domain.tokens import family_of
-from runlore.domain.whose_words import WORDS_OF
-from runlore.flow.left_out import LEARN
+from runlore.domain.text.storable import make_storable
+from runlore.flow.opted_out import LEARN
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
 
@@ -137,7 +137,7 @@ def open_own_run(
         sections=sections,
         instructions=instructions_of(kind.profile, folder=kind.folder, skills=skills, sections=sections),
         history=history.messages,
-        text=stripped(request.text),
+        text=strip_injected(request.text),
         is_new=opened.is_new,
     )
 
@@ -163,7 +163,7 @@ def capabilities_of(parts: Parts, session: Session) -> Capabilities:
 
 def _skills(parts: Parts, agent: Caller, request: ops.NewInput) -> ops.FittingSkills:
     """The skills that fit an input, of those that its session may use."""
-    query = made_storable(request.text.strip())[: limits.QUERY_CHARS_MAX]
+    query = make_storable(request.text.strip())[: limits.QUERY_CHARS_MAX]
     return parts.operations(agent).match_skills(
         ops.MatchRequest(query=query, session_id=SessionId(request.session_id))
     )

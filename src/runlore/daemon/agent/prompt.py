@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Sequence
 
 from runlore.agents.tools.skills import fence_skill
-from runlore.domain.agent_profile import AgentProfile
-from runlore.domain.conversation import AssistantSaid, Message, ToolAnswered, ToolSpec
-from runlore.domain.projection import Section
-from runlore.domain.safe_text import escaped
+from runlore.domain.agent.agent_profile import AgentProfile
+from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolSpec
+from runlore.domain.prompts.projection import Section
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.skill import Skill
-from runlore.domain.tokens import estimate
+from runlore.domain.text.safe_text import escape
 from runlore.ports.operations import FittingSkills
 
 _SKILLS = (
@@ -39,7 +39,7 @@ def prompt_tokens(instructions: str, tools: Sequence[ToolSpec], history: Iterabl
 def _place(folder: str) -> str:
     if not folder:
         return "There is no working folder: neither files nor commands can be used."
-    return f"The working folder is {escaped(folder)}; paths are told relative to it."
+    return f"The working folder is {escape(folder)}; paths are told relative to it."
 
 
 def _skills(skills: FittingSkills | None) -> list[str]:
@@ -52,7 +52,7 @@ def _skills(skills: FittingSkills | None) -> list[str]:
 
 
 def _listed(skill: Skill) -> str:
-    return f"- {skill.name}: {escaped(skill.document.description)}"
+    return f"- {skill.name}: {escape(skill.document.description)}"
 
 
 def _text(message: Message) -> str:

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from runlore.daemon.parts import Parts
 from runlore.domain import limits
+from runlore.domain.privacy.redaction import redact_json, redact_text
 from runlore.domain.record import JsonValue
-from runlore.domain.redaction import redacted, redacted_json
 from runlore.domain.run import Artifact, ArtifactId, Run
-from runlore.domain.storable import made_storable
-from runlore.domain.storable_json import storable_json
-from runlore.flow.sent_requests import FIRST, LAST
+from runlore.domain.serialization.storable_json import make_json_storable
+from runlore.domain.text.storable import make_storable
+from runlore.flow.provider_requests import FIRST, LAST
 
 _CUT = "[{:,} characters left out]"
 # How much of each text is kept where a whole request is too large, tried one after the other.
@@ -71,8 +71,8 @@ def kept_request(body: str, bytes_max: int = limits.ARTIFACT_BYTES_MAX) -> str:
     try:
         told: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        return _bounded(redacted(made_storable(body)).text, bytes_max)
-    clean, _ = redacted_json(storable_json(told))
+        return _bounded(redact_text(make_storable(body)).text, bytes_max)
+    clean, _ = redact_json(make_json_storable(told))
     for chars_max in (None, *_KEPT_CHARS):
         small = clean if chars_max is None else _cut(clean, chars_max)
         text = json.dumps(small, ensure_ascii=False, indent=1, default=dict)

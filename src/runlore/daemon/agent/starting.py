@@ -11,14 +11,7 @@ from runlore.daemon.access import own_session
 from runlore.daemon.acts import Acting
 from runlore.daemon.agent.children import Children
 from runlore.daemon.agent.gating import ApprovalGate
-from runlore.daemon.agent.opening import (
-    Kind,
-    OpenedRun,
-    call_of,
-    capabilities_of,
-    open_own_run,
-    own_caller,
-)
+from runlore.daemon.agent.opening import Kind, OpenedRun, call_of, capabilities_of, open_own_run, own_caller
 from runlore.daemon.agent.working import Assignment, Working, begun_or_ended, ended_anyway
 from runlore.daemon.contexts import sections_again
 from runlore.daemon.lookups import askable
@@ -28,8 +21,8 @@ from runlore.daemon.parts import Parts
 from runlore.daemon.run_access import own_run
 from runlore.daemon.run_opening import run_view
 from runlore.domain.access import Caller
-from runlore.domain.agent_profile import AgentLimits, AgentProfile
-from runlore.domain.conversation import ToolCall, ToolSpec
+from runlore.domain.agent.agent_profile import AgentLimits, AgentProfile
+from runlore.domain.agent.conversation import ToolCall, ToolSpec
 from runlore.domain.run import RunId
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill import Skill

@@ -15,9 +15,9 @@ from runlore.daemon.agent.sent_requests import SentRequests
 from runlore.daemon.own_runs.live import Live
 from runlore.daemon.own_runs.service import Place
 from runlore.daemon.parts import Parts
-from runlore.domain.agent_profile import AgentLimits
+from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.errors import RunloreError
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.run import RunStatus
 from runlore.flow.capture.ending import RunEnding, interruption
 from runlore.ports.runner import AgentEnd, AgentTask, EndKind, Gate, Tool
@@ -88,7 +88,7 @@ class Working:
             # Whatever it was, the run ends, and nobody waits for it for ever.
             _log.exception("run %s failed", opened.run.run_id)
         finally:
-            live.answer = "" if opened.stored else redacted(end.text).text
+            live.answer = "" if opened.stored else redact_text(end.text).text
             leaving = _left(assignment)
             if opened.stored:
                 self._parts.agent.free_session(opened.run.run_id)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runlore.daemon.clock import SystemClock
-from runlore.domain import limits, skips
-from runlore.domain.policy import PolicyName
+from runlore.domain import limits
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.skills_policy import SkillCurationPolicy, skills_policy
 from runlore.domain.record import JsonObject
-from runlore.domain.skills_policy import SkillCurationPolicy, skills_policy
+from runlore.domain.skills import skips
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.ports import operations as ops

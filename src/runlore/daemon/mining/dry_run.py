@@ -23,10 +23,10 @@ from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.run import RunId
+from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.domain.transcript import TranscriptSource
 from runlore.ports.operations import Progress, unwatched
 
 # Below this much, starting processes takes longer than they save.

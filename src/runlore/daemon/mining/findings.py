@@ -6,11 +6,11 @@ from datetime import date, datetime
 
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import Step
-from runlore.domain.policy import RunMemoryPolicy
+from runlore.domain.policies.policy import RunMemoryPolicy
 from runlore.domain.record import Record, Source
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.statements.said import Said
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.suggestion import Suggestion
 
 
@@ -125,10 +125,10 @@ class RunWords:
     status: RunStatus
     started_at: datetime | None
     ended_at: datetime | None
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
 
     @property
-    def request(self) -> Said | None:
+    def request(self) -> UserMessage | None:
         """What it was asked, where that is the user's."""
         return next((each for each in self.said if each.event_number == self.number), None)
 

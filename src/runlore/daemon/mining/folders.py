@@ -2,18 +2,18 @@
 
 from runlore.daemon.folders import working_folder
 from runlore.domain.errors import Invalid
-from runlore.domain.transcript import ToldFolder
+from runlore.domain.runs.transcript import KnownFolder
 
 
-def told_folder(path: str) -> ToldFolder:
+def told_folder(path: str) -> KnownFolder:
     """A folder of a transcript, which may lie on another machine. Where a project file cannot be read, it may
     say no, and counts as a no."""
     if not path:
-        return ToldFolder()
+        return KnownFolder()
     try:
         folder = working_folder(path)
     except Invalid as error:
-        return ToldFolder(capture=error.code == "session.folder")
-    return ToldFolder(
+        return KnownFolder(capture=error.code == "session.folder")
+    return KnownFolder(
         path=folder.path, project=folder.project, project_name=folder.name, capture=folder.capture
     )

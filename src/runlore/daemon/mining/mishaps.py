@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from runlore.domain.errors import Invalid, RunloreError
-from runlore.domain.transcript import mishap
+from runlore.domain.runs.transcript import mishap
 
 
 @contextmanager

@@ -12,14 +12,14 @@ from typing import Protocol, TypeVar
 
 from runlore.daemon.mining.findings import Heard, RunWords
 from runlore.domain import limits
-from runlore.domain.admission import Draft
 from runlore.domain.detectors.match import Match
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.extraction import Sieve
-from runlore.domain.labels import Labelled, labelled
-from runlore.domain.learning_policy import CapturePolicy, OwnWords
-from runlore.domain.policy import PolicyName, run_memory_policy
-from runlore.domain.policy_fields import learning_policy
+from runlore.domain.learning.extraction import Sieve
+from runlore.domain.learning.labels import Labelled, find_labelled
+from runlore.domain.learning.remember_requests import find_remember_requests
+from runlore.domain.policies.learning_policy import CapturePolicy, OwnWords
+from runlore.domain.policies.policy import PolicyName, run_memory_policy
+from runlore.domain.policies.policy_fields import learning_policy
 from runlore.domain.record import (
     PROMPT_KINDS,
     EvidenceRef,
@@ -32,15 +32,15 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
+from runlore.domain.records.admission import Draft
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
-from runlore.domain.statements.said import Said
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.taint import TRUSTED
-from runlore.domain.to_remember import told_to_remember
 from runlore.flow.capture.importing import binding_of_project
 from runlore.flow.pipeline.capturing import draft_record
 from runlore.flow.pipeline.learning_skills import NOTED_AS, instruction_drafts
@@ -153,7 +153,7 @@ class _Made:
         binding = self.before.binding(run.session_id, self.heard)
         evidence = EvidenceRef(run_id=run.run_id, event_number=run.number)
         sieve = Sieve(cap=policy.max_candidates_per_run, personal=self.before.personal)
-        sieve.add_labels((*labelled(request.text), *told_to_remember(request.text)))
+        sieve.add_labels((*find_labelled(request.text), *find_remember_requests(request.text)))
         for each in sieve.result().statements:
             asked = Labelled(kind=each.kind, text=each.text, is_asked=each.is_asked)
             draft = remembered_draft(asked, run.source, evidence, binding=binding, provenance=TRUSTED)
@@ -191,7 +191,7 @@ class _Made:
             source = self._words[each.said[0].run_id].source
             self._add(candidate_of(each, source, scope_of(each.scope, bindings)))
 
-    def _messages(self) -> Iterator[Said]:
+    def _messages(self) -> Iterator[UserMessage]:
         waiting = (each for each in (*self.before.records, *self.new) if each.state is State.CONSTRAINED)
         refusals = filter(None, map(refusal_of, waiting))
         yield from (said for said in refusals if said.run_id in self._words)

@@ -6,7 +6,7 @@ from runlore.daemon.mining.folders import told_folder
 from runlore.daemon.mining.places import local_transcripts
 from runlore.daemon.mining.pool import Told
 from runlore.daemon.mining.sources import Folders, SourceRead, read_source
-from runlore.domain.transcript import TranscriptSource
+from runlore.domain.runs.transcript import TranscriptSource
 from runlore.ports.transcripts import Transcripts
 
 

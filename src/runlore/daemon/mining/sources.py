@@ -12,11 +12,11 @@ from runlore.domain import limits
 from runlore.domain.detectors.earlier_reads import LEFT_OUT, first_reads, with_earlier
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
-from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.runs.transcript import KnownFolder, Left, ReadCounts, ToldRun, TranscriptSource
 from runlore.domain.session import SessionId
-from runlore.domain.statements.said import said_in
-from runlore.domain.transcript import Left, ReadCounts, ToldFolder, ToldRun, TranscriptSource
+from runlore.domain.statements.user_messages import list_user_messages
 from runlore.ports.transcripts import Transcripts
 
 # How often is told how far a source has been read.
@@ -51,7 +51,7 @@ class SourceRead:
         times = [event.at for event in run.events if event.at is not None]
         self.tallies.append(tally_of(mined, max(times, default=None)))
         self.projects.setdefault(mined.session_id, mined.project)
-        said = said_in(
+        said = list_user_messages(
             (event.entry for event in run.events),
             session_id=run.session_id,
             run_id=run.run_id,
@@ -89,11 +89,11 @@ class SourceRead:
 class Folders:
     """Which project a folder is of, and whether it may be learned from; each is looked at once."""
 
-    def __init__(self, look: Callable[[str], ToldFolder]) -> None:
+    def __init__(self, look: Callable[[str], KnownFolder]) -> None:
         self._look = look
-        self._known: dict[str, ToldFolder] = {}
+        self._known: dict[str, KnownFolder] = {}
 
-    def of(self, folder: str) -> ToldFolder:
+    def of(self, folder: str) -> KnownFolder:
         """What is known of a folder."""
         if folder not in self._known:
             self._known[folder] = self._look(folder)
@@ -129,7 +129,7 @@ def _mine(
         if not run.is_whole:
             read.leave_unfinished(source)
         elif folder.capture:
-            mined = mined_told(run, project=folder.project, project_name=folder.project_name)
+            mined = mine_transcript_run(run, project=folder.project, project_name=folder.project_name)
             read.keep(run, mined)
         else:
             read.leave(run)

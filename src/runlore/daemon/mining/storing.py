@@ -20,9 +20,9 @@ from runlore.daemon.mining.mishaps import contained
 from runlore.daemon.mining.sources import Folders
 from runlore.daemon.mining.sums import Sums, readable
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.runs.transcript import START, Left, Position, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.serialization.codec import serialize
 from runlore.ports.operations import Operations, Progress, RunsRequest, unwatched
 from runlore.ports.operations.skills import RunsToImport, SkillOperations
 from runlore.ports.transcripts import Transcripts

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from runlore.daemon.mining.findings import AgentRead, Reading, Unread
 from runlore.domain.run import RunId
+from runlore.domain.runs.transcript import ReadCounts, TranscriptSource
 from runlore.domain.session import SessionId
-from runlore.domain.transcript import ReadCounts, TranscriptSource
 
 
 @dataclass(kw_only=True)

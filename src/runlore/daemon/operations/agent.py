@@ -14,14 +14,14 @@ from runlore.daemon.run_access import Unstored, own_run, own_run_turn, run_id_of
 from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.run_opening import run_view
 from runlore.domain import limits
-from runlore.domain.approval import Approval, ApprovalId, ApprovalState
-from runlore.domain.audit import Act
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.errors import Conflict, Invalid, NotFound
-from runlore.domain.redaction import redacted
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.storable import made_storable
-from runlore.flow.capture.approvals import decided
+from runlore.domain.text.storable import make_storable
+from runlore.flow.capture.approvals import decide_approval
 from runlore.flow.capture.ending import RunEnding
 from runlore.flow.reactions import Closed
 from runlore.ports import operations as ops
@@ -138,7 +138,7 @@ class AgentActs(Bound):
         answer = None if decision.answer is None else _answer(decision.answer)
 
         def say(approval: Approval, act: Act) -> Approval:
-            return decided(approval, approve=decision.approve, answer=answer, act=act)
+            return decide_approval(approval, approve=decision.approve, answer=answer, act=act)
 
         if self.parts.agent.waiting.find(approval_id) is not None:
             act = Act(actor=self.caller.actor, at=self.parts.clock.now())
@@ -200,7 +200,7 @@ def _answer(answer: str) -> str:
             code="approval.answer",
             hint="say it shorter, or name a file of the working folder",
         )
-    return redacted(made_storable(answer).strip()).text
+    return redact_text(make_storable(answer).strip()).text
 
 
 def _nothing(approval_id: ApprovalId) -> NotFound:

@@ -10,9 +10,9 @@ from runlore.daemon.lookups import target
 from runlore.daemon.parts import Parts
 from runlore.daemon.requests import close_cursor, open_cursor
 from runlore.daemon.roles import require_role
-from runlore.domain.audit import Act
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
+from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 

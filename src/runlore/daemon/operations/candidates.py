@@ -18,11 +18,11 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit, whole_milliseconds
 from runlore.daemon.scanning import batch_for, checked_words, holds, scanned_page
 from runlore.domain import limits
-from runlore.domain.admission import Draft, Edits
-from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
-from runlore.domain.publication import Terms
 from runlore.domain.record import LEARNING_KINDS, REVIEWED_KINDS, Record, RecordId, State
+from runlore.domain.records.admission import Draft, Edits
+from runlore.domain.records.audit import Act
+from runlore.domain.records.publication import PublishTerms
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.publish.decide import expect_revision
@@ -132,7 +132,9 @@ class CandidateActs(Bound):
                     tx,
                     candidate,
                     act,
-                    terms=Terms(tier=tier, both_hold=visible_ids(tx, self.caller, publication.both_hold)),
+                    terms=PublishTerms(
+                        tier=tier, both_hold=visible_ids(tx, self.caller, publication.both_hold)
+                    ),
                     edits=edits,
                     supersedes=supersedes,
                     accept_untrusted=publication.accept_untrusted,

@@ -9,15 +9,15 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
-from runlore.domain.codec import as_whole
 from runlore.domain.errors import Refused
 from runlore.domain.record import Kind, Record
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.serialization.codec import as_whole
 from runlore.domain.session import SessionId
-from runlore.flow.capture.backfill import Wanted, note_owed, owe_captures, to_capture
+from runlore.flow.capture.backfill import BackfillSelection, note_owed, owe_captures, to_capture
 from runlore.flow.capture.consent import CAPTURE_PAUSED
 from runlore.flow.capture.remember import prune
 from runlore.flow.policies import current_capture, current_run_memory
@@ -32,7 +32,7 @@ class CaptureActs(Bound):
     @operation
     def backfill_capture(self, request: ops.BackfillRequest) -> ops.BackfillAnswer:
         """Queue the capture of runs that were skipped while it was off."""
-        wanted = Wanted(
+        wanted = BackfillSelection(
             session_id=request.session_id,
             since=request.since,
             limit=checked_limit(request.limit, limits.LIST_LIMIT_MAX),
@@ -139,11 +139,11 @@ def _deleted_again(_tx: Transaction, records: tuple[Record, ...]) -> ops.Deleted
     )
 
 
-def _beyond_retention(collections: Collections, wanted: Wanted) -> int:
+def _beyond_retention(collections: Collections, wanted: BackfillSelection) -> int:
     return collections.captures.count_without_memory(session_id=wanted.session_id, since=wanted.since)
 
 
-def _check(collections: Collections, wanted: Wanted) -> None:
+def _check(collections: Collections, wanted: BackfillSelection) -> None:
     if wanted.session_id is not None:
         collections.sessions.get(SessionId(askable(wanted.session_id, "session")))
     if not current_run_memory(collections).enabled:

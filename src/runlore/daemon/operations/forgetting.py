@@ -14,9 +14,9 @@ from runlore.daemon.run_access import own_run
 from runlore.daemon.run_ends import remembering
 from runlore.daemon.scrubbing import Scrubbing
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId, StateReason
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId

@@ -9,15 +9,15 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit, number_of
 from runlore.daemon.run_access import Unstored, own_run, own_run_turn
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Invalid
-from runlore.domain.journal import Entry, JournalEvent
-from runlore.domain.journal_entry import checkpoint_entry, entered
+from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import Entry, JournalEvent
+from runlore.domain.runs.journal_entry import checkpoint_entry, parse_entry
 from runlore.domain.session import SessionId
 from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
 from runlore.flow.capture.runs import add_checkpoint, append_events, require_external
-from runlore.flow.capture.turns import session_turn
+from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.usage import usage_counters
 from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
@@ -125,7 +125,7 @@ def _entered(request: ops.NewEvents) -> tuple[Entry, ...]:
             code="journal.first-number",
             hint="numbers begin with 1; leave it out to append behind the last one",
         )
-    return tuple(entered(event) for event in request.events)
+    return tuple(parse_entry(event) for event in request.events)
 
 
 def _has_more(

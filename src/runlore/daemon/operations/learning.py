@@ -16,18 +16,18 @@ from runlore.daemon.requests import checked_limit, whole_milliseconds
 from runlore.daemon.run_access import own_run
 from runlore.daemon.scanning import batch_for, checked_words, holds, scanned_page
 from runlore.domain import limits
-from runlore.domain.admission import Edits, check_revalidation
-from runlore.domain.audit import Act
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound, Refused
-from runlore.domain.injected import without_notes
-from runlore.domain.publication import Terms
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import without_notes
 from runlore.domain.record import Record, RecordId, StateReason
-from runlore.domain.redaction import redacted
+from runlore.domain.records.admission import Edits, check_revalidation
+from runlore.domain.records.audit import Act
+from runlore.domain.records.contracts import check_text
+from runlore.domain.records.publication import PublishTerms
 from runlore.domain.run import Run
 from runlore.domain.session import SessionId
+from runlore.flow.pipeline.operator_verification import Vouching, gather_support, verify
 from runlore.flow.pipeline.replacing import supersede
-from runlore.flow.pipeline.vouching import Vouching, looked_for, verify
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.feedback import give_feedback, was_given
 from runlore.flow.publish.repeats import ended_before, superseded_before
@@ -120,7 +120,7 @@ class LearningActs(CandidateActs):
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             old = self.ours(tx, request.record_id)
             expect_revision(old, request.expected_revision)
-            terms = Terms(
+            terms = PublishTerms(
                 tier=request.publish_tier,
                 revalidate_at=edits.revalidate_at,
                 both_hold=visible_ids(tx, self.caller, request.both_hold),
@@ -158,7 +158,7 @@ class LearningActs(CandidateActs):
             require_own_evidence(snapshot, self.caller, vouching.evidence)
             found = snapshot.records.get(storable(request.record_id))
             seen = _published(require_visible(found, self.caller.scopes))
-            support = looked_for(snapshot, self.parts.run_memories, seen, vouching)
+            support = gather_support(snapshot, self.parts.run_memories, seen, vouching)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             record = self.ours(tx, request.record_id)
@@ -218,4 +218,4 @@ def _checked_note(note: str) -> str:
             code="feedback.note",
             hint="shorten it",
         )
-    return redacted(without_notes(text)).text.strip()
+    return redact_text(without_notes(text)).text.strip()

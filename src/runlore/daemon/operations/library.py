@@ -24,13 +24,13 @@ from runlore.daemon.skill_access import (
 from runlore.daemon.skills.choosing import Turn
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.audit import Act
 from runlore.domain.capability import Capabilities
 from runlore.domain.errors import Denied, Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.records.audit import Act
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillId
-from runlore.domain.skill_curation import Curation, CurationId
+from runlore.domain.skills.skill_curation import Curation, CurationId
 from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
 from runlore.flow.pipeline.repeating import remember_saved, scopes_to_remember, workspace_turn
@@ -39,7 +39,7 @@ from runlore.flow.skills import curating, library
 from runlore.flow.skills.deciding import reset_skips
 from runlore.flow.skills.promoted_use import standing
 from runlore.flow.skills.saving import Saving, save
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -157,7 +157,7 @@ class LibraryActs(Bound):
         def do(tx: Transaction, act: Act) -> Skill:
             asked = askable(name, "skill")
             # One that is gone already is answered as it is: a second call changes nothing.
-            return library.delete(tx, tx.skills.find(asked) or library.gone_skill_named(tx, asked), act)
+            return library.delete(tx, tx.skills.find(asked) or library.get_gone_skill(tx, asked), act)
 
         return self._done(Call(operation="delete_skill", request=name, key=None), do)
 
@@ -166,7 +166,7 @@ class LibraryActs(Bound):
         """Bring back a skill that was deleted or merged, by its id or by the name it had."""
         skill = self._done(
             Call(operation="restore_skill", request=name, key=None),
-            lambda tx, act: library.restore(tx, library.gone_skill_named(tx, askable(name, "skill")), act),
+            lambda tx, act: library.restore(tx, library.get_gone_skill(tx, askable(name, "skill")), act),
         )
         self._tell(self.parts.library.mirror_skips())
         return skill

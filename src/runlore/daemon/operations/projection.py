@@ -19,12 +19,12 @@ from runlore.daemon.run_access import Unstored, own_run
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, NotFound
-from runlore.domain.journal import text_of
-from runlore.domain.learning_policy import ProjectionPolicy
-from runlore.domain.policy import SearchVisibility
-from runlore.domain.projection import Projection
+from runlore.domain.policies.learning_policy import ProjectionPolicy
+from runlore.domain.policies.policy import SearchVisibility
+from runlore.domain.prompts.projection import Projection
 from runlore.domain.record import Layer
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import text_of
 from runlore.domain.scope import Scope
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.skill import SkillOrigin
@@ -33,24 +33,30 @@ from runlore.flow.policies import current_projection, current_run_memory, learni
 from runlore.flow.project.goal import best_for_goal
 from runlore.flow.project.hidden import (
     HiddenRecords,
-    hidden_records,
-    hidden_then,
     is_whole,
+    list_hidden_records,
+    list_hidden_then,
     visible_lines,
 )
-from runlore.flow.project.learned import Learned, all_learned, learned_for
+from runlore.flow.project.learnings import Learned, all_learned, select_learnings
 from runlore.flow.project.rebuild import rebuilt
-from runlore.flow.project.recovered import (
+from runlore.flow.project.recovered_runs import (
     RecoveredRuns,
     TrackedRuns,
-    recovered_runs,
-    tracked_runs,
-    tracked_then,
+    list_tracked_runs,
+    list_tracked_then,
+    load_recovered_runs,
 )
 from runlore.flow.project.run_search import Finder, RunSearch, read_runs
-from runlore.flow.project.search import Reading, index_differs
-from runlore.flow.project.session_search import Asked, Gathered, SessionFound, gathered, merged
-from runlore.flow.project.skill_search import RankedSkill, ranked
+from runlore.flow.project.search import SearchSnapshot, index_differs
+from runlore.flow.project.session_search import (
+    SessionFound,
+    SessionMatches,
+    SessionQuery,
+    gather,
+    merge_results,
+)
+from runlore.flow.project.skill_search import RankedSkill, to_ranked
 from runlore.flow.project.views import views_of
 from runlore.flow.skills.promoted_use import usable_by
 from runlore.ports import operations as ops
@@ -78,7 +84,7 @@ class ProjectionActs(Bound):
         if query is not None:
             asked = near_query(self.parts, self.caller, query, session_id, as_of=request.as_of)
 
-        def ask(reading: Reading) -> tuple[ops.MemoryContext, TrackedRuns]:
+        def ask(reading: SearchSnapshot) -> tuple[ops.MemoryContext, TrackedRuns]:
             reading = reading.beside(asked.near)
             snapshot = reading.snapshot
             session = own_session(snapshot, self.caller, session_id)
@@ -88,7 +94,7 @@ class ProjectionActs(Bound):
             learned, hidden = _eligible(reading.at(request.as_of), query, scopes, now)
             answer = ops.MemoryContext(
                 session_id=session.session_id,
-                capability_scope=session_capabilities(snapshot, binding).shown(),
+                capability_scope=session_capabilities(snapshot, binding).merge_for_display(),
                 learning_scopes=scopes,
                 learned_context=_learned_context(learned),
                 recovered_memory=ops.RecoveredMemory(),
@@ -101,7 +107,7 @@ class ProjectionActs(Bound):
 
         answer, tracked = self.parts.follower.answer(ask, has_words=query is not None)
         # Read with no snapshot open: where memories are a table, that takes a connection too.
-        runs = recovered_runs(tracked, self.parts.run_memories)
+        runs = load_recovered_runs(tracked, self.parts.run_memories)
         return replace(
             answer,
             recovered_memory=_recovered_memory(runs),
@@ -142,26 +148,28 @@ class ProjectionActs(Bound):
         moment = request.as_of or self.parts.clock.now()
         for spare in _SPARE_RUNS:
 
-            def ask(readings: list[Reading], spare: int = spare) -> tuple[Asked, Gathered, TrackedRuns]:
+            def ask(
+                readings: list[SearchSnapshot], spare: int = spare
+            ) -> tuple[SessionQuery, SessionMatches, TrackedRuns]:
                 learnings, runs = readings[0], readings[-1]
                 session = own_session(runs.snapshot, self.caller, request.session_id)
                 binding = bound_then(runs.snapshot, session, request.as_of)
                 scopes = reached_scopes(self.caller, session, binding)
-                asked = Asked(scopes=scopes, query=request.query, limit=request.limit, now=moment)
-                search = RunSearch.opened(runs, _finder(runs.snapshot, request, scopes, moment))
+                asked = SessionQuery(scopes=scopes, query=request.query, limit=request.limit, now=moment)
+                search = RunSearch.open(runs, _finder(runs.snapshot, request, scopes, moment))
                 skills = self._visible_skills(runs.snapshot, session.session_id, binding, request.as_of)
-                found = gathered(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
+                found = gather(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
                 return asked, found, self._tracked(runs.snapshot, session.session_id, request.as_of)
 
             asked, found, tracked = self._ask(ask, needs_index=request.query is not None)
             runs = read_runs(found.runs, self.parts.run_memories, request.query)
             if found.runs.is_all or len(runs) > request.limit:
                 break
-        in_prompt = recovered_runs(tracked, self.parts.run_memories).entries
+        in_prompt = load_recovered_runs(tracked, self.parts.run_memories).entries
         names = frozenset(memory.run_id for memory in in_prompt)
-        return merged([*found.learnings, *found.skills], runs, asked, in_prompt=names)
+        return merge_results([*found.learnings, *found.skills], runs, asked, in_prompt=names)
 
-    def _ask(self, ask: Callable[[list[Reading]], AnswerT], *, needs_index: bool) -> AnswerT:
+    def _ask(self, ask: Callable[[list[SearchSnapshot]], AnswerT], *, needs_index: bool) -> AnswerT:
         if needs_index:
             return answer_together(ask, self.parts.follower, self.parts.run_follower)
         return self.parts.follower.answer(lambda reading: ask([reading]))
@@ -218,7 +226,7 @@ class ProjectionActs(Bound):
             session_id = SessionId(askable(request.session_id, "session"))
         asked = near_query(self.parts, self.caller, goal, session_id, as_of=request.as_of)
 
-        def ask(reading: Reading) -> ops.GoalContext:
+        def ask(reading: SearchSnapshot) -> ops.GoalContext:
             if session_id is not None:
                 session = own_session(reading.snapshot, self.caller, session_id)
                 bound_then(reading.snapshot, session, request.as_of)
@@ -259,7 +267,7 @@ class ProjectionActs(Bound):
             return ()
         capabilities = session_capabilities(collections, binding)
         shelf = self.parts.library.shelf(collections)
-        canary = tuple(map(ranked, shelf.canary_of(session_id, capabilities).values()))
+        canary = tuple(map(to_ranked, shelf.canary_of(session_id, capabilities).values()))
         allowed = (*(each for each in shelf.ranked if capabilities.allows_skill(each.name)), *canary)
         if all(each.skill.origin is not SkillOrigin.PROMOTED for each in allowed):
             return allowed
@@ -273,9 +281,9 @@ class ProjectionActs(Bound):
     ) -> TrackedRuns:
         if moment is not None:
             then = run_memory_then(collections, moment)
-            return tracked_then(collections, session_id, policy=then, moment=moment)
+            return list_tracked_then(collections, session_id, policy=then, moment=moment)
         policy = current_run_memory(collections)
-        return tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
+        return list_tracked_runs(collections.pointers, session_id, policy=policy, now=self.parts.clock.now())
 
 
 def _is_seen(each: RankedSkill, usable: Container[str]) -> bool:
@@ -315,7 +323,7 @@ def bound_then(collections: Collections, session: Session, moment: datetime | No
 
 
 def _eligible(
-    reading: Reading, query: str | None, scopes: tuple[Scope, ...], now: datetime
+    reading: SearchSnapshot, query: str | None, scopes: tuple[Scope, ...], now: datetime
 ) -> tuple[Learned, HiddenRecords]:
     """What an input may be given, or without one everything that any input may; and what is hidden."""
     views = views_of(reading, scopes, now)
@@ -327,17 +335,17 @@ def _eligible(
         learned = all_learned(reading, scopes=scopes, now=now, entries_max=most, views=views, lines=known)
     else:
         most = _projection(reading).max_entries
-        learned = learned_for(
+        learned = select_learnings(
             reading, query, scopes=scopes, now=now, entries_max=most, views=views, lines=known
         )
     if views is not None:
-        return learned, views.hidden()
+        return learned, views.list_hidden()
     if is_past:
-        return learned, hidden_then(reading, scopes=scopes, now=now)
-    return learned, hidden_records(reading, lines, scopes=scopes, now=now)
+        return learned, list_hidden_then(reading, scopes=scopes, now=now)
+    return learned, list_hidden_records(reading, lines, scopes=scopes, now=now)
 
 
-def _projection(reading: Reading) -> ProjectionPolicy:
+def _projection(reading: SearchSnapshot) -> ProjectionPolicy:
     """What the policy gives an input, or gave one then."""
     if reading.past is None:
         return current_projection(reading.snapshot)

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 
 from runlore.daemon.access import require_writable
 from runlore.daemon.acts import Call
-from runlore.daemon.lookups import (
-    radar_records,
-)
+from runlore.daemon.lookups import radar_records
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Invalid
-from runlore.domain.radar_log import radar_markdown
 from runlore.domain.record import Kind, Record, State
+from runlore.domain.records.audit import Act
+from runlore.domain.records.radar import radar_markdown
 from runlore.flow.pipeline.radar import adopt, take_findings, undo_adoption
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter, Transaction

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING
 
 from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
 from runlore.daemon.acts import Call
-from runlore.daemon.lookups import (
-    as_it_was,
-    next_cursor,
-    profile_draft,
-    storable,
-)
+from runlore.daemon.lookups import as_it_was, next_cursor, profile_draft, storable
 from runlore.daemon.near_query import WORDLESS, remark_on
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import (
@@ -25,10 +20,10 @@ from runlore.daemon.requests import (
 )
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.audit import Act, RecordEvent
 from runlore.domain.errors import Denied, Invalid
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import TRANSITIONS, Kind, Layer, Record, RecordId, State, Transition
+from runlore.domain.records.audit import Act, RecordEvent
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.domain.taint import Provenance
@@ -37,7 +32,7 @@ from runlore.ports.store import Snapshot, Transaction
 
 if TYPE_CHECKING:
     from runlore.daemon import candidate_sources, contexts, histories
-    from runlore.domain import admission, radar
+    from runlore.domain.records import admission, radar
     from runlore.flow.pipeline import repeating
     from runlore.flow.record import intake as record_intake
 else:
@@ -46,8 +41,8 @@ else:
     histories = LazyModule("runlore.daemon.histories")
     contexts = LazyModule("runlore.daemon.contexts")
     record_intake = LazyModule("runlore.flow.record.intake")
-    radar = LazyModule("runlore.domain.radar")
-    admission = LazyModule("runlore.domain.admission")
+    radar = LazyModule("runlore.domain.records.radar")
+    admission = LazyModule("runlore.domain.records.admission")
 
 
 class RecordActs(Bound):

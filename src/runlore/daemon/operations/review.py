@@ -8,17 +8,13 @@ from runlore.daemon.lookups import active_records, next_cursor
 from runlore.daemon.merges import Grouping, items_again, merge_item, records_of
 from runlore.daemon.operations.bound import decision_call, operation
 from runlore.daemon.operations.forgetting import ForgetActs
-from runlore.daemon.requests import (
-    checked_limit,
-    first_cursor,
-    place_of,
-)
+from runlore.daemon.requests import checked_limit, first_cursor, place_of
 from runlore.domain import limits
-from runlore.domain.admission import Edits
-from runlore.domain.audit import Act
-from runlore.domain.curation import compactions, dedups
-from runlore.domain.publication import Terms
 from runlore.domain.record import Layer, Record, StateReason
+from runlore.domain.records.admission import Edits
+from runlore.domain.records.audit import Act
+from runlore.domain.records.curation import compactions, dedups
+from runlore.domain.records.publication import PublishTerms
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import confidence_reasons
 from runlore.flow.publish.decide import reject
@@ -94,7 +90,7 @@ class ReviewActs(ForgetActs):
                     tx,
                     candidate,
                     act,
-                    terms=Terms(both_hold=visible_ids(tx, self.caller, decision.both_hold)),
+                    terms=PublishTerms(both_hold=visible_ids(tx, self.caller, decision.both_hold)),
                     edits=edits,
                     supersedes=supersedes,
                     accept_untrusted=decision.accept_untrusted,

@@ -12,16 +12,16 @@ from runlore.daemon.lookups import askable, locked
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit, number_of
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import Act
 from runlore.domain.rolling_out import Result
-from runlore.domain.rollout import Definition, PromotedSkill, RolloutStatus, Runtime, SkillContext
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.skills.rollout import Definition, PromotedSkill, RolloutStatus, Runtime, SkillContext
 from runlore.flow.skills import rollouts
 from runlore.flow.skills.catalogue import row_of
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Transaction
 
@@ -73,7 +73,7 @@ class RolloutActs(Bound):
     def get_promoted(self, skill_name: str) -> PromotedSkill:
         """One promoted skill."""
         with self.parts.store.snapshot() as snapshot:
-            return rollouts.promoted_named(snapshot, askable(skill_name, "promoted"))
+            return rollouts.get_promoted(snapshot, askable(skill_name, "promoted"))
 
     @operation
     def promoted_history(self, request: ops.PromotedHistoryRequest) -> ops.PromotedHistory:
@@ -81,7 +81,7 @@ class RolloutActs(Bound):
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         after = number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
-            name = rollouts.promoted_named(snapshot, askable(request.skill_name, "promoted")).name
+            name = rollouts.get_promoted(snapshot, askable(request.skill_name, "promoted")).name
             found = snapshot.promotions.history(name, after=after, limit=limit + 1)
         items = tuple(ops.PromotedSnapshot(number=number, skill=skill) for number, skill in found[:limit])
         onward = str(items[-1].number) if len(found) > limit else None
@@ -142,7 +142,7 @@ class RolloutActs(Bound):
         """A promoted skill, read once the scope that all their learnings are of, and the skills, are ours."""
         tx.lock({WORKSPACE})
         suggestions_turn(tx)
-        return rollouts.promoted_named(tx, askable(skill_name, "promoted"))
+        return rollouts.get_promoted(tx, askable(skill_name, "promoted"))
 
     def _check_place(self, skill_name: str) -> None:
         """Whether a skill can be mounted: nothing else stands where its file will. Asked before anything is
@@ -150,7 +150,7 @@ class RolloutActs(Bound):
         name = askable(skill_name, "promoted")
         self.parts.library.refresh()
         with self.parts.store.snapshot() as snapshot:
-            rollouts.promoted_named(snapshot, name)
+            rollouts.get_promoted(snapshot, name)
         self.parts.library.check_place(name)
 
     def _rolled(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
@@ -160,7 +160,7 @@ class RolloutActs(Bound):
             skill = do(tx, act)
             return skill, skill.name
 
-        skill = self.acting.perform_named(call, acted, rollouts.promoted_named)
+        skill = self.acting.perform_named(call, acted, rollouts.get_promoted)
         with self.parts.store.snapshot() as snapshot:
             row = row_of(snapshot, skill.name)
         if row is not None:

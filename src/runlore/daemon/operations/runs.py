@@ -13,16 +13,16 @@ from runlore.daemon.run_ends import closing, remembering
 from runlore.daemon.run_opening import RunOpening, run_view
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.audit import Act
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid
-from runlore.domain.injected import stripped
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import Record
-from runlore.domain.redaction import redacted
+from runlore.domain.records.audit import Act
+from runlore.domain.records.contracts import check_text
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, Run, RunId
 from runlore.domain.session import SessionId
 from runlore.flow.capture.consent import CaptureOff, is_captured, require_captured
-from runlore.flow.capture.ending import RunEnding, checked_ending, is_ended_so
+from runlore.flow.capture.ending import RunEnding, check_ending, is_ended_so
 from runlore.flow.capture.remember import Remembering
 from runlore.flow.capture.runs import add_artifact, require_external, require_open_run
 from runlore.flow.reactions import Closed, Closing
@@ -168,7 +168,7 @@ class RunActs(Bound):
     @operation
     def finish_run(self, request: ops.RunEnd) -> ops.RunView:
         """End an external run. Its memory is there when this is answered."""
-        ending = checked_ending(
+        ending = check_ending(
             RunEnding(
                 status=request.status,
                 error=request.error,
@@ -221,7 +221,7 @@ def _artifact_texts(request: ops.NewArtifact) -> tuple[str, str]:
             code="artifact.size",
             hint="keep the part that matters, or several artifacts",
         )
-    return name, redacted(stripped(text)).text
+    return name, redact_text(strip_injected(text)).text
 
 
 def _unstored_view(run: Run) -> ops.RunView:

@@ -8,13 +8,13 @@ from runlore.daemon.acts import Call
 from runlore.daemon.jobs import queue_enforcing
 from runlore.daemon.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.domain.access import AccessToken, TokenId, checked_token_name, is_reserved_name
-from runlore.domain.audit import Act
+from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
-from runlore.domain.job import Job, JobId, JobState
-from runlore.domain.policy import PolicyName, PolicyRevision, checked_policy
+from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy
 from runlore.domain.record import JsonObject
+from runlore.domain.records.audit import Act
+from runlore.domain.runs.job import Job, JobId, JobState
 from runlore.flow.policies import current_policy
 from runlore.ports import operations as ops
 from runlore.ports.service_store import Switch
@@ -37,7 +37,7 @@ class ServiceActs(Bound):
     @operation
     def put_policy(self, change: ops.PolicyChange) -> PolicyRevision:
         """Put a policy, whole."""
-        document = checked_policy(change.name, change.policy)
+        document = check_policy(change.name, change.policy)
         call = Call(operation="put_policy", request=change, key=change.idempotency_key)
 
         def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
@@ -68,7 +68,7 @@ class ServiceActs(Bound):
     @operation
     def create_token(self, request: ops.NewToken) -> ops.MadeToken:
         """Make a token; its secret is told once."""
-        name = checked_token_name(request.name)
+        name = check_token_name(request.name)
         if is_reserved_name(name):
             raise Invalid(
                 f"{name!r} is a name that Runlore itself acts under",
@@ -202,10 +202,10 @@ def _expected(tx: Transaction, name: PolicyName, expected_revision: int | None) 
 
 def _document_of(tx: Transaction, current: PolicyRevision, wanted: int) -> JsonObject:
     if wanted == 0:
-        return checked_policy(current.name, {})
+        return check_policy(current.name, {})
     for revision in tx.policies.history(current.name):
         if revision.revision == wanted:
-            return checked_policy(current.name, revision.policy)
+            return check_policy(current.name, revision.policy)
     raise NotFound(
         f"the policy {current.name} has no revision {wanted}",
         code="policy.not-found",

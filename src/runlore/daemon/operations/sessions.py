@@ -15,10 +15,10 @@ from runlore.daemon.requests import checked_limit, clean_text, place_of
 from runlore.daemon.run_access import LONG_AGO
 from runlore.domain import limits
 from runlore.domain.access import Role
-from runlore.domain.audit import Act
 from runlore.domain.capability import capability_scope_of
 from runlore.domain.errors import Conflict, Denied, NotFound
 from runlore.domain.guard.refusing import without_secret
+from runlore.domain.records.audit import Act
 from runlore.domain.run import OPEN
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import (
@@ -28,11 +28,12 @@ from runlore.domain.session import (
     PersonaId,
     Session,
     SessionId,
-    bound,
+    bind,
     refuse_secret_patterns,
 )
 from runlore.flow.capture.consent import is_muted
 from runlore.flow.capture.ending import SESSION_ENDED, interruption
+from runlore.flow.capture.session_lock import session_turn
 from runlore.flow.capture.sessions import (
     change_session,
     expect_session_revision,
@@ -40,7 +41,6 @@ from runlore.flow.capture.sessions import (
     put_persona,
     require_same,
 )
-from runlore.flow.capture.turns import session_turn
 from runlore.flow.reactions import Closed
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
@@ -265,7 +265,7 @@ def session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str
         Scope(ScopeKind.SESSION, request.session_id)
         without_secret("the session's id", request.session_id)
     projects = (*request.project_ids, *(() if folder is None else (folder.project,)))
-    binding = bound(
+    binding = bind(
         UNBOUND,
         persona_id=request.persona_id,
         project_ids=projects,
@@ -292,7 +292,7 @@ def _changed(session: Session, change: ops.SessionChange, act: Act) -> Session:
     present = session.binding
     persona = present.persona_id if change.persona_id is ops.UNSET else change.persona_id
     given = change.capability_scope
-    binding: Binding = bound(
+    binding: Binding = bind(
         present,
         persona_id=persona,
         project_ids=present.project_ids if change.project_ids is None else change.project_ids,

@@ -14,22 +14,22 @@ from runlore.daemon.operations.forgetting import ForgetActs
 from runlore.daemon.requests import checked_limit, number_of
 from runlore.daemon.run_ends import remembering
 from runlore.domain import limits
-from runlore.domain.audit import Act
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.record import RecordId
+from runlore.domain.records.audit import Act
+from runlore.domain.records.contracts import check_text
+from runlore.domain.runs.imported_entries import check_position, check_told
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
 from runlore.domain.statements.ranks import Rank
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
-from runlore.domain.told_bounds import check_position, check_told
-from runlore.domain.transcript import Position
 from runlore.flow.families import descendants
 from runlore.flow.pipeline.importing import Came, Importing
 from runlore.flow.pipeline.repeating import scopes_to_remember, withdraw_repeated, workspace_turn
 from runlore.flow.review.inbox import waiting_for_review
 from runlore.flow.skills.deciding import decide
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
@@ -58,7 +58,7 @@ class SkillActs(ForgetActs):
             remembering=remembering(self.parts), actor=self.caller.actor, holder=self.parts.process_id
         )
         folders = {folder: told_folder(folder) for folder in {run.folder for run in request.runs}}
-        batch = importing.prepared(request, folders)
+        batch = importing.prepare(request, folders)
         came: list[Came] = []
 
         def do(tx: Transaction, _act: Act) -> Done[ops.ImportedRuns]:

@@ -4,10 +4,10 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.policy import PolicyName
-from runlore.domain.policy_fields import learning_policy
+from runlore.domain.policies.policy import PolicyName
+from runlore.domain.policies.policy_fields import learning_policy
 from runlore.flow.policies import learning_in_force
-from runlore.flow.review.trial import Trial, try_policy
+from runlore.flow.review.trial import PolicyComparison, try_policy
 from runlore.ports import operations as ops
 
 
@@ -28,5 +28,7 @@ class TrialActs(Bound):
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
             present, revision = learning_in_force(snapshot)
-            rows = try_policy(snapshot.records, Trial(present=present, tried=tried, now=now), limit=limit)
+            rows = try_policy(
+                snapshot.records, PolicyComparison(present=present, tried=tried, now=now), limit=limit
+            )
         return ops.TrialAnswer(present_revision=revision, rows=rows)

@@ -10,12 +10,12 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.sessions import session_of
 from runlore.daemon.own_runs.beginning import Trial
 from runlore.daemon.skill_access import session_capabilities
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Denied, Invalid, Refused
+from runlore.domain.records.contracts import check_text
 from runlore.domain.run import RunId
 from runlore.domain.session import Session, SessionId
 from runlore.flow.capture.consent import CAPTURE_PAUSED
-from runlore.flow.skills.rollouts import promoted_named
+from runlore.flow.skills.rollouts import get_promoted
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections
 
@@ -65,7 +65,7 @@ class TryActs(Bound):
                 hint="name the session, whose working folder it takes, or the folder alone",
             )
         with self.parts.store.snapshot() as snapshot:
-            promoted_named(snapshot, name)
+            get_promoted(snapshot, name)
             session = self._session(snapshot, request, name) if is_named else None
             switch = snapshot.counters.switch(CAPTURE_PAUSED)
         if session is not None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from runlore import __version__
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview, waiting
-from runlore.domain.audit import Act
 from runlore.domain.lazy import LazyModule
+from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:

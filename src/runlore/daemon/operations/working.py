@@ -4,7 +4,7 @@ from runlore.daemon.jobs import do_due_jobs
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.requests import checked_limit
 from runlore.domain import limits
-from runlore.domain.job import JobState
+from runlore.domain.runs.job import JobState
 from runlore.ports import operations as ops
 
 

@@ -5,10 +5,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from runlore.domain import limits
-from runlore.domain.conversation import AssistantSaid, Message, UserSaid
-from runlore.domain.excerpt import excerpt
+from runlore.domain.agent.conversation import AssistantSaid, Message, UserSaid
+from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.session import SessionId
-from runlore.domain.tokens import estimate
+from runlore.domain.text.excerpt import excerpt
 
 Exchange = tuple[str, str]
 _SESSIONS_MAX = 64

@@ -19,7 +19,7 @@ from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.run import RunStatus
 from runlore.flow.capture.ending import RunEnding, interruption
-from runlore.flow.capture.one_at_a_time import session_busy
+from runlore.flow.capture.run_queue import session_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ is kept for a while beside what comes, for a secret is known by the name before 
 import time
 from collections.abc import Callable
 
-from runlore.domain.guard import Finding, secret_spans
+from runlore.domain.guard import SecretFinding, secret_spans
 
 HELD_CHARS = 160
 # Looked at only where so much more has come: most pieces are a word.
@@ -105,5 +105,5 @@ class Trickle:
         self._marked = max(0, self._marked - gone)
 
 
-def _marker(span: Finding) -> str:
+def _marker(span: SecretFinding) -> str:
     return f"<redacted:{span.rule}>"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import field
 from datetime import datetime
 
-from runlore.domain.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalMove, ApprovalState
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 
@@ -77,7 +77,7 @@ class Waiting:
         with self._changed:
             present = self._unstored.get(approval_id)
             if present is not None and present.state is ApprovalState.WAITING:
-                present = present.moved(ApprovalMove.LAPSE, at=at, actor=actor)
+                present = present.apply_move(ApprovalMove.LAPSE, at=at, actor=actor)
                 self._unstored[approval_id] = present
             return present
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from runlore.daemon.near_query import WORDLESS
 from runlore.daemon.skills.vectors import NotReady
 from runlore.domain.capability import Capabilities
-from runlore.domain.fusion import WordHit, fused
 from runlore.domain.lazy import LazyModule, dataclass
+from runlore.domain.search.fusion import WordHit, fuse
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillId
 from runlore.domain.skill_matching.requests import request_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runlore.daemon.skills.shelf import Shelf, Shelves
     from runlore.daemon.skills.vectors import SkillVectors
     from runlore.domain import skill_matching
-    from runlore.domain.fusion import FusedHit, Similarities
+    from runlore.domain.search.fusion import FusedHit, Similarities
     from runlore.domain.skill import Skill
     from runlore.ports.skill_index import SkillSearch
 else:
@@ -60,7 +60,7 @@ class Choosing:
     def fitting(self, turn: Turn, shelf: Shelf) -> FittingSkills:
         """The skills of a turn. A tainted one is on no shelf of usable ones."""
         allowed = shelf.allowed(turn.capabilities)
-        always = skill_matching.chosen(
+        always = skill_matching.fill_slots(
             (), [skill for skill in shelf.auto_loading if skill.skill_id in allowed], turn
         ).auto_loaded
         competing = shelf.competing(turn.capabilities, frozenset(skill.skill_id for skill in always))
@@ -131,7 +131,7 @@ def _both(
     hits = [WordHit(key=match.skill_id, total=match.score) for match in by_id.values()]
     return tuple(
         _fitting(hit, by_id.get(SkillId(hit.key)), skills[SkillId(hit.key)])
-        for hit in fused(hits, similar, limit=limit)
+        for hit in fuse(hits, similar, limit=limit)
     )
 
 

@@ -24,30 +24,28 @@ from runlore.daemon.skills.comparing import (
     is_cut,
     stored_as,
 )
-from runlore.domain.audit import DAEMON, Act
 from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule, dataclass
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.skill import SkillId
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.library import every_skill, latest_gone, take_in, text_of
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.skill_files import FileStanding, SkillFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from runlore.daemon.skills.comparing import (
-        Differing,
-    )
+    from runlore.daemon.skills.comparing import Differing
     from runlore.domain.skill import Skill
-    from runlore.flow.skills import saving, whose_words
+    from runlore.flow.skills import saving, skill_provenance
     from runlore.ports.clock import Clock
     from runlore.ports.ids import Ids
     from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFiles
     from runlore.ports.store import Collections, Store
 else:
     saving = LazyModule("runlore.flow.skills.saving")
-    whose_words = LazyModule("runlore.flow.skills.whose_words")
+    skill_provenance = LazyModule("runlore.flow.skills.skill_provenance")
 
 # A folder that cannot be written fails for every skill alike: so many are tried.
 _FAILURES_MAX = 3
@@ -167,7 +165,7 @@ class Refreshing:
             return RefreshReport(problems=(problem,), is_whole=False)
         if any(each.difference in ROW_FOLLOWS and each.row is None for each in differing):
             with self._store.snapshot() as snapshot:
-                doing.suspects = whose_words.suspects_among(every_skill(snapshot))
+                doing.suspects = skill_provenance.suspects_among(every_skill(snapshot))
         return doing.report(is_whole=self._done(differing, doing, until))
 
     def project(self, skills: Iterable[Skill]) -> tuple[FileProblem, ...]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from runlore.daemon.sending import digest_of
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.rollout import PromotedSkill, RolloutStatus
 from runlore.domain.skill import Skill
+from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import as_skill
-from runlore.flow.skills.promoted_use import shown
+from runlore.flow.skills.promoted_use import list_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -137,7 +137,7 @@ class Shelf:
     @cached_property
     def ranked(self) -> tuple[skill_search.RankedSkill, ...]:
         """The same by name, with their words read for a search among other things."""
-        return tuple(map(skill_search.ranked, self.usable.values()))
+        return tuple(map(skill_search.to_ranked, self.usable.values()))
 
     @cached_property
     def waiting(self) -> int:
@@ -166,7 +166,7 @@ class Shelves:
             kept = self._shelf
         if kept is not None and kept.stamp == stamp:
             return kept
-        made = Shelf(stamp, collections.skills.active(), shown(collections))
+        made = Shelf(stamp, collections.skills.active(), list_shown(collections))
         with self._lock:
             if self._shelf is None or self._shelf.stamp < stamp:
                 self._shelf = made

@@ -5,7 +5,7 @@ from hashlib import sha256
 import orjson
 
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.skips import skip_of
+from runlore.domain.skills.skips import skip_of
 from runlore.domain.suggestion import SuggestionState
 from runlore.domain.timestamps import format_time
 from runlore.flow.skills.every import every_suggestion

@@ -15,9 +15,9 @@ from runlore.daemon.embedding import ASIDE_FOR, Backend, BackendState
 from runlore.daemon.sending import PRIVATE, Sending, sending_now
 from runlore.daemon.skills.shelf import Shelf, SkillEngine, embedded_text
 from runlore.domain.errors import Unavailable
-from runlore.domain.fusion import Similarities
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
+from runlore.domain.search.fusion import Similarities
 from runlore.domain.skill import SkillId
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock

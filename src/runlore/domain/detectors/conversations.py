@@ -32,11 +32,11 @@ class Conversation:
         sources = tuple(source for source, first in self._sources.items() if first <= number)
         return Provenance(untrusted=True, needs_review=True, sources=sources)
 
-    def told(self, match: Match) -> Match:
+    def mark_match(self, match: Match) -> Match:
         """A match whose occurrences in this session say what had been read by their last step."""
-        return replace(match, occurrences=tuple(map(self._marked, match.occurrences)))
+        return replace(match, occurrences=tuple(map(self._mark_occurrence, match.occurrences)))
 
-    def _marked(self, occurrence: Occurrence) -> Occurrence:
+    def _mark_occurrence(self, occurrence: Occurrence) -> Occurrence:
         return replace(occurrence, provenance=self.read_by(last_event(occurrence.steps)))
 
 

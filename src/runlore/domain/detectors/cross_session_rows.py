@@ -96,15 +96,15 @@ def rows_of(runs: Iterable[MinedRun | None]) -> Iterator[Row]:
             if step.is_looking or step.outcome in (Outcome.REFUSED, Outcome.UNKNOWN):
                 continue
             if step.outcome is Outcome.FAILED:
-                yield from row.ended()
+                yield from row.flush()
                 continue
             told = forms_of(step)
             if row.is_closed_before(step, told):
-                yield from row.ended()
+                yield from row.flush()
             row.add(step, told)
         if run is None:
-            yield from row.ended()
-    yield from row.ended()
+            yield from row.flush()
+    yield from row.flush()
 
 
 @dataclass
@@ -139,7 +139,7 @@ class _Growing:
             self.steps.append(step)
             self.forms.append(told)
 
-    def ended(self) -> Iterator[Row]:
+    def flush(self) -> Iterator[Row]:
         if sum(map(len, self.forms)) > 1:
             yield Row(steps=tuple(self.steps), forms=tuple(self.forms))
         self.steps, self.forms = [], []

@@ -11,10 +11,10 @@ from math import isfinite
 from runlore.domain.detectors.conversations import Conversation, last_event
 from runlore.domain.detectors.cross_session import sessions_needed
 from runlore.domain.detectors.cross_session_rows import Row, rows_of, telling_forms
-from runlore.domain.detectors.match import Heuristic, Match, Occurrence, copy_of, seen_in
+from runlore.domain.detectors.match import Heuristic, Match, Occurrence, copy_of, make_occurrence
 from runlore.domain.detectors.mined import MinedRun, Outcome
 from runlore.domain.detectors.multi_step import STEPS_MIN
-from runlore.domain.detectors.standing import with_standing
+from runlore.domain.detectors.preparations import with_standing
 
 
 def short_workflow(run: MinedRun) -> str:
@@ -34,7 +34,7 @@ def equal_runs(pattern: str, sessions: Iterable[Sequence[MinedRun]]) -> Match | 
             if row is not None and " ; ".join(_forms(row)) == pattern:
                 needed = _count_needed(row)
                 seen = replace(
-                    seen_in(run, row.steps), provenance=conversation.read_by(last_event(row.steps))
+                    make_occurrence(run, row.steps), provenance=conversation.read_by(last_event(row.steps))
                 )
                 # A session that goes on from another has its runs, too.
                 found.setdefault(copy_of(row.steps) or run.run_id, seen)

@@ -23,7 +23,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-from runlore.domain.detectors.match import Heuristic, Match, Occurrence, seen_in
+from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
 from runlore.domain.lazy import dataclass
@@ -146,7 +146,7 @@ class Recoveries:
                 if steps[back].outcome is not Outcome.FAILED:
                     continue
                 if found := _recovery(steps[back], steps[back + 1 : at], steps[at]):
-                    yield _Found(back, found.pattern, seen_in(run, found.steps))
+                    yield _Found(back, found.pattern, make_occurrence(run, found.steps))
                     break
 
 

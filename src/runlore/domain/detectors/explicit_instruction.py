@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from runlore.domain import limits
 from runlore.domain.detectors.instruction_words import SENTENCE_ENDS, Instruction, has_phrase, instructions_in
-from runlore.domain.detectors.match import Heuristic, Match, seen_in
-from runlore.domain.detectors.mined import MinedRun, Outcome, Request, Step
-from runlore.domain.excerpt import excerpt
-from runlore.domain.labels import Labelled
-from runlore.domain.own_words import unpasted
+from runlore.domain.detectors.match import Heuristic, Match, make_occurrence
+from runlore.domain.detectors.mined import MinedRun, Outcome, Step, UserRequest
+from runlore.domain.learning.labels import Labelled
+from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.learning.remember_requests import find_remember_requests, kind_of, statements_in
 from runlore.domain.record import Kind
-from runlore.domain.to_remember import kind_of, statements_in, told_to_remember
+from runlore.domain.text.excerpt import excerpt
 
 CONTEXT_STEPS_MAX = 20
 READ_CHARS_MAX = 8_000
@@ -32,11 +32,11 @@ def explicit_instruction(session: Sequence[MinedRun]) -> Match | None:
     if last is None or last.request is None:
         return None
     asked = instruction_in(last.request)
-    if asked is None and not told_to_remember(_own(last.request)):
+    if asked is None and not find_remember_requests(_own(last.request)):
         return None
     steps = () if asked is None else _context(session, last.request, asked)
     name = "" if asked is None else asked.name
-    occurrence = seen_in(last, steps)
+    occurrence = make_occurrence(last, steps)
     told = " ; ".join(step.form for step in steps)
     return Match(
         heuristic=Heuristic.EXPLICIT_INSTRUCTION,
@@ -56,19 +56,19 @@ def candidates_of(match: Match) -> tuple[Labelled, ...]:
     if match.request is None:
         return ()
     own = _own(match.request)
-    statements = told_to_remember(own)
+    statements = find_remember_requests(own)
     if statements:
-        return tuple(_kept(each.kind, each.text, is_asked=True) for each in statements)
+        return tuple(_asked_to_keep(each.kind, each.text, is_asked=True) for each in statements)
     asked = instruction_in(match.request)
     if asked is None or any(found.steps for found in match.occurrences):
         return ()
     said = _said_around(own, asked)
     if own[asked.start : asked.end].lower().startswith("remember"):
-        return tuple(_kept(kind_of(each), each, is_asked=True) for each in statements_in(said))
-    return (_kept(Kind.PROCEDURE, " ".join(said.split())),) if said else ()
+        return tuple(_asked_to_keep(kind_of(each), each, is_asked=True) for each in statements_in(said))
+    return (_asked_to_keep(Kind.PROCEDURE, " ".join(said.split())),) if said else ()
 
 
-def _kept(kind: Kind, text: str, *, is_asked: bool = False) -> Labelled:
+def _asked_to_keep(kind: Kind, text: str, *, is_asked: bool = False) -> Labelled:
     return Labelled(kind=kind, text=excerpt(text, limits.SUMMARY_CHARS_MAX), is_asked=is_asked)
 
 
@@ -87,21 +87,21 @@ def _last_end(text: str) -> int:
     return max((found.end() for found in SENTENCE_ENDS.finditer(text)), default=0)
 
 
-def instruction_in(request: Request) -> Instruction | None:
+def instruction_in(request: UserRequest) -> Instruction | None:
     """The last instruction to keep something in the user's own words."""
     if not has_phrase(request.own):
         return None
     return max(instructions_in(_own(request)), key=lambda found: found.start, default=None)
 
 
-def _own(request: Request) -> str:
+def _own(request: UserRequest) -> str:
     """What the user wrote before anything pasted, inline code with its text: a name may stand in it."""
     if len(request.own) != len(request.text):
         return request.own[:READ_CHARS_MAX]
-    return unpasted(request.text)[:READ_CHARS_MAX]
+    return cut_pasted(request.text)[:READ_CHARS_MAX]
 
 
-def _context(session: Sequence[MinedRun], request: Request, asked: Instruction) -> tuple[Step, ...]:
+def _context(session: Sequence[MinedRun], request: UserRequest, asked: Instruction) -> tuple[Step, ...]:
     """The latest commands before the instruction that worked, each once.
 
     Where the instruction closes a task ("set it up and save this as ..."), they are those of the task.

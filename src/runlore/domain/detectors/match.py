@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from runlore.domain.detectors.mined import MinedRun, Request, Step
+from runlore.domain.detectors.mined import MinedRun, Step, UserRequest
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
@@ -40,7 +40,7 @@ class Occurrence:
     lead: tuple[Step, ...] = ()
 
 
-def seen_in(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:
+def make_occurrence(run: MinedRun, steps: tuple[Step, ...]) -> Occurrence:
     """One time that a pattern was seen, which ends in this run."""
     return Occurrence(
         session_id=run.session_id,
@@ -76,5 +76,5 @@ class Match:
     heuristic: Heuristic
     pattern: str
     occurrences: tuple[Occurrence, ...]
-    request: Request | None = None
+    request: UserRequest | None = None
     asked_name: str = ""

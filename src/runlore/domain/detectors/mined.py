@@ -87,7 +87,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+class UserRequest:
     """What the user said: the input of a run, redacted; `own` is the part that is surely the user's own."""
 
     run_id: RunId
@@ -115,7 +115,7 @@ class MinedRun:
     agent: str
     project: str
     at: datetime
-    request: Request | None
+    request: UserRequest | None
     steps: tuple[Step, ...]
     outside: tuple[OutsideRead, ...] = ()
     left_out: int = 0

@@ -12,26 +12,26 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from runlore.domain import limits
-from runlore.domain.detectors.mined import CommandKind, MinedRun, OutsideRead, Request, Step, StepCommand
+from runlore.domain.detectors.mined import CommandKind, MinedRun, OutsideRead, Step, StepCommand, UserRequest
 from runlore.domain.detectors.mining_commands import step_commands
-from runlore.domain.detectors.outcome import judged
-from runlore.domain.injected import stripped
-from runlore.domain.journal import EventType, text_of
+from runlore.domain.detectors.outcome import judge_results
 from runlore.domain.lazy import dataclass
-from runlore.domain.own_words import own_words
+from runlore.domain.learning.own_words import own_words
+from runlore.domain.privacy.redaction import redact_beginning, redact_json
+from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.redaction import redacted_beginning, redacted_json
 from runlore.domain.run import RunId
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.journal import EventType, text_of
+from runlore.domain.runs.transcript import ToldRun
+from runlore.domain.serialization.storable_json import make_json_storable
 from runlore.domain.session import SessionId
 from runlore.domain.shell import Script, script_of, script_of_words
 from runlore.domain.shell.wrappers import inner_of
-from runlore.domain.storable_json import storable_json
-from runlore.domain.taint_sources.calls import called_commands, is_narrating
+from runlore.domain.taint_sources.calls import commands_of_call, is_narrating
 from runlore.domain.taint_sources.reading import NumberedEvent, outside_reads
 from runlore.domain.taint_sources.tools import runs_commands
-from runlore.domain.timestamps import truncated
-from runlore.domain.transcript import ToldRun
-from runlore.domain.whose_words import words_of
+from runlore.domain.timestamps import truncate
 
 # How much of a request is read, and how much of it is kept.
 REQUEST_READ_CHARS_MAX, REQUEST_CHARS_MAX = 8_000, 4_000
@@ -59,7 +59,7 @@ _DRAWN_ID, _DRAWN_ID_LETTERS_MIN = re.compile(r"[A-Za-z0-9_.:-]{20,100}"), 10
 _INPUT, _CALL, _RESULT = EventType.INPUT, EventType.TOOL_CALL, EventType.TOOL_RESULT
 
 
-class ToldNumbered(NamedTuple):
+class NumberedTranscriptEvent(NamedTuple):
     """An event of a transcript with the number that it has, or would have, in the journal."""
 
     number: int
@@ -68,24 +68,24 @@ class ToldNumbered(NamedTuple):
     body: JsonObject
 
 
-def numbered(told: ToldRun, *, otherwise: datetime = TIMELESS) -> tuple[ToldNumbered, ...]:
+def number_events(told: ToldRun, *, otherwise: datetime = TIMELESS) -> tuple[NumberedTranscriptEvent, ...]:
     """The events of a transcript's run as the journal numbers them. One without a time has that of the event
     before it; the first ones have that of the first which has one, or `otherwise`."""
     at = next((event.at for event in told.events if event.at is not None), otherwise)
-    events: list[ToldNumbered] = []
+    events: list[NumberedTranscriptEvent] = []
     for number, event in enumerate(told.events, start=told.first_number):
         at = event.at or at
-        body = {name: storable_json(value) for name, value in event.entry.body.items()}
-        events.append(ToldNumbered(number=number, at=at, type=event.entry.type, body=body))
+        body = {name: make_json_storable(value) for name, value in event.entry.body.items()}
+        events.append(NumberedTranscriptEvent(number=number, at=at, type=event.entry.type, body=body))
     return tuple(events)
 
 
-def mined_told(
+def mine_transcript_run(
     told: ToldRun, *, project: str, project_name: str = "", otherwise: datetime = TIMELESS
 ) -> MinedRun:
     """What the detectors see of a transcript's run."""
-    return mined_run(
-        _mined_of(told, otherwise=otherwise),
+    return mine_run(
+        _number_relevant(told, otherwise=otherwise),
         session_id=told.session_id,
         run_id=told.run_id,
         agent=told.agent.value,
@@ -94,30 +94,30 @@ def mined_told(
     )
 
 
-def _mined_of(told: ToldRun, *, otherwise: datetime) -> list[ToldNumbered]:
+def _number_relevant(told: ToldRun, *, otherwise: datetime) -> list[NumberedTranscriptEvent]:
     """Those of the same events of which anything is made here, and the first. Most of a transcript are the
-    texts of results, of which few are looked at: `judged` makes those storable itself."""
+    texts of results, of which few are looked at: `judge_results` makes those storable itself."""
     at = next((event.at for event in told.events if event.at is not None), otherwise)
-    events: list[ToldNumbered] = []
+    events: list[NumberedTranscriptEvent] = []
     for number, event in enumerate(told.events, start=told.first_number):
         entry = event.entry
         at = event.at or at
         kind = entry.type
         if kind is _RESULT:
-            body = {**entry.body, "call_id": storable_json(entry.body.get("call_id"))}
+            body = {**entry.body, "call_id": make_json_storable(entry.body.get("call_id"))}
             if "source" in body:
-                body["source"] = storable_json(body["source"])
+                body["source"] = make_json_storable(body["source"])
         elif kind is _CALL or kind is _INPUT:
-            body = {name: storable_json(value) for name, value in entry.body.items()}
+            body = {name: make_json_storable(value) for name, value in entry.body.items()}
         elif events:
             continue
         else:
             body = {}
-        events.append(ToldNumbered(number, at, kind, body))
+        events.append(NumberedTranscriptEvent(number, at, kind, body))
     return events
 
 
-def mined_run(
+def mine_run(
     events: Sequence[NumberedEvent],
     *,
     session_id: SessionId,
@@ -127,7 +127,7 @@ def mined_run(
     project_name: str = "",
 ) -> MinedRun:
     """What the detectors see of a run, made of its events in their order: those of the journal as they are,
-    those of a transcript as `numbered` gives them."""
+    those of a transcript as `number_events` gives them."""
     read = [_read(event) for event in events]
     calls = _calls(read)
     steps = tuple(_step(call, run_id) for call in calls[: limits.RUN_STEPS_MAX])
@@ -138,7 +138,7 @@ def mined_run(
         agent=agent,
         project=project,
         project_name=project_name,
-        at=truncated(clean[0].at) if clean else TIMELESS,
+        at=truncate(clean[0].at) if clean else TIMELESS,
         request=_request(clean, run_id),
         steps=steps,
         outside=tuple(OutsideRead(number=number, source=source) for number, source in outside_reads(clean)),
@@ -187,21 +187,23 @@ def _read(event: NumberedEvent) -> _Read:
     name, arguments = event.body.get("name"), event.body.get("arguments")
     if not isinstance(name, str) or not runs_commands(name):
         return _Read(event)
-    told = _told(event, name)
+    told = _read_call(event, name)
     if _only_looks(told) and not _ADDRESSED.search(told.text):
-        return _shortened(told)
-    clean = _cleaned(arguments)
+        return _shorten(told)
+    clean = _clean_arguments(arguments)
     if clean != arguments:
         body = {**event.body, "arguments": clean}
-        told = _told(ToldNumbered(number=event.number, at=event.at, type=event.type, body=body), name)
-    return _shortened(told) if _only_looks(told) else told
+        told = _read_call(
+            NumberedTranscriptEvent(number=event.number, at=event.at, type=event.type, body=body), name
+        )
+    return _shorten(told) if _only_looks(told) else told
 
 
 def _only_looks(told: _Read) -> bool:
     return all(command.is_looking for command in told.commands)
 
 
-def _shortened(told: _Read) -> _Read:
+def _shorten(told: _Read) -> _Read:
     commands = tuple(map(_without_words, told.commands))
     return _Read(told.event, told.scripts, commands, " ; ".join([command.form for command in commands]))
 
@@ -219,40 +221,40 @@ def _without_words(command: StepCommand) -> StepCommand:
     )
 
 
-def _told(event: NumberedEvent, name: str) -> _Read:
-    called = list(called_commands(name, event.body.get("arguments")))
+def _read_call(event: NumberedEvent, name: str) -> _Read:
+    called = list(commands_of_call(name, event.body.get("arguments")))
     scripts = tuple(map(_script, called))
     return _Read(
         event=event,
         scripts=scripts,
-        commands=tuple(_marked(command) for script in scripts for command in step_commands(script)),
+        commands=tuple(_restore_marks(command) for script in scripts for command in step_commands(script)),
         text="\n".join(map(_text, called)),
     )
 
 
-def _cleaned(arguments: JsonValue) -> JsonValue:
+def _clean_arguments(arguments: JsonValue) -> JsonValue:
     """What a call is told, without secrets; what it is merely described with is never looked at."""
     if isinstance(arguments, Mapping):
         told = {name: item for name, item in arguments.items() if not is_narrating(name)}
-        clean, _ = redacted_json(_unechoed(told))
+        clean, _ = redact_json(_strip_echoes(told))
         return {**arguments, **clean} if isinstance(clean, Mapping) else clean
-    return redacted_json(_unechoed(arguments))[0]
+    return redact_json(_strip_echoes(arguments))[0]
 
 
-def _unechoed(value: JsonValue) -> JsonValue:
+def _strip_echoes(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
-        return stripped(value)
+        return strip_injected(value)
     if isinstance(value, Mapping):
-        return {key: _unechoed(item) for key, item in value.items()}
+        return {key: _strip_echoes(item) for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [_unechoed(item) for item in value]
+        return [_strip_echoes(item) for item in value]
     return value
 
 
 def _step(call: _Call, run_id: RunId) -> Step:
     event, scripts, commands, text = call.read
     counting = [command for command in commands if command.kind in _COUNTING]
-    judgement = judged(
+    judgement = judge_results(
         [result.body for result in call.results],
         is_asking=not counting or _is_asking(scripts[-1]),
         is_masked=bool(counting) and _is_masked(text, counting[-1]),
@@ -261,7 +263,7 @@ def _step(call: _Call, run_id: RunId) -> Step:
         run_id=run_id,
         number=event.number,
         result_number=call.results[-1].number if call.results else 0,
-        at=truncated(event.at),
+        at=truncate(event.at),
         text=_cut(text, limits.STEP_TEXT_CHARS_MAX),
         outcome=judgement.outcome,
         exit_code=judgement.exit_code,
@@ -285,7 +287,7 @@ def _script(command: str | list[str]) -> Script:
     return script_of(_MARK.sub(r"redacted__\1__", command) if "<redacted:" in command else command)
 
 
-def _marked(command: StepCommand) -> StepCommand:
+def _restore_marks(command: StepCommand) -> StepCommand:
     """A command with the marks of secrets as they were."""
     if "redacted__" not in command.text:
         return command
@@ -316,14 +318,14 @@ def _is_masked(text: str, counting: StepCommand) -> bool:
     return _OTHER.search(behind) is not None and not _STRICT.search(text)
 
 
-def _request(events: Iterable[NumberedEvent], run_id: RunId) -> Request | None:
+def _request(events: Iterable[NumberedEvent], run_id: RunId) -> UserRequest | None:
     event = next((event for event in events if event.type is _INPUT), None)
     if event is None or not (told := text_of(event.body)):
         return None
-    clean = redacted_beginning(stripped(told[:REQUEST_READ_CHARS_MAX])).text
+    clean = redact_beginning(strip_injected(told[:REQUEST_READ_CHARS_MAX])).text
     text = _cut(clean, REQUEST_CHARS_MAX)
     own = "" if words_of(event.body) else own_words(text)
-    return Request(run_id=run_id, number=event.number, at=truncated(event.at), text=text, own=own)
+    return UserRequest(run_id=run_id, number=event.number, at=truncate(event.at), text=text, own=own)
 
 
 def _cut(text: str, most: int) -> str:

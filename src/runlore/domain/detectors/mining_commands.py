@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from runlore.domain import limits
-from runlore.domain.detectors.looking import NEVER_COUNTING, is_fed, kind_of, writes_file
+from runlore.domain.detectors.command_kinds import NEVER_COUNTING, is_fed, kind_of, writes_file
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.detectors.topics import NAMELESS, essential, slug, topic_of
 from runlore.domain.detectors.verbs import verb_of
@@ -40,7 +40,7 @@ def step_commands(script: Script) -> tuple[StepCommand, ...]:
     outer = _outer(script.commands)
     if not script.whole:
         outer = [each for at, each in enumerate(outer) if at == 0 or _is_known(each)]
-    found = [_told(each) for each in outer]
+    found = [_describe_command(each) for each in outer]
     moving = [each for each in found if each.kind is _MOVING]
     if not moving or len(moving) == len(found):
         return tuple(found)
@@ -83,8 +83,8 @@ class _Facts(NamedTuple):
     is_looking: bool
 
 
-def _told(command: ShellCommand) -> StepCommand:
-    text = _restored(command.text)
+def _describe_command(command: ShellCommand) -> StepCommand:
+    text = _restore_text(command.text)
     program = command.program.rpartition("/")[2]
     writes = bool(command.redirects) and writes_file(command)
     if (kind := NEVER_COUNTING.get(program)) is not None and not writes:
@@ -132,7 +132,7 @@ def _values(arguments: Sequence[str], form: str) -> tuple[str, ...]:
     return tuple(values[:VALUES_MAX])
 
 
-def _restored(text: str) -> str:
+def _restore_text(text: str) -> str:
     """A command's text, short of what was taken out of it to be parsed."""
     if "Lifted" in text:
         text = _LIFTED.sub("...", _HEREDOC.sub("<<EOF", text))

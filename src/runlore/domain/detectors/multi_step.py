@@ -14,7 +14,7 @@ procedure: it is a repeated action.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from runlore.domain.detectors.match import Heuristic, Match, seen_in
+from runlore.domain.detectors.match import Heuristic, Match, make_occurrence
 from runlore.domain.detectors.mined import MinedRun, Outcome, Step
 
 STEPS_MIN = 4
@@ -29,12 +29,12 @@ def multi_step(session: Sequence[MinedRun]) -> Match | None:
         return None
     last = session[-1]
     rows = _ending(session)
-    told = [_told_once(row) for row in rows]
+    told = [_drop_retries(row) for row in rows]
     rows = [row for row in told if len({step.form for step in row}) >= FORMS_MIN]
     if not rows:
         return None
     best = max(rows, key=lambda row: (len(row), len({step.form for step in row}), row[-1].number))
-    occurrence = seen_in(last, tuple(best))
+    occurrence = make_occurrence(last, tuple(best))
     # The same thing done with other values is one thing of the pattern.
     pattern = " ; ".join(form for form, _ in groupby(step.form for step in best))
     return Match(heuristic=Heuristic.MULTI_STEP, pattern=pattern, occurrences=(occurrence,))
@@ -63,7 +63,7 @@ def _pieces(steps: Iterable[Step]) -> Iterator[list[Step]]:
     for row in _rows(steps):
         if len(row) < STEPS_MIN:
             continue
-        pieces = list(_begun_anew(row))
+        pieces = list(_split_restarts(row))
         whole = [piece for piece in pieces if len(piece) >= STEPS_MIN]
         yield from whole or [_last_of(pieces)]
 
@@ -89,7 +89,7 @@ def _counts(step: Step) -> bool:
     return step.outcome is Outcome.SUCCEEDED and not step.is_looking
 
 
-def _begun_anew(row: Sequence[Step]) -> Iterator[list[Step]]:
+def _split_restarts(row: Sequence[Step]) -> Iterator[list[Step]]:
     piece: list[Step] = []
     forms: set[str] = set()
     for step in row:
@@ -114,7 +114,7 @@ def _delivers(step: Step) -> bool:
     return any(command.verb in _DELIVERING and not command.is_looking for command in step.commands)
 
 
-def _told_once(row: Sequence[Step]) -> list[Step]:
+def _drop_retries(row: Sequence[Step]) -> list[Step]:
     """The row without calls that were made again at once: the last of them stays."""
     return [step for at, step in enumerate(row) if at + 1 == len(row) or _does(step) != _does(row[at + 1])]
 

@@ -20,11 +20,11 @@ from runlore.domain.detectors.outcome_texts import (
     UNFINISHED,
     TextRow,
 )
-from runlore.domain.guard.patterns import Match, Pattern, compiled
+from runlore.domain.guard.patterns import BytesMatch, Pattern, compile_pattern
 from runlore.domain.lazy import dataclass
+from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.redaction import redacted
-from runlore.domain.storable import made_storable
+from runlore.domain.text.storable import make_storable
 
 # How much of an output is looked at for failures: its beginning and its end.
 READ_CHARS_MAX = 6_000
@@ -61,7 +61,9 @@ _SUCCEEDED = Judgement(outcome=Outcome.SUCCEEDED)
 _SUCCEEDED_CODE = Judgement(outcome=Outcome.SUCCEEDED, exit_code=0)
 
 
-def judged(results: Sequence[JsonObject], *, is_asking: bool = False, is_masked: bool = False) -> Judgement:
+def judge_results(
+    results: Sequence[JsonObject], *, is_asking: bool = False, is_masked: bool = False
+) -> Judgement:
     """What the results of one call say. Of several the last one with an exit code counts.
 
     `is_asking` says that the exit code answers a question (`grep`, `diff`, `test`): 1 is then no failure, and
@@ -74,9 +76,9 @@ def judged(results: Sequence[JsonObject], *, is_asking: bool = False, is_masked:
     code = _exit_code(body)
     if code == 0 and not is_masked:
         return _SUCCEEDED_CODE
-    text = made_storable(output_text(body.get("output")))
+    text = make_storable(output_text(body.get("output")))
     if code:
-        return _unmade(text, code) or _failed(code, text, is_asking=is_asking)
+        return _unmade(text, code) or _judge_failure(code, text, is_asking=is_asking)
     if code is None and (told := _by_flag(body.get("is_error"), text, is_masked=is_masked)):
         return told
     if not is_asking and failing_line(text):
@@ -106,7 +108,7 @@ def _unmade(text: str, code: int | None) -> Judgement | None:
     return None
 
 
-def _failed(code: int, text: str, *, is_asking: bool) -> Judgement:
+def _judge_failure(code: int, text: str, *, is_asking: bool) -> Judgement:
     if code == 1 and is_asking and not failing_line(text):
         return Judgement(outcome=Outcome.UNKNOWN, exit_code=code)
     return Judgement(outcome=Outcome.FAILED, exit_code=code, error=error_line(text))
@@ -125,12 +127,12 @@ def error_line(text: str) -> str:
     if not line:
         lines = (each.strip() for each in reversed(text.splitlines()))
         line = next((each for each in lines if each and not _says_nothing(each)), "")
-    return _kept(line)
+    return _clean_line(line)
 
 
 def _says_nothing(line: str) -> bool:
     """Whether a line only says that something failed, or is the harness's own."""
-    return compiled(_EMPTY).search(line.encode(errors="replace")) is not None
+    return compile_pattern(_EMPTY).search(line.encode(errors="replace")) is not None
 
 
 def output_text(output: JsonValue, depth: int = 0) -> str:
@@ -158,16 +160,16 @@ def _failing_lines(text: str) -> Iterator[str]:
         start = data.rfind(b"\n", 0, found.start() + 1) + 1
         end = data.find(b"\n", found.end())
         line = data[start : end if end >= 0 else len(data)]
-        if not compiled(_HARMLESS).search(line):
+        if not compile_pattern(_HARMLESS).search(line):
             yield line.decode(errors="replace").strip()
 
 
-def _failures(data: bytes) -> Iterator[Match]:
+def _failures(data: bytes) -> Iterator[BytesMatch]:
     """What says that something failed. The patterns are many, so that they are tried only where a line has
     one of their words: in it and in the two lines before it, for a failure may begin there."""
     failing = _any_of(FAILURES).finditer
     begin = end = 0
-    for signed in compiled(LINE_OF_FAILURE).finditer(data):
+    for signed in compile_pattern(LINE_OF_FAILURE).finditer(data):
         start = _lines_before(data, signed.start())
         if start > end:
             yield from failing(data, begin, end)
@@ -185,7 +187,7 @@ def _lines_before(data: bytes, start: int) -> int:
 
 @cache
 def _any_of(rows: Sequence[TextRow]) -> Pattern:
-    return compiled(("(?m)" + "|".join(f"(?:{row.pattern})" for row in rows)).encode())
+    return compile_pattern(("(?m)" + "|".join(f"(?:{row.pattern})" for row in rows)).encode())
 
 
 def _exit_code(body: JsonObject) -> int | None:
@@ -198,6 +200,6 @@ def _ends(text: str) -> str:
     return text if len(text) <= READ_CHARS_MAX else f"{text[:half]}\n{text[-half:]}"
 
 
-def _kept(line: str) -> str:
+def _clean_line(line: str) -> str:
     line = " ".join(line[: limits.STEP_ERROR_CHARS_MAX * 4].split())
-    return redacted(line).text[: limits.STEP_ERROR_CHARS_MAX]
+    return redact_text(line).text[: limits.STEP_ERROR_CHARS_MAX]

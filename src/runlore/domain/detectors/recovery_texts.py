@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from runlore.domain.detectors.outcome_texts import TextRow
-from runlore.domain.guard.patterns import Pattern, compiled
+from runlore.domain.guard.patterns import Pattern, compile_pattern
 
 
 def _row(pattern: str, shows: str, why: str) -> TextRow:
@@ -109,25 +109,25 @@ MISSING: Sequence[TextRow] = (
 
 def is_about_missing(error: str) -> bool:
     """Whether an error says that something is missing which a command can bring: a package, a module."""
-    return is_about_command(error) or _any_of(MISSING).search(_folded(error)) is not None
+    return is_about_command(error) or _any_of(MISSING).search(_fold(error)) is not None
 
 
 def is_about_command(error: str) -> bool:
     """Whether an error is about the command itself, or about the machine that it runs on."""
-    told = _folded(error)
+    told = _fold(error)
     # The name of a test that failed may say anything.
     return not _any_of(ABOUT_CODE[:1]).search(told) and _any_of(ABOUT_COMMAND).search(told) is not None
 
 
 def is_about_code(error: str) -> bool:
     """Whether an error is about the code that the command was given, and not about the command."""
-    return not is_about_command(error) and _any_of(ABOUT_CODE).search(_folded(error)) is not None
+    return not is_about_command(error) and _any_of(ABOUT_CODE).search(_fold(error)) is not None
 
 
-def _folded(error: str) -> bytes:
+def _fold(error: str) -> bytes:
     return error.lower().encode(errors="replace")
 
 
 @cache
 def _any_of(rows: Sequence[TextRow]) -> Pattern:
-    return compiled("|".join(f"(?:{row.pattern})" for row in rows).encode())
+    return compile_pattern("|".join(f"(?:{row.pattern})" for row in rows).encode())

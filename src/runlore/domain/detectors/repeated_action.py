@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple
 
-from runlore.domain.detectors.match import Heuristic, Match, Occurrence, seen_in
+from runlore.domain.detectors.match import Heuristic, Match, Occurrence, make_occurrence
 from runlore.domain.detectors.mined import CommandKind, MinedRun, Outcome, Step, StepCommand
 from runlore.domain.lazy import dataclass
 
@@ -40,7 +40,7 @@ class _Use(NamedTuple):
         part = self.step
         if self.command is not None:
             part = replace(part, text=self.command.text, commands=(self.command,))
-        return seen_in(self.run, (part,))
+        return make_occurrence(self.run, (part,))
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from runlore.domain.detectors.explicit_instruction import explicit_instruction
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.detectors.mined import MinedRun
 from runlore.domain.detectors.multi_step import multi_step
+from runlore.domain.detectors.preparations import with_standing
 from runlore.domain.detectors.repeated_action import RepeatedActions, repeated_action
-from runlore.domain.detectors.standing import with_standing
 from runlore.domain.detectors.user_correction import user_correction
 from runlore.domain.run import RunId
 
@@ -39,7 +39,7 @@ def matches_of_run(session: Sequence[MinedRun]) -> tuple[Match, ...]:
     """What a session's last run shows: at most one match for each heuristic, each ending in that run."""
     conversation = Conversation(session)
     window = [with_standing(run) for run in session[_window_start(session, len(session)) :]]
-    return tuple(conversation.told(match) for match in _found(window))
+    return tuple(conversation.mark_match(match) for match in _detect(window))
 
 
 def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
@@ -53,7 +53,7 @@ def matches_of_session(runs: Sequence[MinedRun]) -> tuple[Match, ...]:
         for detector in detectors:
             if match := detector(start, end):
                 united.setdefault((match.heuristic, match.pattern), []).append(match)
-    return tuple(conversation.told(_united(matches)) for matches in united.values())
+    return tuple(conversation.mark_match(_unite(matches)) for matches in united.values())
 
 
 def _over(runs: Sequence[MinedRun]) -> "tuple[Callable[[int, int], Match | None], ...]":
@@ -80,22 +80,22 @@ def _window_start(runs: Sequence[MinedRun], end: int) -> int:
     return start
 
 
-def _found(window: Sequence[MinedRun]) -> list[Match]:
+def _detect(window: Sequence[MinedRun]) -> list[Match]:
     if not window:
         return []
     found = (detector(window) for detector in DETECTORS)
     return [match for match in found if match is not None]
 
 
-def _united(matches: Sequence[Match]) -> Match:
+def _unite(matches: Sequence[Match]) -> Match:
     """One match of several of the same pattern. The latest says what was asked for and how it is called."""
     latest = matches[-1]
     # What repeats itself is told again with every run: the very same ones need no comparing.
     told = {id(occurrence): occurrence for match in matches for occurrence in match.occurrences}
-    return replace(latest, occurrences=counted_once(told.values()))
+    return replace(latest, occurrences=remove_overlaps(told.values()))
 
 
-def counted_once(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
+def remove_overlaps(occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
     """Occurrences in the order of time, none of which shares a step with another: of two that do, the longer
     one stays, and of equally long ones the later."""
     ordered = sorted(occurrences, key=lambda found: (-len(found.steps), -_last_number(found)))

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from runlore.domain.shell import Parts, ShellCommand, parts_of
+from runlore.domain.shell import CommandParts, ShellCommand, parts_of
 from runlore.domain.shell.wrappers import SHELLS
 
 TOPIC_CHARS_MAX = 40
@@ -52,7 +52,7 @@ _NOT_NAME = re.compile(r"[^a-z0-9]+")
 _EXTENSION = re.compile(r"\.(?:sh|bash|zsh|fish|py|js|mjs|cjs|ts|rb|pl|php|lua|ps1|bat|cmd|exe|jar)$")
 
 
-def essential(parts: Parts, arguments: tuple[str, ...]) -> tuple[Parts, tuple[str, ...]]:
+def essential(parts: CommandParts, arguments: tuple[str, ...]) -> tuple[CommandParts, tuple[str, ...]]:
     """The parts and the arguments of the command that does the work: what `uv run`, `npx` and so on run."""
     for _ in range(SEEN_THROUGH_MAX):
         words = _inner(parts, arguments)
@@ -63,7 +63,7 @@ def essential(parts: Parts, arguments: tuple[str, ...]) -> tuple[Parts, tuple[st
     return parts, arguments
 
 
-def topic_of(parts: Parts) -> str:
+def topic_of(parts: CommandParts) -> str:
     """What a command is about: 1 to 40 characters of `a-z`, `0-9` and single hyphens, never empty."""
     name = parts.program
     if name in SHELLS and parts.plain:
@@ -79,7 +79,7 @@ def slug(text: str) -> str:
     return _NOT_NAME.sub("-", plain.lower()).strip("-")[:TOPIC_CHARS_MAX].rstrip("-")
 
 
-def _inner(parts: Parts, arguments: Sequence[str]) -> Sequence[str]:
+def _inner(parts: CommandParts, arguments: Sequence[str]) -> Sequence[str]:
     if parts.inner:
         # `mise exec go@1.22 -- go test` says first what it needs.
         is_needed = "@" in parts.inner[0] and "--" in parts.inner

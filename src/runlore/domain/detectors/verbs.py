@@ -7,7 +7,7 @@ name; and else from the program, where that does one thing only.
 import re
 from collections.abc import Iterator, Mapping
 
-from runlore.domain.shell import Parts
+from runlore.domain.shell import CommandParts
 
 # The words that name what is done, each under the verb that is told for it.
 VERB_WORDS: Mapping[str, str] = {
@@ -144,15 +144,15 @@ _LETTERS_MAX = 80
 _BETWEEN = re.compile(r"[^a-z0-9]+")
 
 
-def _turned(table: Mapping[str, str]) -> Mapping[str, str]:
+def _invert(table: Mapping[str, str]) -> Mapping[str, str]:
     return {word: verb for verb, words in table.items() for word in words.split()}
 
 
-_BY_WORD = _turned(VERB_WORDS)
-_BY_PROGRAM = _turned(VERB_PROGRAMS)
+_BY_WORD = _invert(VERB_WORDS)
+_BY_PROGRAM = _invert(VERB_PROGRAMS)
 
 
-def verb_of(parts: Parts) -> str:
+def verb_of(parts: CommandParts) -> str:
     """What a command does, in one word; empty where no table tells it."""
     if parts.program == "tar":
         return _archive_verb(parts)
@@ -168,7 +168,7 @@ def verb_of(parts: Parts) -> str:
     return _verb_in(parts.program.rpartition(".")[0] or parts.program, is_name=True)
 
 
-def _naming(parts: Parts) -> Iterator[str]:
+def _naming(parts: CommandParts) -> Iterator[str]:
     yield from (word for word in parts.subcommands if word != "run" or len(parts.subcommands) == 1)
     if parts.program in TASK_RUNNERS or parts.subcommands[:1] == ("run",):
         yield from (word for word in parts.plain[:2] if "/" not in word)
@@ -186,7 +186,7 @@ def _verb_in(word: str, *, is_name: bool) -> str:
     return next((_BY_WORD[each] for each in _BETWEEN.split(word) if each in _BY_WORD), "")
 
 
-def _archive_verb(parts: Parts) -> str:
+def _archive_verb(parts: CommandParts) -> str:
     for flag, verb in (("-x", "extract"), ("-c", "archive"), ("-t", "list")):
         if flag in parts.flags:
             return verb

@@ -8,6 +8,6 @@ file, keeps no text, and a finding says which rule spoke and where, never what w
 """
 
 from runlore.domain.guard.entry import find_secrets, first_secret, redact, secret_spans
-from runlore.domain.guard.finding import Finding
+from runlore.domain.guard.finding import SecretFinding
 
-__all__ = ["Finding", "find_secrets", "first_secret", "redact", "secret_spans"]
+__all__ = ["SecretFinding", "find_secrets", "first_secret", "redact", "secret_spans"]

@@ -5,9 +5,9 @@ The name decides how much the value has to show: after `password =` almost anyth
 Values that are evidently something else, such as templates, references and types, never count.
 """
 
-from runlore.domain.guard.finding import ASSIGNMENT, Finding
+from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
 from runlore.domain.guard.names import Promise, form_of, promise_of, words_of
-from runlore.domain.guard.patterns import compiled, matches
+from runlore.domain.guard.patterns import compile_pattern, matches
 from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.values import FIRM, Join, Value, is_secret, take_value, whole_end
 from runlore.domain.guard.view import View
@@ -64,7 +64,7 @@ COMPARED = rb"([\"'])[^\"'\n]{4,128}[\"'][ \t]{0,2}[!=]==?[ \t]{0,2}$"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Name:
+class AssignedName:
     """A name in the text: what it promises, where it stands, how it is written.
 
     "Pass" is a verb and the result of a test as well, so `is_verb` wants a plain assignment.
@@ -79,7 +79,7 @@ class Name:
     is_verb: bool
 
 
-def find_assignment(view: View, start: int, end: int) -> Finding | None:
+def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
     """The secret given to the name that has a known word from `start` to `end`."""
     begin, stop = _identifier_start(view.data, start), identifier_end(view.data, end)
     compared = _may_be_compared(view.data, begin)
@@ -93,10 +93,10 @@ def find_assignment(view: View, start: int, end: int) -> Finding | None:
         return None
     if not is_secret(value, name.promise, prose_name=name.is_prose):
         return None
-    return Finding(ASSIGNMENT, value.start, whole_end(view.data, value))
+    return SecretFinding(ASSIGNMENT, value.start, whole_end(view.data, value))
 
 
-def _fits(name: Name, value: Value) -> bool:
+def _fits(name: AssignedName, value: Value) -> bool:
     """Whether a value can belong to this name at all."""
     if name.is_verb and value.join not in FIRM and not (value.quoted and value.join is Join.COLON):
         return False
@@ -129,11 +129,11 @@ def _may_be_compared(data: bytes, begin: int) -> bool:
     return data[max(0, begin - 2) : begin].rstrip().endswith(b"=")
 
 
-def _name_at(view: View, begin: int, stop: int) -> Name:
+def _name_at(view: View, begin: int, stop: int) -> AssignedName:
     identifier = view.text[begin:stop]
     words = words_of(identifier)
     context = _words_before(view.lower, begin) if len(words) == 1 else ()
-    return Name(
+    return AssignedName(
         promise=Promise.NOTHING if _is_no_name(identifier) else promise_of(words, context),
         form=form_of(words),
         start=begin,
@@ -162,8 +162,8 @@ def _words_before(lower: str, begin: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _value_behind(view: View, name: Name) -> Value | None:
-    joint = compiled(JOINT).match(view.data, name.end, name.end + JOINT_CHARS_MAX)
+def _value_behind(view: View, name: AssignedName) -> Value | None:
+    joint = compile_pattern(JOINT).match(view.data, name.end, name.end + JOINT_CHARS_MAX)
     if joint is None:
         return None
     join = next(join for group, join in enumerate(JOINS, start=1) if joint.start(group) >= 0)
@@ -172,7 +172,7 @@ def _value_behind(view: View, name: Name) -> Value | None:
     return value if value is not None and _is_closed(view.data, name, value) else None
 
 
-def _is_closed(data: bytes, name: Name, value: Value) -> bool:
+def _is_closed(data: bytes, name: AssignedName, value: Value) -> bool:
     """Whether a value ends the way its join demands: an element with a tag, a cell with a bar."""
     if value.join is Join.ELEMENT:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip().startswith(b"</")
@@ -183,8 +183,8 @@ def _is_closed(data: bytes, name: Name, value: Value) -> bool:
     return value.quoted or value.join is not Join.ARGUMENT
 
 
-def _value_before(view: View, name: Name) -> Value | None:
+def _value_before(view: View, name: AssignedName) -> Value | None:
     """The value in `"value" == name`."""
     start = max(0, name.start - COMPARED_CHARS_MAX)
-    match = compiled(COMPARED).search(view.data[start : name.start])
+    match = compile_pattern(COMPARED).search(view.data[start : name.start])
     return take_value(view, (start + match.start(1), start + match.end(1)), Join.ASSIGN) if match else None

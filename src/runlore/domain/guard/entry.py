@@ -3,7 +3,7 @@ refuse secrets are read by commands that store nothing."""
 
 from typing import TYPE_CHECKING
 
-from runlore.domain.guard.finding import Finding
+from runlore.domain.guard.finding import SecretFinding
 from runlore.domain.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -12,12 +12,12 @@ else:
     scan = LazyModule("runlore.domain.guard.scan")
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
+def find_secrets(text: str) -> tuple[SecretFinding, ...]:
     """Every secret and redaction marker in a text, in order and without overlap."""
     return scan.find_secrets(text)
 
 
-def first_secret(text: str) -> Finding | None:
+def first_secret(text: str) -> SecretFinding | None:
     """One finding, when there is any: the first that the scan meets."""
     return scan.first_secret(text)
 
@@ -27,6 +27,6 @@ def redact(text: str) -> tuple[str, int]:
     return scan.redact(text)
 
 
-def secret_spans(text: str) -> tuple[Finding, ...]:
+def secret_spans(text: str) -> tuple[SecretFinding, ...]:
     """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself."""
     return scan.secret_spans(text)

@@ -4,7 +4,7 @@ from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SecretFinding:
     """One secret or redaction marker, as a span of the text that was scanned.
 
     It holds no part of the text, so it can be logged, stored and shown in an error.

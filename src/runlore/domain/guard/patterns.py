@@ -13,7 +13,7 @@ WINDOW_CHARS = 4096
 """How far a pattern may look from where it is tried: a hit costs at most this much."""
 
 
-class Match(Protocol):
+class BytesMatch(Protocol):
     """The part of a match the rules use."""
 
     def start(self, group: int = 0, /) -> int: ...
@@ -23,13 +23,13 @@ class Match(Protocol):
 class Pattern(Protocol):
     """The part of a compiled pattern the rules use."""
 
-    def match(self, data: bytes, start: int = ..., end: int = ..., /) -> Match | None: ...
-    def search(self, data: bytes, start: int = ..., end: int = ..., /) -> Match | None: ...
-    def finditer(self, data: bytes, start: int = ..., end: int = ..., /) -> Iterator[Match]: ...
+    def match(self, data: bytes, start: int = ..., end: int = ..., /) -> BytesMatch | None: ...
+    def search(self, data: bytes, start: int = ..., end: int = ..., /) -> BytesMatch | None: ...
+    def finditer(self, data: bytes, start: int = ..., end: int = ..., /) -> Iterator[BytesMatch]: ...
 
 
 @cache
-def compiled(pattern: bytes) -> Pattern:
+def compile_pattern(pattern: bytes) -> Pattern:
     """A pattern ready for use; each one is compiled once in the life of the process."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -39,4 +39,4 @@ def compiled(pattern: bytes) -> Pattern:
 
 def matches(pattern: bytes, data: bytes) -> bool:
     """Whether a short value has a pattern anywhere in it."""
-    return compiled(pattern).search(data, 0, WINDOW_CHARS) is not None
+    return compile_pattern(pattern).search(data, 0, WINDOW_CHARS) is not None

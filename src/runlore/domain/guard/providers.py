@@ -1,6 +1,6 @@
 """The table of token shapes, one line for each form a provider issues."""
 
-from runlore.domain.guard.shapes import END, Body, Shape
+from runlore.domain.guard.shapes import END, Body, TokenShape
 
 
 def _shape(
@@ -12,9 +12,9 @@ def _shape(
     before: int = 0,
     lead: bytes = b"",
     stands_free: bool = False,
-) -> Shape:
+) -> TokenShape:
     """A row of the table; `lead` has to stand in front of the token but is no part of it."""
-    return Shape(
+    return TokenShape(
         rule=rule,
         anchors=tuple(anchors.split()),
         pattern=lead + b"(" + pattern + b")" + END,

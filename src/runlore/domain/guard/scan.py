@@ -1,18 +1,76 @@
-"""The guard itself: find every secret in a text, find one quickly, or replace them all."""
+"""The guard itself: find every secret in a text, find one quickly, or replace them all.
 
+Which rule is tried where: one pass over the text finds every anchor of every rule.
+
+Ordinary prose has next to no anchors and costs only this pass.
+
+One level of decoding: percent escapes, base64 and hexadecimal that hide readable text.
+
+A run is decoded only when it is long enough to hold a secret, and read only when all of it comes
+out as text. Nothing is decoded twice.
+"""
+
+import binascii
+from base64 import b64decode
+from binascii import a2b_base64
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from typing import Protocol, cast
+
+import ahocorasick
 
 from runlore.domain.guard.assignment import find_assignment, identifier_end
-from runlore.domain.guard.decoding import RUN_CHARS_MIN, decoded_texts, unescaped
-from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, Finding
-from runlore.domain.guard.patterns import compiled
-from runlore.domain.guard.prefilter import hits
-from runlore.domain.guard.providers import OPAQUE_SHAPES
-from runlore.domain.guard.shapes import END, find_opaque
-from runlore.domain.guard.structures import find_manifest, manifest_values
-from runlore.domain.guard.view import View, view_of
+from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, SecretFinding
+from runlore.domain.guard.patterns import compile_pattern
+from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
+from runlore.domain.guard.shapes import END, find_opaque, find_shape
+from runlore.domain.guard.structures import (
+    MANIFEST_KIND,
+    find_armoured_key,
+    find_bearer,
+    find_manifest,
+    find_marker,
+    find_netrc,
+    find_password_option,
+    find_phrase,
+    find_putty_key,
+    find_signature,
+    find_signed_token,
+    find_user_option,
+    find_userinfo,
+    manifest_values,
+)
+from runlore.domain.guard.view import CharacterOrigins, View, view_from, view_of
+from runlore.domain.guard.vocabulary import NAME_ANCHORS
 
+ESCAPES = rb"(?:%[0-9A-Fa-f]{2})+"
+BASE64_CHARS_MIN = 16
+BASE64 = rb"[A-Za-z0-9+/_-]{16,}={0,2}"
+TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.~-"
+"""The characters of tokens, and how many of them in a row may hide something."""
+RUN_CHARS_MIN = 20
+HEX_DIGITS = b"0123456789abcdefABCDEF"
+HEX_CHARS_MIN = 32
+URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
+READABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
+Detector = Callable[[View, int, int], SecretFinding | None]
+
+STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
+    (find_marker, ("redacted", "filtered]", "masked]", "scrubbed]")),
+    (find_armoured_key, ("-----begin",)),
+    (find_putty_key, ("putty-user-key-file",)),
+    (find_signed_token, ("eyj",)),
+    (find_userinfo, ("://",)),
+    (find_user_option, ("-u", "--user")),
+    (find_bearer, ("bearer ",)),
+    (find_netrc, ("machine ",)),
+    (find_password_option, ("sshpass", "docker login", "redis-cli", "mysql")),
+    (find_signature, ("?sig=", "&sig=", ";sig=", "x-amz-signature=", "x-goog-signature=")),
+    (find_phrase, ("mnemonic", "phrase")),
+    (find_manifest, (MANIFEST_KIND,)),
+)
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
 # All shapes at once, without what has to stand behind them: most texts have none.
 ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for shape in OPAQUE_SHAPES)
@@ -21,12 +79,112 @@ SPECIFICITY = {REDACTION_MARKER: 0, ASSIGNMENT: 1}
 """The rules that give way to others where findings overlap, least specific first."""
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
+def decode_escapes(view: View) -> View | None:
+    """The view with its percent escapes decoded, or nothing when it has none."""
+    if b"%" not in view.data:
+        return None
+    parts: list[str] = []
+    spans: list[tuple[int, int]] = []
+    done = 0
+    for match in compile_pattern(ESCAPES).finditer(view.data):
+        start, end = match.start(), match.end()
+        parts += view.text[done:start], _without_percent(view.data[start:end])
+        spans.append((start, end))
+        done = end
+    if not done:
+        return None
+    parts.append(view.text[done:])
+    return view_from("".join(parts), CharacterOrigins(lambda: _origin(spans, len(view.text))))
+
+
+def decode_texts(data: bytes) -> Iterator[tuple[str, int, int]]:
+    """The readable texts encoded in long runs of token characters, each with the span it is encoded in."""
+    for match in compile_pattern(BASE64).finditer(data):
+        start, end = match.start(), match.end()
+        run = data[start:end]
+        # Of most runs the beginning shows that they hold no text.
+        is_text = not a2b_base64(run[:BASE64_CHARS_MIN].translate(URL_ALPHABET)).translate(None, READABLE)
+        if not (is_text and _is_long(data, start, end)) and len(run) < HEX_CHARS_MIN:
+            continue
+        for decoded in (_from_base64(run) if is_text else b"", _from_hex(run)):
+            if decoded and not decoded.translate(None, READABLE):
+                yield decoded.decode("ascii"), start, end
+
+
+def _is_long(data: bytes, start: int, end: int) -> bool:
+    """Whether what stands here is a part of a run that is long enough."""
+    before, behind = data[max(0, start - RUN_CHARS_MIN) : start], data[end : end + RUN_CHARS_MIN]
+    around = len(before) - len(before.rstrip(TOKEN)) + len(behind) - len(behind.lstrip(TOKEN))
+    return end - start + around >= RUN_CHARS_MIN
+
+
+def _origin(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
+    places: list[int] = []
+    done = 0
+    for start, end in spans:
+        places += range(done, start)
+        places += range(start, end, 3)
+        done = end
+    return [*places, *range(done, size + 1)]
+
+
+def _without_percent(escapes: bytes) -> str:
+    return bytes.fromhex(escapes.replace(b"%", b"").decode("ascii")).decode("latin-1")
+
+
+def _from_base64(run: bytes) -> bytes:
+    bare = run.rstrip(b"=").translate(URL_ALPHABET)
+    if len(bare) % 4 == 1:
+        bare = bare[:-1]
+    try:
+        return b64decode(bare + b"=" * (-len(bare) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _from_hex(run: bytes) -> bytes:
+    if len(run) < HEX_CHARS_MIN or len(run) % 2 or run.translate(None, HEX_DIGITS):
+        return b""
+    return bytes.fromhex(run.decode("ascii"))
+
+
+class Automaton(Protocol):
+    """The part of the Aho-Corasick automaton that is used."""
+
+    def iter(self, text: str, /) -> Iterator[tuple[int, tuple[int, tuple[Detector, ...]]]]: ...
+
+
+def hits(lower: str) -> Iterator[tuple[Detector, int, int]]:
+    """Every detector to be tried on a text in lower case, with the span of the anchor that asks for it."""
+    for last, (size, detectors) in _automaton().iter(lower):
+        for detector in detectors:
+            yield detector, last + 1 - size, last + 1
+
+
+@cache
+def _automaton() -> Automaton:
+    by_anchor: dict[str, list[Detector]] = defaultdict(list)
+    for detector, anchors in STRUCTURES:
+        for anchor in anchors:
+            by_anchor[anchor].append(detector)
+    for shape in SHAPES:
+        for anchor in shape.anchors:
+            by_anchor[anchor].append(partial(find_shape, shape))
+    for word in NAME_ANCHORS:
+        by_anchor[word].append(find_assignment)
+    automaton = ahocorasick.Automaton()
+    for anchor, detectors in by_anchor.items():
+        automaton.add_word(anchor, (len(anchor), tuple(detectors)))
+    automaton.make_automaton()
+    return cast("Automaton", automaton)
+
+
+def find_secrets(text: str) -> tuple[SecretFinding, ...]:
     """Every secret and redaction marker in a text, in order and without overlap."""
-    return tuple(_merged(_findings(text)))
+    return tuple(_merge(_findings(text)))
 
 
-def first_secret(text: str) -> Finding | None:
+def first_secret(text: str) -> SecretFinding | None:
     """One finding, when there is any: the first that the scan meets."""
     return next(_findings(text), None)
 
@@ -38,28 +196,30 @@ def redact(text: str) -> tuple[str, int]:
     """
     count = 0
     for _ in range(REDACT_ROUNDS_MAX):
-        secrets = list(_merged(found for found in _findings(text) if found.rule != REDACTION_MARKER))
+        secrets = list(_merge(found for found in _findings(text) if found.rule != REDACTION_MARKER))
         if not secrets:
             return text, count
-        text = _replaced(text, secrets)
+        text = _replace(text, secrets)
         count += len(secrets)
     # What keeps turning into a secret while it is being redacted is not worth keeping.
     return "<redacted:unstable>", count
 
 
-def secret_spans(text: str) -> tuple[Finding, ...]:
+def secret_spans(text: str) -> tuple[SecretFinding, ...]:
     """What `redact` takes out of a text, in order and without overlap: where it stood in the text itself."""
-    now, spans = text, list[Finding]()
+    now, spans = text, list[SecretFinding]()
     for _ in range(REDACT_ROUNDS_MAX):
-        secrets = list(_merged(found for found in _findings(now) if found.rule != REDACTION_MARKER))
+        secrets = list(_merge(found for found in _findings(now) if found.rule != REDACTION_MARKER))
         if not secrets:
             return tuple(spans)
-        spans = list(_merged([*spans, *_before_redaction(secrets, spans)]))
-        now = _replaced(text, spans)
-    return (Finding("unstable", 0, len(text)),)
+        spans = list(_merge([*spans, *_before_redaction(secrets, spans)]))
+        now = _replace(text, spans)
+    return (SecretFinding("unstable", 0, len(text)),)
 
 
-def _before_redaction(findings: Iterable[Finding], spans: Sequence[Finding]) -> Iterator[Finding]:
+def _before_redaction(
+    findings: Iterable[SecretFinding], spans: Sequence[SecretFinding]
+) -> Iterator[SecretFinding]:
     """Where findings stand in the text from which spans were taken out; one that touches the marker of a
     span has all of the span in it."""
     markers: list[int] = []
@@ -75,14 +235,14 @@ def _before_redaction(findings: Iterable[Finding], spans: Sequence[Finding]) -> 
             start = spans[first].end + behind if behind >= 0 else spans[first].start
         if last >= 0:
             end = spans[last].end + max(0, end - markers[last] - len(_marker(spans[last])))
-        yield Finding(found.rule, start, end)
+        yield SecretFinding(found.rule, start, end)
 
 
-def _marker(finding: Finding) -> str:
+def _marker(finding: SecretFinding) -> str:
     return f"<redacted:{finding.rule}>"
 
 
-def _replaced(text: str, findings: Iterable[Finding]) -> str:
+def _replace(text: str, findings: Iterable[SecretFinding]) -> str:
     parts: list[str] = []
     done = 0
     for finding in findings:
@@ -91,16 +251,16 @@ def _replaced(text: str, findings: Iterable[Finding]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _findings(text: str) -> Iterator[Finding]:
+def _findings(text: str) -> Iterator[SecretFinding]:
     view = view_of(text)
-    yield from _mapped(view, _findings_in(view))
-    decoded = unescaped(view)
+    yield from _map_to_original(view, _findings_in(view))
+    decoded = decode_escapes(view)
     if decoded is not None:
-        yield from _mapped(view, _mapped(decoded, _findings_in(decoded)))
-    yield from _mapped(view, _findings_in_opaque(view))
+        yield from _map_to_original(view, _map_to_original(decoded, _findings_in(decoded)))
+    yield from _map_to_original(view, _findings_in_opaque(view))
 
 
-def _findings_in(view: View) -> Iterator[Finding]:
+def _findings_in(view: View) -> Iterator[SecretFinding]:
     named = read = 0
     for detector, start, end in hits(view.lower):
         if detector is find_assignment:
@@ -117,39 +277,41 @@ def _findings_in(view: View) -> Iterator[Finding]:
             yield finding
 
 
-def _findings_in_opaque(view: View) -> Iterator[Finding]:
+def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
     """What stands in long runs of token characters: shapes without an anchor, and encoded secrets."""
     data = view.data
     if len(data) < RUN_CHARS_MIN:
         return
-    shapes = OPAQUE_SHAPES if compiled(ANY_OPAQUE_SHAPE).search(data) is not None else ()
-    for run in compiled(OPAQUE).finditer(data) if shapes else ():
+    shapes = OPAQUE_SHAPES if compile_pattern(ANY_OPAQUE_SHAPE).search(data) is not None else ()
+    for run in compile_pattern(OPAQUE).finditer(data) if shapes else ():
         for shape in shapes:
             yield from find_opaque(shape, view, run.start(), run.end())
-    for text, start, end in decoded_texts(data):
+    for text, start, end in decode_texts(data):
         for inner in _findings_in(view_of(text)):
-            yield Finding(inner.rule, start, end)
+            yield SecretFinding(inner.rule, start, end)
 
 
-def _mapped(view: View, findings: Iterable[Finding]) -> Iterator[Finding]:
+def _map_to_original(view: View, findings: Iterable[SecretFinding]) -> Iterator[SecretFinding]:
     for finding in findings:
         start, end = view.original_span(finding.start, finding.end)
-        yield Finding(finding.rule, start, end)
+        yield SecretFinding(finding.rule, start, end)
 
 
-def _merged(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _merge(findings: Iterable[SecretFinding]) -> Iterator[SecretFinding]:
     """Overlapping findings become one, named after the most specific and covering them all."""
-    current: Finding | None = None
+    current: SecretFinding | None = None
     for finding in sorted(findings, key=lambda finding: (finding.start, -finding.end)):
         if current is None or finding.start >= current.end:
             if current is not None:
                 yield current
             current = finding
         else:
-            current = Finding(_more_specific(current, finding), current.start, max(current.end, finding.end))
+            current = SecretFinding(
+                _more_specific(current, finding), current.start, max(current.end, finding.end)
+            )
     if current is not None:
         yield current
 
 
-def _more_specific(one: Finding, other: Finding) -> str:
+def _more_specific(one: SecretFinding, other: SecretFinding) -> str:
     return max(one.rule, other.rule, key=lambda rule: SPECIFICITY.get(rule, len(SPECIFICITY)))

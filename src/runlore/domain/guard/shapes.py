@@ -7,8 +7,8 @@ its anchor, and its body has to look like a token: `ghp_xxxxxxxx` in a manual is
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from runlore.domain.guard.finding import Finding
-from runlore.domain.guard.patterns import WINDOW_CHARS, Match, compiled
+from runlore.domain.guard.finding import SecretFinding
+from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern
 from runlore.domain.guard.placeholders import is_documented, is_masked
 from runlore.domain.guard.randomness import is_repetitive, looks_random
 from runlore.domain.guard.view import View
@@ -25,7 +25,7 @@ class Body(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shape:
+class TokenShape:
     """A token's shape.
 
     `before` is how many characters of it may stand in front of the anchor. With `has_lead` the anchor
@@ -50,36 +50,38 @@ SEARCH_CHARS = 512
 """How far behind its anchor a token may end when it begins in front of it."""
 
 
-def find_shape(shape: Shape, view: View, start: int, end: int) -> Finding | None:
+def find_shape(shape: TokenShape, view: View, start: int, end: int) -> SecretFinding | None:
     """The token of this shape around its anchor at `start` to `end`."""
     if shape.before:
-        match = compiled(shape.pattern).search(view.data, max(0, start - shape.before), end + SEARCH_CHARS)
+        match = compile_pattern(shape.pattern).search(
+            view.data, max(0, start - shape.before), end + SEARCH_CHARS
+        )
         # The search may have found the next token instead, which has an anchor of its own.
-        return _checked(shape, view, match) if match is not None and match.start(1) <= start else None
+        return _check(shape, view, match) if match is not None and match.start(1) <= start else None
     if view.continues_word(start) and not shape.has_lead:
         return None
-    match = compiled(shape.pattern).match(view.data, start, start + WINDOW_CHARS)
+    match = compile_pattern(shape.pattern).match(view.data, start, start + WINDOW_CHARS)
     if match is None or (shape.stands_free and not _stands_free(view.data, match)):
         return None
-    return _checked(shape, view, match)
+    return _check(shape, view, match)
 
 
-def find_opaque(shape: Shape, view: View, start: int, end: int) -> Iterator[Finding]:
+def find_opaque(shape: TokenShape, view: View, start: int, end: int) -> Iterator[SecretFinding]:
     """The tokens of a shape without an anchor, in the run of token characters from `start` to `end`."""
-    for match in compiled(shape.pattern).finditer(view.data, start, end + 2):
-        finding = _checked(shape, view, match)
+    for match in compile_pattern(shape.pattern).finditer(view.data, start, end + 2):
+        finding = _check(shape, view, match)
         if finding is not None:
             yield finding
 
 
-def _checked(shape: Shape, view: View, match: Match) -> Finding | None:
+def _check(shape: TokenShape, view: View, match: BytesMatch) -> SecretFinding | None:
     begin, stop = match.start(1), match.end(1)
     if view.continues_word(begin) or not _has_body(shape.body, view.text[begin:stop], view.data[begin:stop]):
         return None
-    return Finding(shape.rule, begin, stop)
+    return SecretFinding(shape.rule, begin, stop)
 
 
-def _stands_free(data: bytes, match: Match) -> bool:
+def _stands_free(data: bytes, match: BytesMatch) -> bool:
     around = data[max(0, match.start(1) - 1) : match.start(1)] + data[match.end(1) : match.end(1) + 1]
     return all(byte in FREE for byte in around)
 

@@ -8,8 +8,8 @@ import binascii
 import json
 from base64 import urlsafe_b64decode
 
-from runlore.domain.guard.finding import REDACTION_MARKER, Finding
-from runlore.domain.guard.patterns import Match, compiled
+from runlore.domain.guard.finding import REDACTION_MARKER, SecretFinding
+from runlore.domain.guard.patterns import BytesMatch, compile_pattern
 from runlore.domain.guard.placeholders import is_placeholder, is_plain
 from runlore.domain.guard.randomness import looks_random
 from runlore.domain.guard.view import View
@@ -48,55 +48,55 @@ MANIFEST_HEAD = rb"\n([ \t]*)(?:data|stringData):[ \t\r]*\n"
 MANIFEST_ROW = rb"\n([ \t]*)(?:[\w.-]+:[ \t]*[\"']?([^\s\"'{}<>$|]{6,})|[^ \t\n])"
 
 
-def find_marker(view: View, start: int, end: int) -> Finding | None:
+def find_marker(view: View, start: int, end: int) -> SecretFinding | None:
     """What a redactor left behind: `<redacted:...>`, `[REDACTED]`, `***REDACTED***`."""
-    match = compiled(MARKER).search(view.data, max(0, start - 5), end + 48)
+    match = compile_pattern(MARKER).search(view.data, max(0, start - 5), end + 48)
     if match is None or match.start() > start or match.end() < end:
         return None
     if match.start() == start and view.continues_word(start):
         return None
-    return Finding(REDACTION_MARKER, match.start(), match.end())
+    return SecretFinding(REDACTION_MARKER, match.start(), match.end())
 
 
-def find_armoured_key(view: View, start: int, _end: int) -> Finding | None:
+def find_armoured_key(view: View, start: int, _end: int) -> SecretFinding | None:
     """A private key in armour, with something in it: naming the header line is no leak."""
-    match = compiled(ARMOUR).match(view.data, start, start + KEY_CHARS_MAX)
-    return Finding("private-key", match.start(), match.end()) if match else None
+    match = compile_pattern(ARMOUR).match(view.data, start, start + KEY_CHARS_MAX)
+    return SecretFinding("private-key", match.start(), match.end()) if match else None
 
 
-def find_putty_key(view: View, start: int, _end: int) -> Finding | None:
+def find_putty_key(view: View, start: int, _end: int) -> SecretFinding | None:
     """A private key in the format of PuTTY."""
-    match = compiled(PUTTY).match(view.data, start, start + KEY_CHARS_MAX)
-    return Finding("private-key", match.start(), match.end()) if match else None
+    match = compile_pattern(PUTTY).match(view.data, start, start + KEY_CHARS_MAX)
+    return SecretFinding("private-key", match.start(), match.end()) if match else None
 
 
-def find_signed_token(view: View, start: int, _end: int) -> Finding | None:
+def find_signed_token(view: View, start: int, _end: int) -> SecretFinding | None:
     """A JSON web token: two parts of encoded JSON, and mostly a signature."""
     if view.continues_word(start):
         return None
-    match = compiled(SIGNED).match(view.data, start, start + KEY_CHARS_MAX)
+    match = compile_pattern(SIGNED).match(view.data, start, start + KEY_CHARS_MAX)
     if match is None or not _is_json_object(view.data[match.start(1) : match.end(1)]):
         return None
-    return Finding("jwt", match.start(), match.end())
+    return SecretFinding("jwt", match.start(), match.end())
 
 
-def find_userinfo(view: View, start: int, _end: int) -> Finding | None:
+def find_userinfo(view: View, start: int, _end: int) -> SecretFinding | None:
     """The password in `scheme://user:password@host`."""
-    match = compiled(USERINFO).match(view.data, start, start + COMMAND_CHARS_MAX)
+    match = compile_pattern(USERINFO).match(view.data, start, start + COMMAND_CHARS_MAX)
     if match is None:
         return None
     text, data = view.text[match.start(1) : match.end(1)], view.data[match.start(1) : match.end(1)]
     # The bare word "password" is a password here: addresses with it are copied and used as they are.
     if text.lower() not in CREDENTIAL_NOUNS and is_placeholder(text, data):
         return None
-    return Finding("url-password", match.start(1), match.end(1))
+    return SecretFinding("url-password", match.start(1), match.end(1))
 
 
-def find_user_option(view: View, start: int, end: int) -> Finding | None:
+def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
     """The credentials in `curl -u user:password`."""
     if view.lower.rfind("curl", max(0, start - COMMAND_CHARS_MAX), start) < 0:
         return None
-    match = compiled(USER_OPTION).match(view.data, start, end + COMMAND_CHARS_MAX)
+    match = compile_pattern(USER_OPTION).match(view.data, start, end + COMMAND_CHARS_MAX)
     if match is None:
         return None
     user, colon, password = (
@@ -104,63 +104,65 @@ def find_user_option(view: View, start: int, end: int) -> Finding | None:
     )
     if not colon or not _is_password(password or user):
         return None
-    return Finding("command-password", match.start(1), match.end(1))
+    return SecretFinding("command-password", match.start(1), match.end(1))
 
 
-def find_bearer(view: View, start: int, _end: int) -> Finding | None:
+def find_bearer(view: View, start: int, _end: int) -> SecretFinding | None:
     """A token behind the word "Bearer"."""
-    match = compiled(BEARER).match(view.data, start, start + COMMAND_CHARS_MAX)
+    match = compile_pattern(BEARER).match(view.data, start, start + COMMAND_CHARS_MAX)
     if match is None:
         return None
     text, data = view.text[match.start(1) : match.end(1)], view.data[match.start(1) : match.end(1)]
     if is_placeholder(text, data) or not looks_random(text, BEARER_CHARS_MIN):
         return None
-    return Finding("bearer-token", match.start(1), match.end(1))
+    return SecretFinding("bearer-token", match.start(1), match.end(1))
 
 
-def find_netrc(view: View, start: int, _end: int) -> Finding | None:
+def find_netrc(view: View, start: int, _end: int) -> SecretFinding | None:
     """The password in a .netrc file."""
-    return _password_in(view, compiled(NETRC).match(view.data, start, start + MANIFEST_CHARS_MAX))
+    return _password_in(view, compile_pattern(NETRC).match(view.data, start, start + MANIFEST_CHARS_MAX))
 
 
-def find_password_option(view: View, start: int, _end: int) -> Finding | None:
+def find_password_option(view: View, start: int, _end: int) -> SecretFinding | None:
     """The password in the options of a command such as `sshpass -p` or `mysql -p`."""
-    return _password_in(view, compiled(PASSWORD_OPTION).match(view.data, start, start + COMMAND_CHARS_MAX))
+    return _password_in(
+        view, compile_pattern(PASSWORD_OPTION).match(view.data, start, start + COMMAND_CHARS_MAX)
+    )
 
 
-def find_signature(view: View, start: int, _end: int) -> Finding | None:
+def find_signature(view: View, start: int, _end: int) -> SecretFinding | None:
     """The signature that makes a storage address usable by anybody."""
-    match = compiled(SIGNATURE).match(view.data, start, start + MANIFEST_CHARS_MAX)
+    match = compile_pattern(SIGNATURE).match(view.data, start, start + MANIFEST_CHARS_MAX)
     if match is None or not looks_random(view.text[match.start(1) : match.end(1)], BEARER_CHARS_MIN):
         return None
-    return Finding("signed-url", match.start(1), match.end(1))
+    return SecretFinding("signed-url", match.start(1), match.end(1))
 
 
-def find_phrase(view: View, start: int, _end: int) -> Finding | None:
+def find_phrase(view: View, start: int, _end: int) -> SecretFinding | None:
     """The words from which a wallet can be rebuilt."""
-    match = compiled(PHRASE).match(view.data, start, start + COMMAND_CHARS_MAX)
-    return Finding("seed-phrase", match.start(1), match.end(1)) if match else None
+    match = compile_pattern(PHRASE).match(view.data, start, start + COMMAND_CHARS_MAX)
+    return SecretFinding("seed-phrase", match.start(1), match.end(1)) if match else None
 
 
-def find_manifest(view: View, start: int, _end: int) -> Finding | None:
+def find_manifest(view: View, start: int, _end: int) -> SecretFinding | None:
     """The first value in the data of a Kubernetes manifest of kind Secret."""
     return next(iter(manifest_values(view, start, 0)[0]), None)
 
 
-def manifest_values(view: View, start: int, done: int) -> tuple[list[Finding], int]:
+def manifest_values(view: View, start: int, done: int) -> tuple[list[SecretFinding], int]:
     """Every value of the manifest that says at `start` what kind it is, and how far it has been read now.
 
     What stands before `done` was read for another manifest: no row is read twice.
     """
     end = start + len(MANIFEST_KIND)
-    found: list[Finding] = []
+    found: list[SecretFinding] = []
     if view.lower[end : end + 1].isalnum():
         return found, done
     done = max(done, start - MANIFEST_CHARS_MAX)
-    while head := compiled(MANIFEST_HEAD).search(view.data, done, end + MANIFEST_CHARS_MAX):
+    while head := compile_pattern(MANIFEST_HEAD).search(view.data, done, end + MANIFEST_CHARS_MAX):
         indent = head.end(1) - head.start(1)
         done = head.end() - 1
-        for row in compiled(MANIFEST_ROW).finditer(view.data, done, done + KEY_CHARS_MAX):
+        for row in compile_pattern(MANIFEST_ROW).finditer(view.data, done, done + KEY_CHARS_MAX):
             if row.end(1) - row.start(1) <= indent:
                 break
             done = row.end()
@@ -170,11 +172,11 @@ def manifest_values(view: View, start: int, done: int) -> tuple[list[Finding], i
 
 
 def _password_in(
-    view: View, match: Match | None, rule: str = "command-password", *, group: int = 1
-) -> Finding | None:
+    view: View, match: BytesMatch | None, rule: str = "command-password", *, group: int = 1
+) -> SecretFinding | None:
     if match is None or not _is_password(view.text[match.start(group) : match.end(group)].strip("\"'")):
         return None
-    return Finding(rule, match.start(group), match.end(group))
+    return SecretFinding(rule, match.start(group), match.end(group))
 
 
 def _is_password(text: str) -> bool:

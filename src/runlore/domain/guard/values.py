@@ -3,7 +3,7 @@
 from enum import Enum, auto
 
 from runlore.domain.guard.names import Promise
-from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.placeholders import (
     is_code,
     is_dotted,
@@ -107,7 +107,7 @@ def whole_end(data: bytes, value: Value) -> int:
     """Where a value really ends: one that is longer than what was judged is a secret to its end."""
     if value.end - value.start < VALUE_CHARS_MAX - len(ENDING):
         return value.end
-    rest = compiled(UNQUOTED_REST).match(data, value.end, value.end + WHOLE_CHARS_MAX)
+    rest = compile_pattern(UNQUOTED_REST).match(data, value.end, value.end + WHOLE_CHARS_MAX)
     return rest.end() if rest else value.end
 
 
@@ -180,10 +180,10 @@ def _closing_quote(data: bytes, start: int, quote: int) -> int | None:
 
 
 def _unquoted_end(data: bytes, start: int) -> int:
-    run = compiled(UNQUOTED).match(data, start, start + VALUE_CHARS_MAX)
-    if run is None or compiled(NEXT_NAME).match(data, start, run.end()):
+    run = compile_pattern(UNQUOTED).match(data, start, start + VALUE_CHARS_MAX)
+    if run is None or compile_pattern(NEXT_NAME).match(data, start, run.end()):
         return start
-    cut = compiled(CUT).search(data, start, run.end())
+    cut = compile_pattern(CUT).search(data, start, run.end())
     end = cut.start() if cut else run.end()
     # A value cut short with dots keeps them, so that it is seen as cut.
     return end if data[start:end].endswith(b"...") else start + len(data[start:end].rstrip(ENDING))

@@ -24,17 +24,17 @@ _REPLACED_MAX = 32
 LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
-def _filled(error: UnicodeError) -> tuple[bytes, int]:
+def _fill_unencodable(error: UnicodeError) -> tuple[bytes, int]:
     """One filler for each of the characters that have no byte."""
     assert isinstance(error, UnicodeEncodeError), "it is named below for encoding only"
     return FILLER.encode("latin-1") * (error.end - error.start), error.end
 
 
 _FILLED = "runlore.filled"
-codecs.register_error(_FILLED, _filled)
+codecs.register_error(_FILLED, _fill_unencodable)
 
 
-class Origin(Sequence[int]):
+class CharacterOrigins(Sequence[int]):
     """Where characters came from, worked out when it is asked for: most texts have nothing to be found."""
 
     def __init__(self, work_out: Callable[[], Sequence[int]]) -> None:
@@ -79,13 +79,13 @@ def view_of(text: str) -> View:
     """The folded view of a text; plain ASCII is taken as it is."""
     if text.isascii():
         return View(text=text, lower=text.lower(), data=text.encode("ascii"))
-    changed = {char: new for char in beyond_ascii(text) if (new := folded(char)) != char}
+    changed = {char: new for char in beyond_ascii(text) if (new := fold_character(char)) != char}
     if not changed:
         return view_from(text)
-    folded_text = _replaced(text, changed)
+    folded_text = _replace_characters(text, changed)
     if all(len(new) == 1 for new in changed.values()):
         return view_from(folded_text)
-    return view_from(folded_text, Origin(lambda: _origin(text, changed)))
+    return view_from(folded_text, CharacterOrigins(lambda: _origin(text, changed)))
 
 
 def beyond_ascii(text: str) -> frozenset[str]:
@@ -97,7 +97,7 @@ def _without_ascii(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
 
 
-def _replaced(text: str, changed: Mapping[str, str]) -> str:
+def _replace_characters(text: str, changed: Mapping[str, str]) -> str:
     if len(changed) > _REPLACED_MAX or not all(new.isascii() for new in changed.values()):
         return text.translate({ord(char): new for char, new in changed.items()})
     # Nothing that is put in is replaced again.
@@ -130,7 +130,7 @@ def _one_byte_each(text: str) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def folded(char: str) -> str:
+def fold_character(char: str) -> str:
     """The plain form of one character; empty when the character shows nothing."""
     if char <= "\x7f":
         return char

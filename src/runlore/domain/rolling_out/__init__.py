@@ -4,22 +4,28 @@ Every function is pure. One that changes something answers a new value, one revi
 one that changes nothing answers the very value that it was given, so that `is` tells.
 """
 
-from runlore.domain.rolling_out.advancing import advanced
 from runlore.domain.rolling_out.canary import in_canary
 from runlore.domain.rolling_out.defining import (
     DEFAULT_DESCRIPTION,
-    accepted_provenance,
+    accept_provenance,
     check_definition,
     check_source,
-    defined,
+    normalize_definition,
 )
 from runlore.domain.rolling_out.document import document_of
-from runlore.domain.rolling_out.ending import revoked, rollback_target, rolled_back
 from runlore.domain.rolling_out.fingerprint import fingerprint
-from runlore.domain.rolling_out.going_on import NextStep, next_step
-from runlore.domain.rolling_out.promoting import promoted, redefined
+from runlore.domain.rolling_out.moves import (
+    NextStep,
+    advance_promoted,
+    create_promoted,
+    next_step,
+    redefine_promoted,
+    revoke_promoted,
+    roll_back_promoted,
+    rollback_target,
+)
 from runlore.domain.rolling_out.proving import Unproven, counting, unproven_because
-from runlore.domain.rolling_out.recording import Ran, Result, execution_for, recorded
+from runlore.domain.rolling_out.recording import Ran, Result, execution_for, record_result
 
 __all__ = [
     "DEFAULT_DESCRIPTION",
@@ -27,22 +33,22 @@ __all__ = [
     "Ran",
     "Result",
     "Unproven",
-    "accepted_provenance",
-    "advanced",
+    "accept_provenance",
+    "advance_promoted",
     "check_definition",
     "check_source",
     "counting",
-    "defined",
+    "create_promoted",
     "document_of",
     "execution_for",
     "fingerprint",
     "in_canary",
     "next_step",
-    "promoted",
-    "recorded",
-    "redefined",
-    "revoked",
+    "normalize_definition",
+    "record_result",
+    "redefine_promoted",
+    "revoke_promoted",
+    "roll_back_promoted",
     "rollback_target",
-    "rolled_back",
     "unproven_because",
 ]

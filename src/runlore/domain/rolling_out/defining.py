@@ -15,13 +15,13 @@ from runlore.domain.errors import Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, PublishTier, Record, State
-from runlore.domain.rolling_out.document import told_description
-from runlore.domain.rollout import VERIFICATION_PROFILE, Definition, Runtime, SkillContext
-from runlore.domain.safe_text import hidden_characters
+from runlore.domain.rolling_out.document import describe_definition
 from runlore.domain.scope import ScopeKind
-from runlore.domain.storable import is_storable
+from runlore.domain.skills.rollout import VERIFICATION_PROFILE, Definition, Runtime, SkillContext
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.taint import Provenance
+from runlore.domain.text.safe_text import hidden_characters
+from runlore.domain.text.storable import is_storable
 
 if TYPE_CHECKING:
     from runlore.domain import suspicion
@@ -69,7 +69,7 @@ def check_source(record: Record, now: datetime) -> None:
         )
 
 
-def accepted_provenance(record: Record, *, accept_untrusted: bool) -> Provenance:
+def accept_provenance(record: Record, *, accept_untrusted: bool) -> Provenance:
     """What a promoted skill inherits: cleared by the operator's word; Refused (`promoted.tainted`) without it
     where the learning is tainted."""
     provenance = record.provenance
@@ -80,10 +80,10 @@ def accepted_provenance(record: Record, *, accept_untrusted: bool) -> Provenance
             code="promoted.tainted",
             hint="read it, and where it is sound say so with --accept-untrusted",
         )
-    return provenance.cleared()
+    return provenance.clear()
 
 
-def defined(definition: Definition) -> Definition:
+def normalize_definition(definition: Definition) -> Definition:
     """A definition as it is kept: trimmed, with one kind of line end, and defaults for what is blank."""
     runtime = definition.runtime
     return Definition(
@@ -105,7 +105,7 @@ def defined(definition: Definition) -> Definition:
 
 
 def check_definition(definition: Definition, *, accept_suspicious: bool = False) -> None:
-    """Raise what is wrong with a definition that `defined` has made.
+    """Raise what is wrong with a definition that `normalize_definition` has made.
 
     Text that seems to speak to the agent against its rules is Refused (`promoted.suspicious`) unless a
     person has read and accepted it; characters that nobody sees (`promoted.hidden`) and secrets
@@ -127,10 +127,10 @@ def check_definition(definition: Definition, *, accept_suspicious: bool = False)
     texts = tuple(_texts(definition))
     for what, text, chars_max, is_one_line in texts:
         _check_text(what, text, chars_max, is_one_line=is_one_line)
-    if len(told_description(definition)) > limits.SKILL_DESCRIPTION_CHARS_MAX:
+    if len(describe_definition(definition)) > limits.SKILL_DESCRIPTION_CHARS_MAX:
         raise _too_long("its description with when to use it", limits.SKILL_DESCRIPTION_CHARS_MAX)
     # The short ones by themselves too: what stands before one might make it look harmless.
-    for text in (*(text for _, text, _, is_one_line in texts if is_one_line), _joined(texts)):
+    for text in (*(text for _, text, _, is_one_line in texts if is_one_line), _join_texts(texts)):
         without_secret("the promoted skill", text)
     if definition.runtime.provider and not definition.runtime.model:
         raise Invalid(
@@ -142,7 +142,7 @@ def check_definition(definition: Definition, *, accept_suspicious: bool = False)
         _check_suspicion(definition, [text for _, text, _, _ in texts])
 
 
-def checked_reason(reason: str) -> str:
+def check_rollout_reason(reason: str) -> str:
     """A reason as it is kept, trimmed; Refused where it looks like it holds a secret (ROL-7)."""
     told = reason.strip()
     _check_text("the reason", told, limits.REASON_CHARS_MAX, is_one_line=False)
@@ -218,7 +218,7 @@ def _check_text(what: str, text: str, chars_max: int, *, is_one_line: bool) -> N
         )
 
 
-def _joined(texts: tuple[tuple[str, str, int, bool], ...]) -> str:
+def _join_texts(texts: tuple[tuple[str, str, int, bool], ...]) -> str:
     return "\n".join(text for _, text, _, _ in texts)
 
 

@@ -1,8 +1,8 @@
 """A promoted skill as an Agent Skills document: what its file says, and the row of the catalogue."""
 
-from runlore.domain.rollout import Definition, PromotedSkill
 from runlore.domain.skill import Quality, SkillDocument
-from runlore.domain.skill_saving import AUTHOR
+from runlore.domain.skills.rollout import Definition, PromotedSkill
+from runlore.domain.skills.skill_saving import AUTHOR
 
 SOURCE, FINGERPRINT = "runlore-source-record", "runlore-fingerprint"
 CONTEXT, PROFILE, BLOCKED = "runlore-context", "runlore-agent-profile", "runlore-blocked-tools"
@@ -24,7 +24,7 @@ def document_of(skill: PromotedSkill) -> SkillDocument:
     }
     return SkillDocument(
         name=definition.name,
-        description=told_description(definition),
+        description=describe_definition(definition),
         body=f"{definition.instructions.strip()}\n",
         version=definition.version,
         author=AUTHOR,
@@ -35,6 +35,6 @@ def document_of(skill: PromotedSkill) -> SkillDocument:
     )
 
 
-def told_description(definition: Definition) -> str:
+def describe_definition(definition: Definition) -> str:
     """What the document says of when to use it stands in its description: it is all that agents choose by."""
     return f"{definition.description} {definition.when_to_use}".strip()

@@ -3,7 +3,7 @@
 import json
 from hashlib import sha256
 
-from runlore.domain.rollout import Definition, Runtime
+from runlore.domain.skills.rollout import Definition, Runtime
 
 
 def fingerprint(definition: Definition) -> str:

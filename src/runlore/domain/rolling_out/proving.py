@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from runlore.domain.errors import Refused
 from runlore.domain.rolling_out.fingerprint import fingerprint
-from runlore.domain.rollout import Evidence, PromotedSkill, RolloutKind, RolloutMove, RolloutStatus
+from runlore.domain.skills.rollout import Evidence, PromotedSkill, RolloutKind, RolloutMove, RolloutStatus
 
 _BEGINS = frozenset({RolloutMove.PROMOTE, RolloutMove.RESTART})
 
@@ -34,12 +34,12 @@ def counting(skill: PromotedSkill) -> tuple[Evidence, ...]:
     )
 
 
-def begun_at(skill: PromotedSkill) -> datetime:
+def rollout_began_at(skill: PromotedSkill) -> datetime:
     """When its rollout began: with the words that it has now, or when it was last taken back to draft."""
     return max((event.at for event in skill.events if event.move in _BEGINS), default=skill.created_at)
 
 
-def shown_at(skill: PromotedSkill) -> datetime:
+def canary_began_at(skill: PromotedSkill) -> datetime:
     """When its canary began, whoever has been added to that since."""
     return max(
         (
@@ -47,7 +47,7 @@ def shown_at(skill: PromotedSkill) -> datetime:
             for event in skill.events
             if event.move is RolloutMove.TRY and event.from_status is not RolloutStatus.CANARY
         ),
-        default=begun_at(skill),
+        default=rollout_began_at(skill),
     )
 
 

@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Invalid, Refused
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import Act
 from runlore.domain.rolling_out.canary import in_canary
-from runlore.domain.rolling_out.moving import with_result
-from runlore.domain.rolling_out.proving import begun_at, shown_at
-from runlore.domain.rollout import (
+from runlore.domain.rolling_out.moves import with_result
+from runlore.domain.rolling_out.proving import canary_began_at, rollout_began_at
+from runlore.domain.run import TERMINAL, RunId, RunStatus
+from runlore.domain.skills.rollout import (
     ROLLOUT,
     Evidence,
     Execution,
@@ -25,7 +26,6 @@ from runlore.domain.rollout import (
     RolloutMove,
     RolloutStatus,
 )
-from runlore.domain.run import TERMINAL, RunId, RunStatus
 
 _SHOWN_RUNS = 5
 
@@ -55,21 +55,21 @@ class Ran:
 
 def execution_for(skill: PromotedSkill, result: Result, executions: Sequence[Execution]) -> Execution:
     """The execution that a result is about, among those that its run made or called; its `run_id` names the
-    run whose end and output `recorded` asks for.
+    run whose end and output `record_result` asks for.
 
     Raises all that is wrong before the run is looked at: `promoted.marker`, `promoted.fingerprint`, a move
     that the table lacks, `promoted.not-canary`, `promoted.not-executed`, `promoted.trial`,
     `promoted.session`, `promoted.ambiguous`.
     """
-    checked_marker(result.marker)
+    check_marker(result.marker)
     if result.fingerprint is not None and result.fingerprint != skill.fingerprint:
         raise Conflict(
             f"promoted skill {skill.name} says something else by now: its fingerprint is {skill.fingerprint}",
             code="promoted.fingerprint",
             hint="read it again, and try it as it is",
         )
-    found = _executed(skill, result, executions)
-    if len(found) == 1 and _known(skill, found[0].run_id, result.kind):
+    found = _select_executions(skill, result, executions)
+    if len(found) == 1 and _is_recorded(skill, found[0].run_id, result.kind):
         return found[0]
     ROLLOUT.after(skill.status, RolloutMove.RECORD, name=skill.name)
     if result.kind is RolloutKind.CANARY and skill.status is not RolloutStatus.CANARY:
@@ -84,10 +84,10 @@ def execution_for(skill: PromotedSkill, result: Result, executions: Sequence[Exe
             code="promoted.not-executed",
             hint="try it (`runlore skill rollout trial`), or use it in a session of the canary",
         )
-    return _chosen(skill, result, found)
+    return _choose_execution(skill, result, found)
 
 
-def recorded(
+def record_result(
     skill: PromotedSkill, result: Result, *, execution: Execution, ran: Ran, act: Act
 ) -> PromotedSkill:
     """A promoted skill with a result more; the same run once more changes nothing.
@@ -98,10 +98,10 @@ def recorded(
     `promoted.verification` where the run did not complete or its output lacks the marker.
     """
     execution = execution_for(skill, result, (execution,))
-    if _known(skill, execution.run_id, result.kind):
+    if _is_recorded(skill, execution.run_id, result.kind):
         return skill
     _check_run(skill, execution, ran, kind=result.kind)
-    problem = _problem(ran, checked_marker(result.marker), kind=result.kind)
+    problem = _problem(ran, check_marker(result.marker), kind=result.kind)
     if problem and result.kind is RolloutKind.VERIFICATION:
         raise Refused(
             f"run {ran.run_id} verifies nothing: {problem}",
@@ -122,7 +122,7 @@ def recorded(
     return with_result(skill, evidence, act)
 
 
-def checked_marker(marker: str) -> str:
+def check_marker(marker: str) -> str:
     """What a run's output has to contain, trimmed; Invalid (`promoted.marker`) where it proves nothing."""
     told = marker.strip()
     if not limits.MARKER_CHARS_MIN <= len(told) <= limits.MARKER_CHARS_MAX:
@@ -135,7 +135,9 @@ def checked_marker(marker: str) -> str:
     return without_secret("the marker", told)
 
 
-def _executed(skill: PromotedSkill, result: Result, executions: Sequence[Execution]) -> list[Execution]:
+def _select_executions(
+    skill: PromotedSkill, result: Result, executions: Sequence[Execution]
+) -> list[Execution]:
     """Those of the skill as it is that the run made itself, else those that it called."""
     current = [
         each for each in executions if each.skill_name == skill.name and each.fingerprint == skill.fingerprint
@@ -144,7 +146,7 @@ def _executed(skill: PromotedSkill, result: Result, executions: Sequence[Executi
     return own or [each for each in current if each.calling_run_id == result.run_id]
 
 
-def _chosen(skill: PromotedSkill, result: Result, found: Sequence[Execution]) -> Execution:
+def _choose_execution(skill: PromotedSkill, result: Result, found: Sequence[Execution]) -> Execution:
     fitting = [each for each in found if _fits(skill, result.kind, each)]
     if len(fitting) == 1:
         return fitting[0]
@@ -174,7 +176,7 @@ def _fits(skill: PromotedSkill, kind: RolloutKind, execution: Execution) -> bool
     return execution.session_id is not None and in_canary(skill, execution.session_id)
 
 
-def _known(skill: PromotedSkill, run_id: RunId, kind: RolloutKind) -> bool:
+def _is_recorded(skill: PromotedSkill, run_id: RunId, kind: RolloutKind) -> bool:
     """Whether a run's result is recorded; Refused where it is as evidence of the other kind."""
     kinds = {
         each.kind
@@ -197,14 +199,14 @@ def _check_run(skill: PromotedSkill, execution: Execution, ran: Ran, *, kind: Ro
             code="promoted.not-executed",
             hint=f"look at run {execution.run_id}",
         )
-    if ran.opened_at < begun_at(skill):
+    if ran.opened_at < rollout_began_at(skill):
         raise Refused(
             f"run {ran.run_id} was opened before promoted skill {skill.name} said what it says, or before its"
             " rollout was begun again",
             code="promoted.before",
             hint="run it again as it is now",
         )
-    if kind is RolloutKind.CANARY and execution.at < shown_at(skill):
+    if kind is RolloutKind.CANARY and execution.at < canary_began_at(skill):
         raise Refused(
             f"run {ran.run_id} executed promoted skill {skill.name} before its canary began",
             code="promoted.before",

@@ -30,7 +30,7 @@ _OLD_STYLE = re.compile(r"^[Acrtux][a-zA-Z]*$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class CommandParts:
     """The words of a command, sorted out: what it does, how, and with what."""
 
     program: str
@@ -54,12 +54,12 @@ def normal_form(command: ShellCommand) -> str:
     return form_of(parts_of(command))
 
 
-def parts_of(command: ShellCommand) -> Parts:
+def parts_of(command: ShellCommand) -> CommandParts:
     """The words of a command, with flags and their values told apart as far as the tables know."""
     return _parts((command.program, *command.arguments))
 
 
-def form_of(parts: Parts, depth: int = 0) -> str:
+def form_of(parts: CommandParts, depth: int = 0) -> str:
     """The normal form of a command whose words are sorted out already."""
     flags = sorted(set(parts.flags))
     told = [parts.program, *parts.subcommands, *flags]
@@ -70,7 +70,7 @@ def form_of(parts: Parts, depth: int = 0) -> str:
     return " ".join(told)
 
 
-def _parts(words: Sequence[str]) -> Parts:
+def _parts(words: Sequence[str]) -> CommandParts:
     program = _program(words[0])
     form = FORMS.get(program, _UNKNOWN)
     reading = _Reading(form, is_known=program in FORMS)
@@ -79,7 +79,7 @@ def _parts(words: Sequence[str]) -> Parts:
         # `tar xzf a.tgz`: the first word holds the flags, without their dash.
         arguments[0] = f"-{arguments[0]}"
     reading.read(arguments)
-    return Parts(
+    return CommandParts(
         program=program,
         subcommands=tuple(reading.subcommands),
         flags=tuple(reading.flags),

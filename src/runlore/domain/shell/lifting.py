@@ -40,7 +40,7 @@ class Lifted:
     inner: tuple[str, ...] = ()
 
 
-def lifted(text: str, *, quotes: bool) -> Lifted:
+def lift_texts(text: str, *, quotes: bool) -> Lifted:
     """The script without heredocs, and where asked for without long quoted texts."""
     lift = _Lift(text, quotes=quotes)
     out = "".join(lift.pieces())
@@ -53,7 +53,7 @@ class _Lift:
         self.quotes = quotes
         self.texts: dict[str, str] = {}
         self.inner: list[str] = []
-        self._mark = _unused(text)
+        self._mark = _pick_unused(text)
         self._misses = 0
 
     def pieces(self) -> Iterator[str]:
@@ -64,7 +64,7 @@ class _Lift:
             yield self.text[at : found.start()]
             token, at = found[0], found.end()
             if token.startswith("<<") and token != "<<<":
-                name, word, is_raw = self._opened(token)
+                name, word, is_raw = self._open_heredoc(token)
                 open_docs.append((name, word, is_raw))
                 yield f"<<< {name} "
             elif token.startswith('"$(') and token.endswith("\n"):
@@ -83,28 +83,28 @@ class _Lift:
                 # A comment says nothing to the shell, and its quotes and brackets mislead a parser.
                 continue
             else:
-                yield self._quoted(token)
+                yield self._lift_quoted(token)
         yield self.text[at:]
 
     def _quoted_doc(self, token: str, at: int) -> tuple[int, str]:
         """A quoted text that is a heredoc as a whole: where it ends, and what stands for it."""
-        _, word, is_raw = self._opened(token[token.index("<<") :])
+        _, word, is_raw = self._open_heredoc(token[token.index("<<") :])
         end = _doc_end(word).search(self.text, at) if self._misses < MISSES_MAX else None
         closed = _TEXT_ENDS.match(self.text, end.end()) if end else None
         if end is None or closed is None:
             self._misses += 1
             quoted = _QUOTED.match(self.text, at - len(token))
             assert quoted is not None, "it begins with a quote"
-            return quoted.end(), self._quoted(quoted[0])
+            return quoted.end(), self._lift_quoted(quoted[0])
         body = self.text[at : end.start()]
         if not is_raw:
             self.inner.extend(_substitutions(body))
-        return closed.end(), self._named(body)
+        return closed.end(), self._store_text(body)
 
-    def _opened(self, token: str) -> tuple[str, str, bool]:
+    def _open_heredoc(self, token: str) -> tuple[str, str, bool]:
         word = token[2:].lstrip("-").strip()
         is_raw = word[0] in "'\"\\"
-        name = self._named("")
+        name = self._store_text("")
         return name, word.strip("'\"\\"), is_raw
 
     def _body(self, at: int, name: str, *, word: str, is_raw: bool) -> int:
@@ -115,14 +115,14 @@ class _Lift:
             self.inner.extend(_substitutions(body))
         return end.end() if end else len(self.text)
 
-    def _quoted(self, token: str) -> str:
+    def _lift_quoted(self, token: str) -> str:
         if not self.quotes or len(token) < QUOTED_CHARS_MIN or token[0] not in "'\"":
             return token
         if token[0] == '"':
             self.inner.extend(_substitutions(token))
-        return self._named(_unescaped(token))
+        return self._store_text(_unescape(token))
 
-    def _named(self, text: str) -> str:
+    def _store_text(self, text: str) -> str:
         name = f"{self._mark}{len(self.texts)}x"
         self.texts[name] = text
         return name
@@ -137,13 +137,13 @@ def _substitutions(text: str) -> Iterator[str]:
         yield found[1] or found[2] or ""
 
 
-def _unescaped(token: str) -> str:
+def _unescape(token: str) -> str:
     if token[0] == "'":
         return token[1:-1]
     return re.sub(r'\\([$`"\\]|\n)', lambda found: found[1].strip("\n"), token[1:-1])
 
 
-def _unused(text: str) -> str:
+def _pick_unused(text: str) -> str:
     """A word that does not occur in the text."""
     mark = "Lifted"
     while mark in text:

@@ -82,7 +82,7 @@ class _Reading:
                 if not words:
                     start = found.start(3)
                 end = at
-                words.append(_unquoted(word) if "'" in word or '"' in word else word)
+                words.append(_unquote(word) if "'" in word or '"' in word else word)
             elif redirect:
                 if not words:
                     return False
@@ -121,5 +121,5 @@ def _begins_command(word: str) -> bool:
     return word not in _KEYWORDS and "=" not in word and word[0] not in "'\"-="
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     return "".join(part[1:-1] if part[0] in "'\"" else part for part in _PIECE.findall(word))

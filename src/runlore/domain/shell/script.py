@@ -16,7 +16,7 @@ from tree_sitter import Language, Node, Parser
 
 from runlore.domain.lazy import dataclass
 from runlore.domain.shell.command import HERE, Redirect, ShellCommand
-from runlore.domain.shell.lifting import lifted
+from runlore.domain.shell.lifting import lift_texts
 from runlore.domain.shell.plain_script import plain_commands
 from runlore.domain.shell.wrappers import SHELLS, WRAPPERS, inner_of
 
@@ -95,7 +95,7 @@ def script_of_words(words: Sequence[str]) -> Script:
         return Script(commands=())
     reading = _Reading()
     command = ShellCommand(program=words[0], arguments=tuple(words[1:]), text=" ".join(words))
-    commands = tuple(reading.seen_through(command, depth=0))
+    commands = tuple(reading.unwrap(command, depth=0))
     return Script(commands=commands, whole=reading.whole, is_cut=reading.is_cut)
 
 
@@ -110,7 +110,7 @@ class _Reading:
         self._pipelines = 0
 
     def script(self, text: str, *, depth: int) -> Iterator[ShellCommand]:
-        text = self._bounded(text.replace("\0", " "))
+        text = self._bound_text(text.replace("\0", " "))
         plain = plain_commands(text)
         if plain is not None:
             yield from self._plain(plain, depth=depth)
@@ -119,18 +119,18 @@ class _Reading:
         texts: dict[str, str] = {}
         inner: tuple[str, ...] = ()
         if is_long or "<<" in text or "\\\n" in text:
-            taken = lifted(text, quotes=is_long)
+            taken = lift_texts(text, quotes=is_long)
             text, texts, inner = taken.text, taken.texts, taken.inner
         for piece in _pieces(text):
             source = _Source(piece, texts)
-            found = source.words() if _is_dense(piece) else source.found()
-            yield from self._placed(found, source, depth=depth)
+            found = source.words() if _is_dense(piece) else source.find_commands()
+            yield from self._place(found, source, depth=depth)
             self.whole = self.whole and source.whole
         self.is_cut = self.is_cut or (bool(inner) and depth >= NESTING_MAX)
         for each in inner if depth < NESTING_MAX else ():
             yield from self.script(each, depth=depth + 1)
 
-    def seen_through(self, command: ShellCommand, *, depth: int) -> Iterator[ShellCommand]:
+    def unwrap(self, command: ShellCommand, *, depth: int) -> Iterator[ShellCommand]:
         """The command that a wrapper runs, or the commands of the script that a shell is given."""
         name = _name(command.program)
         inner = inner_of(name, command.arguments)
@@ -160,7 +160,7 @@ class _Reading:
                 assignments=(*command.assignments, *inner.assignments),
                 wrappers=wrappers,
             )
-            yield from self.seen_through(inside, depth=depth + 1)
+            yield from self.unwrap(inside, depth=depth + 1)
 
     def _with_executed(self, command: ShellCommand, *, depth: int) -> Iterator[ShellCommand]:
         """The command, and what `find -exec` runs for each file."""
@@ -181,9 +181,9 @@ class _Reading:
                     pipeline=command.pipeline,
                     place=command.place,
                 )
-                yield from self.seen_through(inside, depth=depth + 1)
+                yield from self.unwrap(inside, depth=depth + 1)
 
-    def _placed(self, found: Iterator["_Found"], source: "_Source", *, depth: int) -> Iterator[ShellCommand]:
+    def _place(self, found: Iterator["_Found"], source: "_Source", *, depth: int) -> Iterator[ShellCommand]:
         """The commands with their places, each pipeline counted once."""
         numbers: dict[int, int] = {}
         before: ShellCommand | None = None
@@ -196,11 +196,11 @@ class _Reading:
             if number is None:
                 number = numbers[each.pipeline] = self._pipelines
                 self._pipelines += 1
-            before = command = _fed(source.restored(each.command(number)), before)
+            before = command = _feed(source.restore(each.command(number)), before)
             if depth < NESTING_MAX and _name(command.program) not in _SEEN_THROUGH:
                 yield command
             else:
-                yield from self.seen_through(command, depth=depth)
+                yield from self.unwrap(command, depth=depth)
 
     def _plain(self, commands: Sequence[ShellCommand], *, depth: int) -> Iterator[ShellCommand]:
         """The commands of a script that needs no grammar; their pipelines are counted already."""
@@ -213,13 +213,13 @@ class _Reading:
             self._left -= 1
             placed = replace(each, pipeline=first + each.pipeline) if first else each
             self._pipelines = placed.pipeline + 1
-            before = command = _fed(placed, before)
+            before = command = _feed(placed, before)
             if depth < NESTING_MAX and _name(command.program) not in _SEEN_THROUGH:
                 yield command
             else:
-                yield from self.seen_through(command, depth=depth)
+                yield from self.unwrap(command, depth=depth)
 
-    def _bounded(self, text: str) -> str:
+    def _bound_text(self, text: str) -> str:
         if len(text) > self._chars_left:
             cut = text.rfind("\n", 0, self._chars_left)
             text = text[: cut if cut > 0 else self._chars_left]
@@ -261,16 +261,16 @@ class _Source:
         self._texts = texts
         self._data = text.encode("utf-8", "replace")
 
-    def found(self) -> Iterator[_Found]:
+    def find_commands(self) -> Iterator[_Found]:
         """The commands of the piece. One that the grammar can make nothing of is read by its words."""
         is_empty = True
-        for each in self.parsed():
+        for each in self.parse():
             is_empty = False
             yield each
         if is_empty and not self.whole:
             yield from self.words()
 
-    def parsed(self) -> Iterator[_Found]:
+    def parse(self) -> Iterator[_Found]:
         """The commands that the grammar finds; what it cannot place is passed over."""
         root = Parser(_LANGUAGE).parse(self._data.translate(_AS_LETTERS)).root_node
         self.whole = not root.has_error
@@ -306,13 +306,13 @@ class _Source:
         """The commands of a text that is not parsed: words up to the next separator."""
         self.whole = False
         for number, segment in enumerate(_BREAKS.split(self._text)):
-            words = [word for each in _WORD.findall(segment) if (word := _unquoted(each))]
-            while words and _assigned(words[0]):
+            words = [word for each in _WORD.findall(segment) if (word := _unquote(each))]
+            while words and _is_assignment(words[0]):
                 del words[0]
             if words:
                 yield _Found(words[0], tuple(words[1:]), segment.strip(), number)
 
-    def restored(self, command: ShellCommand) -> ShellCommand:
+    def restore(self, command: ShellCommand) -> ShellCommand:
         """The command with the long texts that were taken out."""
         if not self._texts:
             return command
@@ -354,14 +354,14 @@ class _Source:
             if kind == "word":
                 arguments.append(self._word(child))
             elif kind == "variable_assignment" and not program:
-                name, _, value = self._resolved(child).partition("=")
+                name, _, value = self._resolve(child).partition("=")
                 assignments.append((name, value))
             elif kind in _REDIRECTS:
                 own.extend(self._redirect(child))
             elif kind == "command_name":
-                program = self._resolved(child.children[0] if child.child_count else child)
+                program = self._resolve(child.children[0] if child.child_count else child)
             elif child.is_named or kind not in ("(", ")"):
-                arguments.append(self._resolved(child))
+                arguments.append(self._resolve(child))
         if not program:
             return None
         return _Found(
@@ -380,7 +380,7 @@ class _Source:
         words = self._slice(node).split()
         if not words:
             return None
-        arguments = [self._resolved(child) for child in node.children[1:] if child.is_named]
+        arguments = [self._resolve(child) for child in node.children[1:] if child.is_named]
         return _Found(words[0], tuple(arguments), self._slice(node), pipeline, place, redirects)
 
     def _redirects(self, statement: Node) -> Iterator[Redirect]:
@@ -398,7 +398,7 @@ class _Source:
             elif child.type in _REDIRECTS:
                 yield from self._redirect(child)
             else:
-                yield Redirect(operator, self._resolved(child))
+                yield Redirect(operator, self._resolve(child))
 
     def _slice(self, node: Node) -> str:
         return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
@@ -407,12 +407,12 @@ class _Source:
         text = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
         return _ESCAPED.sub(_escape, text) if "\\" in text else text
 
-    def _resolved(self, node: Node) -> str:
+    def _resolve(self, node: Node) -> str:
         kind = node.type
         if kind == "word":
             return self._word(node)
         if kind in ("concatenation", "variable_assignment"):
-            return "".join([self._resolved(child) for child in node.children])
+            return "".join([self._resolve(child) for child in node.children])
         text = self._slice(node)
         if kind in ("string", "translated_string"):
             inside = text.lstrip("$")[1:-1] if text.endswith('"') else text[1:]
@@ -425,7 +425,7 @@ class _Source:
         return text
 
 
-def _fed(command: ShellCommand, before: ShellCommand | None) -> ShellCommand:
+def _feed(command: ShellCommand, before: ShellCommand | None) -> ShellCommand:
     """A shell that is fed by a pipe runs what the command before it prints, where that can be told."""
     is_fed = before is not None and command.pipeline == before.pipeline and command.place == before.place + 1
     if before is None or not is_fed or _name(command.program) not in SHELLS or command.given:
@@ -483,10 +483,10 @@ def _name(program: str) -> str:
     return program.rstrip("/").rpartition("/")[2]
 
 
-def _assigned(word: str) -> bool:
+def _is_assignment(word: str) -> bool:
     name, equals, _ = word.partition("=")
     return bool(equals) and name.isidentifier()
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     return word.replace('"', "").replace("'", "").replace("\\", "")

@@ -114,7 +114,7 @@ def inner_of(program: str, arguments: Sequence[str]) -> Inner | None:
     if program == "eval":
         return Inner(script=" ".join(arguments)) if arguments else None
     wrapper = WRAPPERS.get(program)
-    return _wrapped(wrapper, arguments) if wrapper else None
+    return _find_inner(wrapper, arguments) if wrapper else None
 
 
 def _shell_script(arguments: Sequence[str]) -> Inner | None:
@@ -126,7 +126,7 @@ def _shell_script(arguments: Sequence[str]) -> Inner | None:
     return None
 
 
-def _wrapped(wrapper: Wrapper, arguments: Sequence[str]) -> Inner | None:
+def _find_inner(wrapper: Wrapper, arguments: Sequence[str]) -> Inner | None:
     index, skips = 0, wrapper.skips
     assignments: list[tuple[str, str]] = []
     while index < len(arguments):

@@ -1,5 +1,5 @@
 """How curation decides: what drafts are about, which belong together, and what several say as one."""
 
-from runlore.domain.skill_curating.planning import is_curated, planned
+from runlore.domain.skill_curating.planning import is_curated, plan_curation
 
-__all__ = ["is_curated", "planned"]
+__all__ = ["is_curated", "plan_curation"]

@@ -11,9 +11,9 @@ from typing import Self
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill import Skill, SkillDocument
-from runlore.domain.skill_curating.parts import merged_body, parts_of
+from runlore.domain.skill_curating.parts import merge_bodies, parts_of
 from runlore.domain.suspicion import suspicions
-from runlore.domain.taint import inherited
+from runlore.domain.taint import inherit
 
 # Beyond these nobody reads it as one skill.
 PARTS_MAX = 8
@@ -26,7 +26,7 @@ _VERSION_DIGITS_MAX = 9
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
-def united(skills: Sequence[Skill]) -> Skill:
+def merge_skills(skills: Sequence[Skill]) -> Skill:
     """The first skill with what the others say. What it is tainted by, and learned from, is theirs too."""
     first, *others = skills
     sources = (each for skill in skills for each in skill.learned_from)
@@ -35,7 +35,7 @@ def united(skills: Sequence[Skill]) -> Skill:
     return replace(
         first,
         document=document if is_new else first.document,
-        provenance=inherited([first.provenance, *(skill.provenance for skill in others)]),
+        provenance=inherit([first.provenance, *(skill.provenance for skill in others)]),
         also_from=tuple(each for each in dict.fromkeys(sources) if each not in _own(first)),
     )
 
@@ -73,7 +73,7 @@ class MergedSize:
             actions=frozenset(document.actions),
         )
 
-    def joined(self, other: Self) -> Self:
+    def join(self, other: Self) -> Self:
         """The size of both together."""
         return replace(
             self,
@@ -94,7 +94,7 @@ class MergedSize:
         """Whether both together are within the bounds that every skill has, and can be read as one."""
         if self.parts + other.parts > PARTS_MAX:
             return False
-        both = self.joined(other)
+        both = self.join(other)
         return (
             both.chars <= limits.SKILL_BODY_CHARS_MAX
             and both.lines <= limits.SKILL_BODY_LINES_MAX
@@ -131,7 +131,7 @@ def _document(documents: Sequence[SkillDocument]) -> SkillDocument:
     return replace(
         first,
         description=_description(documents),
-        body=merged_body(bodies) if len(bodies) > 1 else first.body,
+        body=merge_bodies(bodies) if len(bodies) > 1 else first.body,
         topics=_words(document.topics for document in documents),
         actions=_words(document.actions for document in documents),
         version=next_version(first.version),

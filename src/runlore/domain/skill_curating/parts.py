@@ -59,18 +59,18 @@ def parts_of(body: str) -> tuple[BodyPart, ...]:
     return tuple(parts)
 
 
-def merged_body(bodies: Sequence[tuple[str, str]]) -> str:
+def merge_bodies(bodies: Sequence[tuple[str, str]]) -> str:
     """The first body, then what the others (name and body) have that does not stand there yet."""
     first, *others = bodies
     known = {section.content for part in parts_of(first[1]) for section in part.sections}
-    told = [text] if (text := _closed(first[1]).strip("\n")) else []
+    told = [text] if (text := _close_fence(first[1]).strip("\n")) else []
     for name, body in others:
         for part in parts_of(body):
             new = [section for section in part.sections if section.content not in known]
             known.update(section.content for section in new)
             if new:
                 told.append(f"{'#' * _TOP} {ALSO}{part.name or name}")
-                told += (_written(section, is_own=not part.name) for section in new)
+                told += (_write_section(section, is_own=not part.name) for section in new)
     return "\n\n".join(told) + "\n"
 
 
@@ -80,7 +80,7 @@ def _part(name: str, sections: Iterable[BodySection]) -> BodyPart:
 
 def _sections(body: str) -> Iterator[BodySection]:
     title, level, lines = "", 0, list[str]()
-    for line, is_code in _marked(_closed(body).split("\n")):
+    for line, is_code in _mark_code(_close_fence(body).split("\n")):
         found = None if is_code else _HEADING.match(line)
         if found is None:
             lines.append(line)
@@ -90,7 +90,7 @@ def _sections(body: str) -> Iterator[BodySection]:
     yield BodySection(title=title, level=level, lines=tuple(lines))
 
 
-def _written(section: BodySection, *, is_own: bool) -> str:
+def _write_section(section: BodySection, *, is_own: bool) -> str:
     text = "\n".join(section.lines).strip("\n")
     if section.level == 0:
         return text
@@ -99,7 +99,7 @@ def _written(section: BodySection, *, is_own: bool) -> str:
     return f"{heading}\n\n{text}" if text else heading
 
 
-def _closed(body: str) -> str:
+def _close_fence(body: str) -> str:
     """A body whose last code block ends, so that it does not swallow what is put behind it."""
     fence = ""
     for _, opened in _fences(body.split("\n")):
@@ -107,7 +107,7 @@ def _closed(body: str) -> str:
     return f"{body.rstrip()}\n{fence}" if fence else body
 
 
-def _marked(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+def _mark_code(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """The lines, and whether each is code."""
     before = ""
     for line, fence in _fences(lines):

@@ -4,33 +4,193 @@ In this order: what was skipped to the threshold goes; of drafts with the same b
 that are about the same are merged into the oldest; what is stale goes, where the policy says so. Only drafts
 are ever touched, and a tainted one never meets one that is not. Planning again on what comes of it plans
 nothing.
+
+Drafts that belong together: those with the same body, and those that are about the same and fit into one.
+
+A draft joins others where it is about the same as one of them, and has something in common with all: a chain
+of drafts of which each is like the next one ends where its ends have nothing to do with each other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import cache
+from hashlib import blake2b
+from itertools import islice
 
-from runlore.domain.audit import Act
 from runlore.domain.lazy import dataclass
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillId, SkillMove
-from runlore.domain.skill_curating.families import DoingsIn, Family, families_of
-from runlore.domain.skill_curating.merging import is_suspicious, united
-from runlore.domain.skill_curating.relations import doings_of, keywords_shared
-from runlore.domain.skill_curation import (
+from runlore.domain.skill_curating.merging import MergedSize, is_suspicious, merge_skills
+from runlore.domain.skill_curating.relations import (
+    Doing,
+    doings_of,
+    is_alike,
+    is_near,
+    keywords_shared,
+    runs_needed,
+)
+from runlore.domain.skills.skill_curation import (
     NOTHING_PUT_BACK,
     CurationAction,
     CurationKind,
     CurationPlan,
     PutBack,
 )
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import Skip, is_suppressed
+from runlore.domain.skills.skips import Skip, is_suppressed
 
+DoingsIn = Callable[[str], tuple[Doing, ...]]
+# With how many groups a draft is tried, of those that it is about the same as.
+JOINS_TRIED_MAX = 32
+# How many of the groups that share one of its runs are looked at for these.
+GROUPS_LOOKED_AT_MAX = 256
 _NAMED_WORDS_MAX = 6
 
 
-def planned(
+@dataclass(frozen=True, kw_only=True)
+class SkillFamily:
+    """Drafts that belong together, the oldest first. `twins` are those whose body another one has."""
+
+    members: tuple[Skill, ...]
+    twins: Mapping[SkillId, Skill] = field(default_factory=dict)
+
+
+def families_of(
+    drafts: Sequence[Skill], doings_in: DoingsIn = doings_of, apart: Iterable[Collection[SkillId]] = ()
+) -> tuple[SkillFamily, ...]:
+    """Every draft in its family, which may be itself alone. They are given, and answered, oldest first. No
+    two that stand in one collection of `apart` are in one family."""
+    order = {skill.skill_id: place for place, skill in enumerate(drafts)}
+    kept_apart: dict[SkillId, set[int]] = defaultdict(set)
+    for number, each in enumerate(apart):
+        for skill_id in each:
+            kept_apart[skill_id].add(number)
+    # By the oldest of each, as what joins what depends on it.
+    twins = sorted(_twins(drafts, kept_apart), key=lambda each: order[each[0].skill_id])
+    found = []
+    for group in _groups(twins, doings_in, kept_apart):
+        members = sorted((skill for alike in group for skill in alike), key=lambda each: order[each.skill_id])
+        found.append(
+            SkillFamily(
+                members=tuple(members),
+                twins={skill.skill_id: first for first, *others in group for skill in others},
+            )
+        )
+    return tuple(sorted(found, key=lambda family: order[family.members[0].skill_id]))
+
+
+# For each draft the numbers of the collections that it stands in: two with one in common are kept apart.
+_Apart = Mapping[SkillId, set[int]]
+_Key = tuple[bool, str]
+
+
+def _twins(drafts: Iterable[Skill], apart: _Apart) -> list[list[Skill]]:
+    """The drafts, those together that have the same body and are not kept apart."""
+    found: dict[tuple[bool, bytes], list[list[Skill]]] = defaultdict(list)
+    for skill in drafts:
+        body = blake2b(skill.document.body.encode(), digest_size=16).digest()
+        alike = found[skill.provenance.tainted, body]
+        own = apart.get(skill.skill_id, set())
+        for twins in alike:
+            if not own or own.isdisjoint(_numbers(twins, apart)):
+                twins.append(skill)
+                break
+        else:
+            alike.append([skill])
+    return [twins for alike in found.values() for twins in alike]
+
+
+def _numbers(skills: Iterable[Skill], apart: _Apart) -> set[int]:
+    return {number for skill in skills for number in apart.get(skill.skill_id, ())}
+
+
+@dataclass(kw_only=True)
+class _Group:
+    """Drafts that are to be merged, by their places, with what their size is told by."""
+
+    places: list[int]
+    doings: dict[Doing, None]
+    size: MergedSize
+    apart: set[int]
+    keys: dict[_Key, None]
+
+    def is_about(self, other: "_Group") -> bool:
+        """Whether something of both is about the same."""
+        return any(is_alike(doing, another) for doing in other.doings for another in self.doings)
+
+    def takes(self, other: "_Group") -> bool:
+        """Whether another group has something in common with all of this one, and there is room for it."""
+        if not self.apart.isdisjoint(other.apart) or not self.size.has_room_for(other.size):
+            return False
+        return all(is_near(doing, another) for doing in self.doings for another in other.doings)
+
+    def take(self, other: "_Group") -> None:
+        """Take another group in."""
+        self.places = sorted((*self.places, *other.places))
+        self.doings.update(other.doings)
+        self.size = self.size.join(other.size)
+        self.apart |= other.apart
+        self.keys.update(other.keys)
+
+
+def _groups(
+    twins: Sequence[Sequence[Skill]], doings_in: DoingsIn, apart: _Apart
+) -> Iterator[list[Sequence[Skill]]]:
+    """The drafts of different bodies, those together that are to be merged."""
+    told = [doings_in(skills[0].document.body) for skills in twins]
+    rarest = _rarest(doing for doings in told for doing in doings)
+    groups: dict[int, _Group] = {}
+    roomy: dict[_Key, dict[int, None]] = defaultdict(dict)
+    for place, (skills, doings) in enumerate(zip(twins, told, strict=True)):
+        is_tainted = skills[0].provenance.tainted
+        own = _Group(
+            places=[place],
+            doings=dict.fromkeys(doings),
+            size=MergedSize.of(skills[0].document),
+            apart=_numbers(skills, apart),
+            keys={(is_tainted, run): None for doing in doings for run in rarest[doing]},
+        )
+        for other in _candidates(own, [roomy[key] for key in own.keys], groups):
+            if (found := groups[other]).takes(own):
+                _forget(roomy, other, found)
+                del groups[other]
+                found.take(own)
+                own = found
+        first = own.places[0]
+        groups[first] = own
+        # A full one would only stand in the way of those that have room.
+        if not own.size.is_full:
+            for key in own.keys:
+                roomy[key][first] = None
+    yield from ([twins[place] for place in groups[first].places] for first in sorted(groups))
+
+
+def _candidates(own: _Group, roomy: Iterable[dict[int, None]], groups: Mapping[int, _Group]) -> list[int]:
+    """The groups that a draft is tried with, the newest first: older ones are more often nearly full."""
+    looked_at = {first for each in roomy for first in islice(reversed(each), GROUPS_LOOKED_AT_MAX)}
+    alike = (first for first in sorted(looked_at, reverse=True) if groups[first].is_about(own))
+    return list(islice(alike, JOINS_TRIED_MAX)) if not own.size.is_full else []
+
+
+def _forget(roomy: Mapping[_Key, dict[int, None]], first: int, group: _Group) -> None:
+    for key in group.keys:
+        roomy[key].pop(first, None)
+
+
+def _rarest(doings: Iterable[Doing]) -> dict[Doing, list[str]]:
+    """Of all that each runs, the rarest: two that share none of these cannot share half."""
+    told = dict.fromkeys(doings)
+    often = Counter(run for doing in told for run in doing.runs)
+    found = {}
+    for doing in told:
+        runs = sorted(doing.runs, key=lambda run: (often[run], run))
+        found[doing] = runs[: len(runs) - runs_needed(doing) + 1]
+    return found
+
+
+def plan_curation(
     skills: Iterable[Skill],
     *,
     skips: Mapping[str, Skip],
@@ -89,23 +249,23 @@ class _Planning:
     def step(self) -> bool:
         """Do once what there is to do; False where that is nothing."""
         done = len(self.actions)
-        for skill in self._left():
-            if skip := self._skipped(skill):
+        for skill in self._list_curated():
+            if skip := self._find_skip(skill):
                 times = "once" if skip.times == 1 else f"{skip.times} times"
                 self._delete(
                     skill, CurationKind.SKIPPED, f"it was skipped {times}, last on {skip.at:%Y-%m-%d}"
                 )
-        for family in families_of(self._left(), self.doings_in, self.put_back.apart):
+        for family in families_of(self._list_curated(), self.doings_in, self.put_back.apart):
             if self.policy.auto_prune and all(map(self._is_stale, family.members)):
                 self._prune(family)
             elif len(family.members) > 1:
                 self._unite(family)
         return len(self.actions) > done
 
-    def _left(self) -> list[Skill]:
+    def _list_curated(self) -> list[Skill]:
         return [skill for skill in self.now.values() if is_curated(skill)]
 
-    def _skipped(self, skill: Skill) -> Skip | None:
+    def _find_skip(self, skill: Skill) -> Skip | None:
         """The latest skip of a draft of which all that it was learned from is suppressed."""
         if skill.skill_id in self.put_back.there:
             return None
@@ -120,7 +280,7 @@ class _Planning:
         since = max(skill.usage.last_used_at or skill.created_at, skill.updated_at)
         return self.act.at - since > timedelta(days=self.policy.staleness_days)
 
-    def _prune(self, family: Family) -> None:
+    def _prune(self, family: SkillFamily) -> None:
         for skill in family.members:
             self._delete(
                 skill, CurationKind.PRUNE, f"it was not used for more than {self.policy.staleness_days} days"
@@ -130,12 +290,12 @@ class _Planning:
         self.actions.append(
             CurationAction(kind=kind, gone=skill.skill_id, gone_name=skill.name, reason=reason)
         )
-        self.now[skill.skill_id] = self._moved(skill, SkillMove.DELETE)
+        self.now[skill.skill_id] = self._move(skill, SkillMove.DELETE)
 
-    def _unite(self, family: Family) -> None:
+    def _unite(self, family: SkillFamily) -> None:
         kept, *gone = family.members
         ids = tuple(skill.skill_id for skill in family.members)
-        merged = united(family.members)
+        merged = merge_skills(family.members)
         if ids in self.unfit or is_suspicious(merged):
             self.unfit.add(ids)
             return
@@ -151,11 +311,11 @@ class _Planning:
                     reason=self._reason(skill, family),
                 )
             )
-            moved = self._moved(skill, SkillMove.MERGE)
+            moved = self._move(skill, SkillMove.MERGE)
             self.now[skill.skill_id] = replace(moved, merged_into=kept.skill_id)
-        self.now[kept.skill_id] = self._moved(merged, SkillMove.REWRITE)
+        self.now[kept.skill_id] = self._move(merged, SkillMove.REWRITE)
 
-    def _reason(self, skill: Skill, family: Family) -> str:
+    def _reason(self, skill: Skill, family: SkillFamily) -> str:
         if skill.skill_id in family.twins:
             return f"its text is that of {family.twins[skill.skill_id].name}"
         mine = self.doings_in(skill.document.body)
@@ -166,5 +326,5 @@ class _Planning:
                 return f"it shares {told} with {other.name}, and half of what they run"
         return "it is about the same"
 
-    def _moved(self, skill: Skill, move: SkillMove) -> Skill:
-        return skill.moved(move, at=self.act.at, actor=self.act.actor)
+    def _move(self, skill: Skill, move: SkillMove) -> Skill:
+        return skill.apply_move(move, at=self.act.at, actor=self.act.actor)

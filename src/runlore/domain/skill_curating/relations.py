@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.lazy import dataclass
 from runlore.domain.skill_curating.parts import BodyPart, parts_of
-from runlore.domain.skill_keywords import commands_in, words_of
+from runlore.domain.skills.skill_keywords import commands_in, words_of
 from runlore.domain.suggesting.fragments import sections_of
 from runlore.domain.suggesting.known_commands import STEPS
 from runlore.domain.suggesting.purposes import is_everyday, is_passing
@@ -89,7 +89,7 @@ def _doing(part: BodyPart) -> Doing:
     ]
     is_fix = any(_BEFORE_AFTER.match(line) for text in texts for line in text.split("\n"))
     commands = [command for text in texts for command in commands_in(_code_of(text)) if _counts(command)]
-    before = [command for text in texts for command in commands_in(_failed(text))]
+    before = [command for text in texts for command in commands_in(_find_failed(text))]
     runs = frozenset([*map(_run, commands), *(f"not {_run(command)}" for command in before)])
     return Doing(
         runs=runs,
@@ -111,7 +111,7 @@ def _code_of(text: str) -> list[str]:
     return [code for section in sections_of("\n".join(lines)) for code in section.ordered]
 
 
-def _failed(text: str) -> list[str]:
+def _find_failed(text: str) -> list[str]:
     """What failed before, where the steps put a failure right: the first cell of the table."""
     return [cell for section in sections_of(text) for cell in section.cells[:1]]
 

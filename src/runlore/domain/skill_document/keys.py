@@ -33,7 +33,7 @@ _CODES = re.compile(r"(?:%[0-9A-F]{2})+")
 
 def words_in(text: str) -> tuple[str, ...]:
     """The words of a list as it is written in one line."""
-    return tuple("" if word == EMPTY_WORD else _CODES.sub(_decoded, word) for word in text.split())
+    return tuple("" if word == EMPTY_WORD else _CODES.sub(_decode, word) for word in text.split())
 
 
 def one_line(words: Iterable[str]) -> str:
@@ -45,7 +45,7 @@ def _code(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
-def _decoded(match: re.Match[str]) -> str:
+def _decode(match: re.Match[str]) -> str:
     try:
         return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:

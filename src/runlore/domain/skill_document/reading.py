@@ -13,7 +13,6 @@ from typing import TypeAlias, Union
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.safe_text import escaped, hidden_characters
 from runlore.domain.skill import Quality, SkillDocument
 from runlore.domain.skill_document.keys import (
     ACTIONS,
@@ -29,9 +28,10 @@ from runlore.domain.skill_document.keys import (
     words_in,
 )
 from runlore.domain.skill_document.texts import front_texts
-from runlore.domain.storable import is_storable
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name, slug
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.text.safe_text import escape, hidden_characters
+from runlore.domain.text.storable import is_storable
 
 FrontValue: TypeAlias = Union[str, Sequence["FrontValue"], Mapping[str, "FrontValue"]]  # noqa: UP007
 
@@ -42,7 +42,7 @@ _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no",
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldDocument:
+class ParsedDocument:
     """What a file says, what it says of where it came from, and what is odd about it.
 
     A provenance is the file's own word: it may be believed where it taints, never where it clears.
@@ -53,7 +53,7 @@ class ToldDocument:
     remarks: tuple[str, ...] = ()
 
 
-def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str = "") -> ToldDocument:
+def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str = "") -> ParsedDocument:
     """Read a file's front matter and body; Invalid (`skill.document`, `skill.size`) where it is no skill."""
     reading = _Reading()
     name = _name(front, folder, reading)
@@ -65,8 +65,8 @@ def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str 
         body=_body(body, reading),
         topics=_words(metadata.pop(TOPICS, ""), "topics", reading),
         actions=_words(metadata.pop(ACTIONS, ""), "actions", reading),
-        version=reading.bounded(metadata.pop(VERSION, SkillDocument.version), VERSION),
-        author=reading.bounded(metadata.pop(AUTHOR, ""), AUTHOR),
+        version=reading.bound_text(metadata.pop(VERSION, SkillDocument.version), VERSION),
+        author=reading.bound_text(metadata.pop(AUTHOR, ""), AUTHOR),
         quality=_quality(metadata.pop(QUALITY, ""), reading),
         auto_load=_flag(metadata.pop(AUTO_LOAD, ""), AUTO_LOAD, reading),
         license=reading.field(front, "license"),
@@ -80,7 +80,7 @@ def document_from_front(front: Mapping[str, FrontValue], body: str, folder: str 
     )
     document = _with_metadata(document, metadata, reading)
     _refuse_unstorable(document, provenance)
-    return ToldDocument(document=document, provenance=provenance, remarks=reading.told())
+    return ParsedDocument(document=document, provenance=provenance, remarks=reading.list_remarks())
 
 
 @dataclass
@@ -92,11 +92,11 @@ class _Reading:
     def remark(self, sentence: str) -> None:
         self.remarks[sentence] = None
 
-    def told(self) -> tuple[str, ...]:
+    def list_remarks(self) -> tuple[str, ...]:
         more = len(self.remarks) - REMARKS_MAX
         return (*list(self.remarks)[:REMARKS_MAX], *((f"and {more} more",) if more > 0 else ()))
 
-    def bounded(self, text: str, what: str, chars_max: int = limits.SKILL_FIELD_CHARS_MAX) -> str:
+    def bound_text(self, text: str, what: str, chars_max: int = limits.SKILL_FIELD_CHARS_MAX) -> str:
         if len(text) > chars_max:
             self.remark(f"its {what} is longer than {chars_max:,} characters: the rest is left out")
         return text[:chars_max]
@@ -104,25 +104,25 @@ class _Reading:
     def field(
         self, front: Mapping[str, FrontValue], key: str, chars_max: int = limits.SKILL_FIELD_CHARS_MAX
     ) -> str:
-        return self.bounded(_as_text(front.get(key, ""), separator=" "), key, chars_max)
+        return self.bound_text(_as_text(front.get(key, ""), separator=" "), key, chars_max)
 
 
 def _name(front: Mapping[str, FrontValue], folder: str, reading: _Reading) -> str:
     told = front.get("name", "")
     if not isinstance(told, str) or not told.strip():
-        raise _refused("it has no name", "add the line `name:` with the name of its folder")
+        raise _invalid_document("it has no name", "add the line `name:` with the name of its folder")
     told = told.strip()
     if folder and told != folder:
-        reading.remark(f"it calls itself {_shown(told)} and stands in the folder {_shown(folder)}")
+        reading.remark(f"it calls itself {_quote(told)} and stands in the folder {_quote(folder)}")
     if is_valid_name(folder):
         name = folder
     else:
         name = told if is_valid_name(told) else slug(told)
         if name != told:
-            reading.remark(f"its name {_shown(told)} is not one that the specification allows")
+            reading.remark(f"its name {_quote(told)} is not one that the specification allows")
     if not is_valid_name(name):
-        raise _refused(
-            f"its name {_shown(told)} is not one that the specification allows",
+        raise _invalid_document(
+            f"its name {_quote(told)} is not one that the specification allows",
             "use 1 to 64 small letters a-z, digits and single hyphens between them",
         )
     if is_reserved(name):
@@ -135,11 +135,11 @@ def _description(front: Mapping[str, FrontValue], reading: _Reading) -> str:
     told = front.get("description", "")
     text = "" if isinstance(told, Mapping) else _as_text(told, separator=" ")
     if not text.strip():
-        raise _refused(
+        raise _invalid_document(
             "it has no description",
             "add the line `description:` that says what it does and when it is of use",
         )
-    text = reading.bounded(text, "description", limits.SKILL_DESCRIPTION_CHARS_MAX)
+    text = reading.bound_text(text, "description", limits.SKILL_DESCRIPTION_CHARS_MAX)
     if hidden_characters(text):
         reading.remark("its description has characters that nobody sees")
     return text
@@ -178,9 +178,9 @@ def _metadata(front: Mapping[str, FrontValue], reading: _Reading) -> dict[str, s
             _take_trigger(value, metadata)
             continue
         if key in metadata or (key in OWN_KEYS and key not in (VERSION, AUTHOR)):
-            reading.remark(f"its field {_shown(key)} is not one of the specification: it is left out")
+            reading.remark(f"its field {_quote(key)} is not one of the specification: it is left out")
             continue
-        reading.remark(f"its field {_shown(key)} is not one of the specification: it is kept as metadata")
+        reading.remark(f"its field {_quote(key)} is not one of the specification: it is kept as metadata")
         metadata[key] = _as_text(value)
     return metadata
 
@@ -223,7 +223,7 @@ def _quality(told: str, reading: _Reading) -> Quality:
     try:
         return Quality(told)
     except ValueError:
-        reading.remark(f"its quality {_shown(told)} is not known")
+        reading.remark(f"its quality {_quote(told)} is not known")
         return Quality.MANUAL
 
 
@@ -260,15 +260,15 @@ def _as_text(value: FrontValue, separator: str = "") -> str:
 
 def _refuse_unstorable(document: SkillDocument, provenance: Provenance) -> None:
     if not all(map(is_storable, (document.body, *front_texts(document), *provenance.sources))):
-        raise _refused(
+        raise _invalid_document(
             "it holds a character that no file or database can keep",
             "remove NUL characters and halves of surrogate pairs",
         )
 
 
-def _shown(text: str) -> str:
-    return f"`{escaped(text[:_SHOWN_CHARS])}`"
+def _quote(text: str) -> str:
+    return f"`{escape(text[:_SHOWN_CHARS])}`"
 
 
-def _refused(sentence: str, hint: str) -> Invalid:
+def _invalid_document(sentence: str, hint: str) -> Invalid:
     return Invalid(sentence, code="skill.document", hint=hint)

@@ -24,9 +24,9 @@ from runlore.domain.skill_document.keys import (
     VERSION,
     one_line,
 )
-from runlore.domain.storable import is_storable
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.text.storable import is_storable
 
 # Fixed ranges and no categories: every Python writes the same bytes. Controls, blanks, joiners, what reorders
 # a line, variation selectors, private and unassigned planes, halves of pairs.
@@ -38,7 +38,7 @@ _CODED = re.compile(
 _SHORT_CODES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
-def rendered(document: SkillDocument, provenance: Provenance = TRUSTED) -> str:
+def render_document(document: SkillDocument, provenance: Provenance = TRUSTED) -> str:
     """A document as the text of its SKILL.md; Invalid (`skill.document`, `skill.size`) where the
     specification has no way to write it."""
     check_document(document)
@@ -82,10 +82,10 @@ def _front_lines(document: SkillDocument, provenance: Provenance) -> Iterable[st
         ("compatibility", document.compatibility),
         ("allowed-tools", document.allowed_tools),
     )
-    yield from (f"{key}: {_quoted(text)}" for key, text in fields if text)
+    yield from (f"{key}: {_quote(text)}" for key, text in fields if text)
     yield "metadata:"
-    yield from (f"  {key}: {_quoted(text)}" for key, text in _own_metadata(document, provenance).items())
-    yield from (f"  {_quoted(key)}: {_quoted(text)}" for key, text in document.metadata.items())
+    yield from (f"  {key}: {_quote(text)}" for key, text in _own_metadata(document, provenance).items())
+    yield from (f"  {_quote(key)}: {_quote(text)}" for key, text in document.metadata.items())
 
 
 def _own_metadata(document: SkillDocument, provenance: Provenance) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _own_metadata(document: SkillDocument, provenance: Provenance) -> dict[str, 
         ACTIONS: one_line(document.actions),
         UNTRUSTED: "true" if provenance.untrusted else "",
         NEEDS_REVIEW: "true" if provenance.needs_review else "",
-        SOURCES: _told_sources(provenance.sources),
+        SOURCES: _fit_sources(provenance.sources),
     }
     return {
         VERSION: document.version,
@@ -105,7 +105,7 @@ def _own_metadata(document: SkillDocument, provenance: Provenance) -> dict[str, 
     }
 
 
-def _told_sources(sources: tuple[str, ...]) -> str:
+def _fit_sources(sources: tuple[str, ...]) -> str:
     """As many as a file has room for, whole ones."""
     told: list[str] = []
     left = limits.SKILL_FILE_SOURCES_CHARS_MAX
@@ -119,7 +119,7 @@ def _told_sources(sources: tuple[str, ...]) -> str:
     return " ".join(told)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{_CODED.sub(_code, text)}"'
 
 

@@ -1,8 +1,8 @@
 """Matching skills with what a user says: words, synonyms, scores, and the slots of a turn."""
 
-from runlore.domain.skill_matching.matching import Chosen, SkillMatch, Slots, best_matches, chosen
-from runlore.domain.skill_matching.profiles import Field
+from runlore.domain.skill_matching.matching import Chosen, SkillMatch, Slots, best_matches, fill_slots
+from runlore.domain.skill_matching.profiles import ProfileField
 from runlore.domain.skill_matching.requests import Way
-from runlore.domain.skill_matching.scoring import Part
+from runlore.domain.skill_matching.scoring import WordMatch
 
-__all__ = ["Chosen", "Field", "Part", "SkillMatch", "Slots", "Way", "best_matches", "chosen"]
+__all__ = ["Chosen", "ProfileField", "SkillMatch", "Slots", "Way", "WordMatch", "best_matches", "fill_slots"]

@@ -10,7 +10,7 @@ from typing import Protocol
 from runlore.domain.skill import Skill, SkillDocument, SkillId
 from runlore.domain.skill_matching.profiles import profile_of
 from runlore.domain.skill_matching.requests import request_of
-from runlore.domain.skill_matching.scoring import Part, collection_of, floor_of, is_evident, parts_of
+from runlore.domain.skill_matching.scoring import WordMatch, collection_of, floor_of, is_evident, parts_of
 from runlore.domain.skill_matching.words import Reader
 
 
@@ -21,7 +21,7 @@ class SkillMatch:
     skill_id: SkillId
     name: str
     score: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[WordMatch, ...] = ()
 
 
 class Slots(Protocol):
@@ -69,7 +69,7 @@ def place_of(match: SkillMatch) -> tuple[int, str, SkillId]:
     return -match.score, match.name, match.skill_id
 
 
-def chosen(matches: Sequence[SkillMatch], auto_loaded: Iterable[Skill], policy: Slots) -> Chosen:
+def fill_slots(matches: Sequence[SkillMatch], auto_loaded: Iterable[Skill], policy: Slots) -> Chosen:
     """Fill the slots of a turn.
 
     Of the skills that ask to be loaded always, those that may be used at all, the first by name; a skill that

@@ -26,7 +26,7 @@ DESCRIPTION_POINTS, DESCRIPTION_WORDS = 200, 24
 BODY_POINTS, BODY_WORDS = 20, 400
 
 
-class Field(StrEnum):
+class ProfileField(StrEnum):
     """Where a skill says a word."""
 
     NAME = "name"
@@ -36,10 +36,10 @@ class Field(StrEnum):
     BODY = "body"
 
 
-_BIT = {field: 1 << number for number, field in enumerate(Field)}
+_BIT = {field: 1 << number for number, field in enumerate(ProfileField)}
 # A skill is about a word that stands in one of these; one in passing says less.
-NAMING_BITS = _BIT[Field.NAME] | _BIT[Field.TOPICS] | _BIT[Field.ACTIONS]
-BRIEF_BITS = NAMING_BITS | _BIT[Field.DESCRIPTION]
+NAMING_BITS = _BIT[ProfileField.NAME] | _BIT[ProfileField.TOPICS] | _BIT[ProfileField.ACTIONS]
+BRIEF_BITS = NAMING_BITS | _BIT[ProfileField.DESCRIPTION]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +67,18 @@ def profile_of(document: SkillDocument, reader: Reader) -> Profile:
     return Profile(points=points, fields=fields, words=words)
 
 
-def fields_in(bits: int) -> tuple[Field, ...]:
+def fields_in(bits: int) -> tuple[ProfileField, ...]:
     """The fields of a set of bits."""
     return tuple(field for field, bit in _BIT.items() if bits & bit)
 
 
-def texts_of(document: SkillDocument) -> Iterator[tuple[Field, str]]:
+def texts_of(document: SkillDocument) -> Iterator[tuple[ProfileField, str]]:
     """All that is read of a skill."""
-    yield Field.NAME, document.name[: limits.SKILL_NAME_CHARS_MAX]
-    yield Field.TOPICS, _trigger(document.topics)
-    yield Field.ACTIONS, _trigger(document.actions)
-    yield Field.DESCRIPTION, document.description[: limits.SKILL_DESCRIPTION_CHARS_MAX]
-    yield Field.BODY, document.body[:BODY_CHARS_MAX]
+    yield ProfileField.NAME, document.name[: limits.SKILL_NAME_CHARS_MAX]
+    yield ProfileField.TOPICS, _trigger(document.topics)
+    yield ProfileField.ACTIONS, _trigger(document.actions)
+    yield ProfileField.DESCRIPTION, document.description[: limits.SKILL_DESCRIPTION_CHARS_MAX]
+    yield ProfileField.BODY, document.body[:BODY_CHARS_MAX]
 
 
 def _trigger(words: tuple[str, ...]) -> str:
@@ -86,11 +86,11 @@ def _trigger(words: tuple[str, ...]) -> str:
     return "\n".join(word[: limits.SKILL_NAME_CHARS_MAX] for word in words[:TRIGGER_WORDS_MAX])
 
 
-def _points(field: Field, keys: list[str]) -> Iterator[tuple[str, int]]:
-    if field is Field.DESCRIPTION or field is Field.BODY:
+def _points(field: ProfileField, keys: list[str]) -> Iterator[tuple[str, int]]:
+    if field is ProfileField.DESCRIPTION or field is ProfileField.BODY:
         points, pivot = (
             (DESCRIPTION_POINTS, DESCRIPTION_WORDS)
-            if field is Field.DESCRIPTION
+            if field is ProfileField.DESCRIPTION
             else (BODY_POINTS, BODY_WORDS)
         )
         for key, count in Counter(keys).items():
@@ -98,7 +98,7 @@ def _points(field: Field, keys: list[str]) -> Iterator[tuple[str, int]]:
                 continue
             # BM25's saturation with k1 = 1 and b = 1/2 around a constant pivot.
             yield key, 4 * points * pivot * count // (2 * pivot * count + pivot + len(keys))
-    elif field is Field.NAME:
+    elif field is ProfileField.NAME:
         distinct = dict.fromkeys(keys)
         yield from dict.fromkeys(distinct, 3 * NAME_POINTS // (2 + len(distinct))).items()
     else:

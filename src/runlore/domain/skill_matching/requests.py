@@ -23,7 +23,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RequestWord:
     """A word of a request, its stem, and every stem that it may be found by: itself first, as EXACT, for
     whether the word is the same as well is known of a skill only."""
 
@@ -39,10 +39,10 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class SkillRequest:
     """A user's turn as it is matched: what it asks for, each once, in its order."""
 
-    words: tuple[Asked, ...]
+    words: tuple[RequestWord, ...]
     is_weak: bool = False
 
     @property
@@ -54,7 +54,7 @@ class Request:
         return min(EVIDENT_WORDS, sum(not asked.weak for asked in self.words))
 
 
-def request_of(query: str, reader: Reader) -> Request:
+def request_of(query: str, reader: Reader) -> SkillRequest:
     """Read a query once, within bounds: of a long one, as many words of its beginning as of its end.
 
     Where all words are weak, the last is what it is about, if it ends in one: `how do I use make`, but
@@ -68,15 +68,15 @@ def request_of(query: str, reader: Reader) -> Request:
         distinct.setdefault(key, word)
     if all(map(is_weak, distinct)):
         last = reader.read(last_chunk(query))[-1:]
-        return Request(words=_asked(last, whole_weak=True), is_weak=True)
+        return SkillRequest(words=_assign_stems(last, whole_weak=True), is_weak=True)
     words = list(distinct.items())
     if len(words) > QUERY_WORDS_MAX:
         half = QUERY_WORDS_MAX // 2
         words = [*words[:half], *words[-half:]]
-    return Request(words=_asked(words))
+    return SkillRequest(words=_assign_stems(words))
 
 
-def _asked(words: Sequence[tuple[str, str]], *, whole_weak: bool = False) -> tuple[Asked, ...]:
+def _assign_stems(words: Sequence[tuple[str, str]], *, whole_weak: bool = False) -> tuple[RequestWord, ...]:
     """The words with their ways. A stem belongs to the word that it is the stem of, else to the first that it
     is another name of, else to the first that it is near to."""
     owners = {key: key for key, _ in words}
@@ -87,7 +87,7 @@ def _asked(words: Sequence[tuple[str, str]], *, whole_weak: bool = False) -> tup
         for other in company_of(key).near:
             owners.setdefault(other, key)
     return tuple(
-        Asked(
+        RequestWord(
             word=word,
             key=key,
             ways=tuple(

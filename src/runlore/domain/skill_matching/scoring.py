@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from runlore.domain.ranking import rarity
-from runlore.domain.skill_matching.profiles import BRIEF_BITS, NAMING_BITS, Field, Profile, fields_in
-from runlore.domain.skill_matching.requests import Asked, Request, Way, ways_of
+from runlore.domain.search.ranking import rarity
+from runlore.domain.skill_matching.profiles import BRIEF_BITS, NAMING_BITS, Profile, ProfileField, fields_in
+from runlore.domain.skill_matching.requests import RequestWord, SkillRequest, Way, ways_of
 
 SIXTEENTHS: Mapping[Way, int] = {Way.EXACT: 16, Way.SAME: 14, Way.STEM: 14, Way.NEAR: 6}
 # A weak word beside others counts so many times less.
@@ -37,13 +37,13 @@ class SkillCollection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class WordMatch:
     """What one word of a request found: by which way, as which stem, in which fields, and its points."""
 
     word: str
     way: Way
     found: str
-    fields: tuple[Field, ...]
+    fields: tuple[ProfileField, ...]
     points: int
 
 
@@ -56,13 +56,13 @@ def collection_of(profiles: Iterable[Profile]) -> SkillCollection:
     return SkillCollection(size=size, frequency=frequency)
 
 
-def parts_of(profile: Profile, request: Request, collection: SkillCollection) -> tuple[Part, ...]:
+def parts_of(profile: Profile, request: SkillRequest, collection: SkillCollection) -> tuple[WordMatch, ...]:
     """What each word of a request finds in a skill, in the order of the request."""
     found = (_best_part(profile, asked, collection) for asked in request.words)
     return tuple(part for part in found if part is not None)
 
 
-def is_evident(profile: Profile, request: Request) -> bool:
+def is_evident(profile: Profile, request: SkillRequest) -> bool:
     """Whether a skill has to do with a request: it is named or triggered by a telling word of it, or says two
     of them outside its body. A word in passing is enough only where there is no second one."""
     found = 0
@@ -76,7 +76,7 @@ def is_evident(profile: Profile, request: Request) -> bool:
     return found >= request.needed
 
 
-def floor_of(request: Request, collection: SkillCollection) -> int:
+def floor_of(request: SkillRequest, collection: SkillCollection) -> int:
     """The least score that counts as a match: a share of what the request asks for, and at least one. What a
     phrase asks for its words do."""
     asked = sum(_asked_weight(asked, collection) for asked in request.words if asked.words == 1)
@@ -90,15 +90,15 @@ def weight_of(way: Way, rarity_: int, *, weak: bool) -> int:
     return weight // WEAK_PARTS if weak else weight
 
 
-def _asked_weight(asked: Asked, collection: SkillCollection) -> int:
+def _asked_weight(asked: RequestWord, collection: SkillCollection) -> int:
     """What a word of a request asks for: the weight of the first of its ways that any skill says."""
     known = (other for _, other in ways_of(asked.key) if collection.frequency.get(other))
     return weight_of(Way.EXACT, collection.rarity(next(known, asked.key)), weak=asked.weak)
 
 
-def _best_part(profile: Profile, asked: Asked, collection: SkillCollection) -> Part | None:
+def _best_part(profile: Profile, asked: RequestWord, collection: SkillCollection) -> WordMatch | None:
     """The way that gives most; of equal ones the first."""
-    best: Part | None = None
+    best: WordMatch | None = None
     for way, other in asked.ways:
         if other not in profile.points:
             continue
@@ -106,5 +106,5 @@ def _best_part(profile: Profile, asked: Asked, collection: SkillCollection) -> P
         points = weight_of(met, collection.rarity(other), weak=asked.weak) * profile.points[other]
         if points > (best.points if best else 0):
             fields = fields_in(profile.fields[other])
-            best = Part(word=asked.word, way=met, found=other, fields=fields, points=points)
+            best = WordMatch(word=asked.word, way=met, found=other, fields=fields, points=points)
     return best

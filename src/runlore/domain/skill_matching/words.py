@@ -1,6 +1,6 @@
 """From a text to what skills are matched by: stems of words, and the phrases that the tables name.
 
-The words are those of `domain.analysis`: the same folding, stop words and n-grams. Two things are added.
+The words are those of `domain.text.analysis`: the same folding, stop words and n-grams. Two things are added.
 Where the stemmer throws together what developers keep apart (`import`, `important`), a table keeps it apart.
 And words that every request is full of (`make`, `go`, `need`) are weak: they count in full only where a
 request has nothing else.
@@ -12,8 +12,8 @@ from functools import cache
 from itertools import chain
 from typing import TypeAlias
 
-from runlore.domain.analysis import chunks_of, is_stop_word, stem, words_of_chunk
 from runlore.domain.skill_matching.synonyms import NEAR, SAME, company
+from runlore.domain.text.analysis import chunks_of, is_stop_word, stem, words_of_chunk
 
 # Words that share a stem with another word of quite another meaning, and the stem that they get instead.
 OWN_STEMS: Mapping[str, str] = {
@@ -88,7 +88,7 @@ class Reader:
         """Take over words that were read before, with their stems."""
         self._stems.update(stems)
 
-    def closed(self) -> "Reader":
+    def freeze(self) -> "Reader":
         """One that knows the words read so far and remembers no others: many threads may use it."""
         reader = Reader()
         reader._stems, reader._chunks = self._stems, None

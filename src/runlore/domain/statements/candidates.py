@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.excerpt import excerpt
-from runlore.domain.extraction import Sieve
-from runlore.domain.labels import LABEL_CONFIDENCE, Labelled, labelled
+from runlore.domain.learning.extraction import Sieve
+from runlore.domain.learning.labels import LABEL_CONFIDENCE, Labelled, find_labelled
+from runlore.domain.learning.remember_requests import find_remember_requests
 from runlore.domain.record import OWN_WORDS, EvidenceRef, JsonValue, Source
+from runlore.domain.records.admission import Draft
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import Binding
-from runlore.domain.statements.features import Seen
+from runlore.domain.statements.features import SentenceFeatures
 from runlore.domain.statements.finding import OwnStatement, scope_kind
-from runlore.domain.statements.said import Said
 from runlore.domain.statements.sentences import sentence_of
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.statements.weights import WEIGHTS
 from runlore.domain.taint import TRUSTED, Provenance
-from runlore.domain.to_remember import told_to_remember
+from runlore.domain.text.excerpt import excerpt
 
 _NAMES = {reason: name for name, (_, reason) in WEIGHTS.items()}
 
@@ -40,9 +40,9 @@ def proposable(
 
 
 def _is_told_elsewhere(text: str, asked: str, *, leaves_reminders: bool) -> bool:
-    reminders = told_to_remember(asked) if leaves_reminders else ()
+    reminders = find_remember_requests(asked) if leaves_reminders else ()
     said = _plain(text)
-    others = [_plain(each.text) for each in (*labelled(asked), *reminders)]
+    others = [_plain(each.text) for each in (*find_labelled(asked), *reminders)]
     return any(other in said or said in other for other in others)
 
 
@@ -72,7 +72,7 @@ def remembered_draft(
 ) -> Draft:
     """The candidate of what a user asks to remember. It belongs where its words call for, as what is said
     without being asked for does, and stands first."""
-    kind = scope_kind(asked.kind, Seen(sentence_of(asked.text)))
+    kind = scope_kind(asked.kind, SentenceFeatures(sentence_of(asked.text)))
     parts: dict[str, JsonValue] = {"reminder": LABEL_CONFIDENCE}
     return Draft(
         kind=asked.kind,
@@ -97,7 +97,7 @@ def notes_of(statement: OwnStatement) -> dict[str, JsonValue]:
     }
 
 
-def evidence_of(said: Iterable[Said]) -> tuple[EvidenceRef, ...]:
+def evidence_of(said: Iterable[UserMessage]) -> tuple[EvidenceRef, ...]:
     """Where it was said."""
     return tuple(EvidenceRef(run_id=one.run_id, event_number=one.event_number) for one in said)
 

@@ -4,7 +4,7 @@ import re
 
 from runlore.domain.languages.choosing import language_of
 from runlore.domain.languages.language import Cue, Opening
-from runlore.domain.statements.sentences import Sentence
+from runlore.domain.statements.sentences import MessageSentence
 
 _QUESTION_MARK = re.compile(r"[?？][\s)\]!.…]*$")
 _CODE = re.compile(r"`|\w[/_]\w|[a-z][A-Z]|\w\.[a-z]{2,4}\b")
@@ -29,7 +29,7 @@ _COUNTED = frozenset(Cue) - {
 }
 
 
-class Seen:
+class SentenceFeatures:
     """What was seen of a sentence: its features, whether it asks for something, whether it names the place
     that it holds for, or code of it, whether it is about one thing that is at hand, and whether it begins
     with what is not to be done."""
@@ -44,7 +44,7 @@ class Seen:
         "passed_over",
     )
 
-    def __init__(self, sentence: Sentence) -> None:
+    def __init__(self, sentence: MessageSentence) -> None:
         language = language_of(sentence.plain)
         cues = language.cues_in(sentence.plain)
         openings = language.openings_of(sentence.plain)
@@ -97,7 +97,7 @@ def _passed_over(cues: frozenset[Cue], *, is_question: bool) -> str:
     return ""
 
 
-def _shape(sentence: Sentence) -> list[str]:
+def _shape(sentence: MessageSentence) -> list[str]:
     words = len(_WORD.findall(sentence.plain))
     if unspaced := len(_UNSPACED.findall(sentence.plain)):
         words = max(words, unspaced // _CHARS_OF_WORD)

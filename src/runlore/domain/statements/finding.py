@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from runlore.domain.record import Kind
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.statements.features import Seen
+from runlore.domain.statements.features import SentenceFeatures
 from runlore.domain.statements.recurrence import Key, Recurrence
-from runlore.domain.statements.said import Said
-from runlore.domain.statements.sentences import Sentence, sentences_of
+from runlore.domain.statements.sentences import MessageSentence, sentences_of
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.domain.statements.weights import (
     FIRST_POINTS_MIN,
     FIRST_REFUSAL_POINTS_MIN,
@@ -50,7 +50,7 @@ class OwnStatement:
     kind: Kind
     scope: ScopeKind
     confidence: Score
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
     sessions: int
     language: str
     wordings: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class OwnStatement:
 class Judged:
     """A sentence with what was seen of it. `wish` is what it repeats, said in `sessions` sessions."""
 
-    said: Said
-    sentence: Sentence
-    seen: Seen
+    said: UserMessage
+    sentence: MessageSentence
+    seen: SentenceFeatures
     terms: tuple[str, ...]
     sessions: int = 0
     wish: Key = ()
@@ -81,10 +81,10 @@ class Judged:
         return sum(weights[name] for name in self.features)
 
 
-def statements_of(said: Iterable[Said]) -> tuple[OwnStatement, ...]:
+def statements_of(said: Iterable[UserMessage]) -> tuple[OwnStatement, ...]:
     """What these messages state that lasts, the best first. They are one person's: the same wish is looked
     for in all of them. Always the same for the same messages in the same order."""
-    return statements_from(judged_sentences(said))
+    return statements_from(judge_sentences(said))
 
 
 def statements_from(
@@ -104,13 +104,13 @@ def statements_from(
     return tuple(found[:STATEMENTS_MAX])
 
 
-def judged_sentences(said: Iterable[Said]) -> list[Judged]:
+def judge_sentences(said: Iterable[UserMessage]) -> list[Judged]:
     """Every sentence of these messages, once for each session, with what was seen of it."""
     recurrence = Recurrence()
     read: dict[tuple[SessionId, str], Judged] = {}
     for each in deque(said, maxlen=_SAID_MAX):
         for sentence in sentences_of(each):
-            seen = Seen(sentence)
+            seen = SentenceFeatures(sentence)
             terms = recurrence.terms_of(sentence.plain, seen.language)
             judged = Judged(said=each, sentence=sentence, seen=seen, terms=terms)
             read.setdefault((each.session_id, sentence.plain), judged)
@@ -180,7 +180,7 @@ def _kind(judged: Judged) -> Kind:
     return Kind.PREFERENCE
 
 
-def scope_kind(kind: Kind, seen: Seen) -> ScopeKind:
+def scope_kind(kind: Kind, seen: SentenceFeatures) -> ScopeKind:
     """A wish is the user's, wherever they work, unless its words name the project or code of it."""
     is_users = kind is Kind.PREFERENCE and not seen.is_of_place
     return ScopeKind.PERSONA if is_users else ScopeKind.PROJECT

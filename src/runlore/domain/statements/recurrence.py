@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
-from runlore.domain.analysis import is_stop_word, stem
 from runlore.domain.languages.language import Language
 from runlore.domain.session import SessionId
+from runlore.domain.text.analysis import is_stop_word, stem
 
 Key = tuple[str, ...]
 

@@ -7,9 +7,9 @@ for an agent, a plan that is handed over, the text of a hook.
 import re
 from dataclasses import dataclass
 
-from runlore.domain.inline_spans import code_spans, masked, quotations
-from runlore.domain.own_words import unpasted
-from runlore.domain.statements.said import Said
+from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.statements.user_messages import UserMessage
+from runlore.domain.text.inline_spans import code_spans, mask_spans, quotations
 
 SENTENCES_MAX = 200
 SENTENCE_CHARS_MAX = 600
@@ -31,7 +31,7 @@ _WRITTEN_BY_PROGRAM = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sentence:
+class MessageSentence:
     """One sentence: its words as they were written, and in lower case with code and quotations blanked out.
     `place` is its number in the message, which has `message_chars` characters and `message_lines` lines."""
 
@@ -42,16 +42,18 @@ class Sentence:
     message_lines: int
 
 
-def sentences_of(said: Said) -> tuple[Sentence, ...]:
+def sentences_of(said: UserMessage) -> tuple[MessageSentence, ...]:
     """The sentences of a message, in order. Of a very long message only the beginning is read."""
     if _WRITTEN_BY_PROGRAM.match(said.text):
         return ()
     begun = said.text[:_READ_CHARS_MAX]
-    own = _SLASH_COMMAND.sub("", unpasted(begun), count=1) if begun.lstrip()[:1] == "/" else unpasted(begun)
+    own = (
+        _SLASH_COMMAND.sub("", cut_pasted(begun), count=1) if begun.lstrip()[:1] == "/" else cut_pasted(begun)
+    )
     parts = [part.strip(_EDGES) for part in _ENDS.split(own)]
     kept = [part for part in parts if _is_said(part)]
     return tuple(
-        Sentence(
+        MessageSentence(
             text=" ".join(part.split()),
             plain=_plain(part),
             place=place,
@@ -62,9 +64,9 @@ def sentences_of(said: Said) -> tuple[Sentence, ...]:
     )
 
 
-def sentence_of(text: str) -> Sentence:
+def sentence_of(text: str) -> MessageSentence:
     """One sentence, as a message of its own."""
-    return Sentence(text=text, plain=_plain(text), place=0, message_chars=len(text), message_lines=1)
+    return MessageSentence(text=text, plain=_plain(text), place=0, message_chars=len(text), message_lines=1)
 
 
 def _is_said(part: str) -> bool:
@@ -75,6 +77,6 @@ def _plain(part: str) -> str:
     """In lower case, with a sign in place of what is code or quoted."""
     straight = part.replace("’", "'").replace("‘", "'")
     code = code_spans(straight)
-    outside = masked(straight, code)
-    unquoted = masked(outside, quotations(outside)[0]).lower()
+    outside = mask_spans(straight, code)
+    unquoted = mask_spans(outside, quotations(outside)[0]).lower()
     return " ".join(_MASKED.sub("#", unquoted).split())

@@ -14,8 +14,8 @@ from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.lazy import dataclass
 from runlore.domain.suggesting.lines import PIPES, Line
-from runlore.domain.suggesting.momentary import is_momentary
-from runlore.domain.suggesting.purposes import Purpose, console_words, is_trying, purpose_of
+from runlore.domain.suggesting.one_off_values import is_momentary
+from runlore.domain.suggesting.purposes import CommandPurpose, console_words, is_trying, purpose_of
 
 Key = tuple[str, ...]
 # A row that is no longer than this is told as it is: there is nothing to be made shorter.
@@ -84,10 +84,10 @@ def form_of(command: StepCommand) -> str:
     return f"{command.form} {' '.join(told)}" if told else command.form
 
 
-def condensed(lines: Sequence[Line]) -> Condensed:
+def condense(lines: Sequence[Line]) -> Condensed:
     """The procedure in a row of lines."""
     if len(lines) <= SHORT_LINES:
-        told = _told_once(lines)
+        told = _drop_repeated(lines)
         kept = _lasting(told)
         kept = _without_said(kept if len(kept) > 1 else told)
         if max(Counter(map(key_of, kept)).values()) >= OFTEN:
@@ -104,7 +104,7 @@ def condensed(lines: Sequence[Line]) -> Condensed:
     return Condensed(units=units_of(kept), left_out=len(split) - len(kept))
 
 
-def _told_once(lines: Sequence[Line]) -> list[Line]:
+def _drop_repeated(lines: Sequence[Line]) -> list[Line]:
     """Lines without those that were run before; what is checked again is checked where it was last."""
     told: list[Line] = []
     for line in lines:
@@ -258,7 +258,7 @@ def _is_meant(line: Line) -> bool:
     return any(True for _ in _purposes(line))
 
 
-def _purposes(line: Line) -> Iterator[Purpose]:
+def _purposes(line: Line) -> Iterator[CommandPurpose]:
     return (purpose for command in line.commands if (purpose := purpose_of(command)))
 
 

@@ -4,9 +4,15 @@ Where two heuristics found the same commands, the earlier of this order stays: w
 many sessions show, what the user corrected, what failed and was put right, a procedure, a repeated command.
 A procedure covers shorter ones that it contains, and in the same project those that are nearly the same; the
 one with more points stays. What a toolchain does by default is suggested once.
+
+Finds what covers a suggestion without comparing it with every other one.
+
+What was found is kept by what it says, the strongest first; a number whose bits stand for all of them answers
+in one step which of them say a thing. Few are left to be compared, and mostly the first of them covers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import field
 from functools import lru_cache
 
 from runlore.domain.detectors.cross_session_rows import FORMS_CACHED_MAX, PRINTING
@@ -53,7 +59,7 @@ BESIDE = frozenset({"git push", "git pull", "cd"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class CoverageSummary:
     """What covering has to know of a suggestion: its forms in order, where it was seen, what it is worth."""
 
     heuristic: Heuristic
@@ -64,7 +70,7 @@ class Found:
     projects: frozenset[str] = frozenset()
 
 
-def strength(one: Found) -> tuple[object, ...]:
+def strength(one: CoverageSummary) -> tuple[object, ...]:
     """By what the stronger of two is told: it comes first."""
     return (
         _ORDER[one.heuristic],
@@ -77,13 +83,13 @@ def strength(one: Found) -> tuple[object, ...]:
     )
 
 
-def covers(stronger: Found, weaker: Found) -> bool:
+def covers(stronger: CoverageSummary, weaker: CoverageSummary) -> bool:
     """Whether the weaker of two tells nothing that the stronger does not."""
     if stronger.pattern == weaker.pattern:
         return True
     if stronger.is_fix or weaker.is_fix:
         return stronger.is_fix and weaker.is_fix and _is_same_fix(stronger.forms, weaker.forms)
-    ours, theirs = said_by(stronger), said_by(weaker)
+    ours, theirs = acts_of(stronger), acts_of(weaker)
     if ours == theirs or _is_told_by_default(stronger, weaker):
         return True
     if not {stronger.heuristic, weaker.heuristic} <= PROCEDURES:
@@ -92,7 +98,9 @@ def covers(stronger: Found, weaker: Found) -> bool:
     return _contains(stronger, ours, weaker, theirs=theirs)
 
 
-def _contains(stronger: Found, ours: frozenset[str], weaker: Found, *, theirs: frozenset[str]) -> bool:
+def _contains(
+    stronger: CoverageSummary, ours: frozenset[str], weaker: CoverageSummary, *, theirs: frozenset[str]
+) -> bool:
     """Whether one procedure tells another. Of different projects only what several sessions show does: what
     one project needs besides is its own."""
     is_same_place = weaker.projects <= stronger.projects
@@ -101,9 +109,9 @@ def _contains(stronger: Found, ours: frozenset[str], weaker: Found, *, theirs: f
     return is_same_place and len(ours & theirs) / len(ours | theirs) >= ALIKE_SHARE
 
 
-def said_by(one: Found) -> frozenset[str]:
+def acts_of(one: CoverageSummary) -> frozenset[str]:
     """What its forms do, however much they print of it."""
-    return frozenset(map(_said, one.forms))
+    return frozenset(map(_strip_printing, one.forms))
 
 
 def _is_same_fix(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -112,7 +120,7 @@ def _is_same_fix(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return one == other or (bool(one[1:-1]) and one[1:-1] == other[1:-1] and bool(is_same_program))
 
 
-def _is_told_by_default(stronger: Found, weaker: Found) -> bool:
+def _is_told_by_default(stronger: CoverageSummary, weaker: CoverageSummary) -> bool:
     """Whether both are no more than what one toolchain does by default, which is worth saying once."""
     is_wide = stronger.heuristic is Heuristic.CROSS_SESSION or stronger.heuristic is weaker.heuristic
     ours, theirs = default_toolchain(stronger.forms), default_toolchain(weaker.forms)
@@ -139,7 +147,118 @@ def bare(form: str) -> str:
 
 
 @lru_cache(FORMS_CACHED_MAX)
-def _said(form: str) -> str:
+def _strip_printing(form: str) -> str:
     """A form without what only says how much is printed: with and without `-v` it is the same thing to do,
     with and without `-race` it is not."""
     return " ".join(word for word in form.split() if word not in PRINTING and not word.startswith("<"))
+
+
+def group_covered(
+    found: Sequence[CoverageSummary],
+) -> tuple[tuple[CoverageSummary, tuple[CoverageSummary, ...]], ...]:
+    """Those that nothing stronger covers, the strongest first, each with those that it covers."""
+    chosen: dict[str, tuple[CoverageSummary, list[CoverageSummary]]] = {}
+    rivals = Rivals()
+    for one in sorted(found, key=strength):
+        # Another heuristic may have found the very same.
+        covering = one if one.pattern in chosen else rivals.covering(one)
+        if covering is None:
+            chosen[one.pattern] = (one, [])
+            rivals.add(one)
+        else:
+            chosen[covering.pattern][1].append(one)
+    return tuple((one, tuple(covered)) for one, covered in chosen.values())
+
+
+@dataclass(kw_only=True)
+class Rivals:
+    """What was chosen so far. A mask has the bit of each place in `found` of which something is true."""
+
+    found: list[CoverageSummary] = field(default_factory=list)
+    masks: dict[Hashable, int] = field(default_factory=dict)
+
+    def add(self, one: CoverageSummary) -> None:
+        """Take in one that nothing covers."""
+        bit = 1 << len(self.found)
+        self.found.append(one)
+        for key in _keys(one):
+            self.masks[key] = self.masks.get(key, 0) | bit
+
+    def covering(self, one: CoverageSummary) -> CoverageSummary | None:
+        """The strongest that covers this one; None where none does."""
+        return next((other for other in self.candidates(one) if covers(other, one)), None)
+
+    def candidates(self, one: CoverageSummary) -> Iterator[CoverageSummary]:
+        """Those that may cover it, the strongest first."""
+        mask = self._alike(one) if not one.is_fix else self._any(_fix_keys(one))
+        while mask:
+            lowest = mask & -mask
+            yield self.found[lowest.bit_length() - 1]
+            mask ^= lowest
+
+    def _any(self, keys: Iterator[Hashable]) -> int:
+        mask = 0
+        for key in keys:
+            mask |= self._of(key)
+        return mask
+
+    def _of(self, key: Hashable) -> int:
+        return self.masks.get(key, 0)
+
+    def _alike(self, one: CoverageSummary) -> int:
+        """Those that say the same, all of it and more, or nearly it where both were seen in one place."""
+        said = acts_of(one)
+        toolchain = default_toolchain(one.forms)
+        if not said:
+            return 0
+        mask = self._of(("same", said))
+        if toolchain:
+            mask |= self._of((toolchain, one.heuristic)) | self._of((toolchain, Heuristic.CROSS_SESSION))
+        is_procedure = one.heuristic in PROCEDURES
+        if not is_procedure and one.heuristic is not Heuristic.REPEATED_ACTION:
+            return mask
+        missing = self._missing(said, int(len(said) * (1 - ALIKE_SHARE) + 1e-9) if is_procedure else 0)
+        mask |= missing[0] & self._of(("heuristic", Heuristic.CROSS_SESSION))
+        if is_procedure:
+            here = self._of("procedure")
+            for project in one.projects:
+                here &= self._of(("project", project))
+            mask |= missing[0] & here
+            for number, alike in enumerate(missing):
+                # So many things it may say for what both say to be nearly all that either says.
+                most = int((len(said) - number) / ALIKE_SHARE - number + 1e-9)
+                mask |= alike & here & self._any(("size", size) for size in range(1, most + 1))
+        return mask
+
+    def _missing(self, said: frozenset[str], most: int) -> list[int]:
+        """For each number up to the last, those that say all of this but so many things at most."""
+        masks = [(1 << len(self.found)) - 1] * (most + 1)
+        for form in said:
+            has = self._of(("said", form))
+            for number in range(most, 0, -1):
+                masks[number] &= has | masks[number - 1]
+            masks[0] &= has
+        return masks
+
+
+def _keys(one: CoverageSummary) -> Iterator[Hashable]:
+    """Under what one is looked for."""
+    if one.is_fix:
+        yield from _fix_keys(one)
+        return
+    said = acts_of(one)
+    yield "same", said
+    yield from (("said", form) for form in said)
+    yield "size", len(said)
+    yield "heuristic", one.heuristic
+    if toolchain := default_toolchain(one.forms):
+        yield toolchain, one.heuristic
+    if one.heuristic in PROCEDURES:
+        yield "procedure"
+        yield from (("project", project) for project in one.projects)
+
+
+def _fix_keys(one: CoverageSummary) -> Iterator[Hashable]:
+    yield "fix", one.forms
+    if one.forms[1:-1]:
+        yield "between", one.forms[1:-1]

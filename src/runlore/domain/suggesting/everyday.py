@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.covering import BESIDE, DEFAULTS, bare
-from runlore.domain.suggesting.momentary import is_temporary
-from runlore.domain.suggesting.placing import placed_values
+from runlore.domain.suggesting.one_off_values import is_temporary
 from runlore.domain.suggesting.purposes import purpose_of
+from runlore.domain.suggesting.value_positions import find_placed_values
 from runlore.domain.suggesting.words import words_of
 
 # What checks code of a language with its own rules alone.
@@ -61,7 +61,7 @@ def is_plain_command(command: StepCommand) -> bool:
     form = bare(command.form)
     if form not in DEFAULTS and form not in _LINTERS:
         return False
-    if any(_is_own_setting(placed.flag, placed.value) for placed in placed_values(command)):
+    if any(_is_own_setting(placed.flag, placed.value) for placed in find_placed_values(command)):
         return False
     return _flags(command) <= _USUAL_FLAGS
 
@@ -78,7 +78,7 @@ def is_plain_through(command: StepCommand) -> bool:
 def checks_one_place(command: StepCommand) -> bool:
     """Whether a project's runner lets an everyday tool check a file or a folder, and that is all."""
     purpose = purpose_of(command)
-    placed = placed_values(command)
+    placed = find_placed_values(command)
     return (
         purpose is not None
         and purpose.verb in _CHECKING

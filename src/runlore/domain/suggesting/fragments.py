@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import field
 from itertools import pairwise
 
-from runlore.domain.inline_spans import code_spans
 from runlore.domain.lazy import dataclass
+from runlore.domain.text.inline_spans import code_spans
 
 _FENCE = re.compile(r"^\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})([^`]*)$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)(.*)$")
@@ -21,7 +21,7 @@ _INDENT = re.compile(r"^(?: {4}|\t| {1,3}\t)")
 
 
 @dataclass(kw_only=True)
-class Section:
+class MarkdownSection:
     """What stands under one heading: code inside its lines, inside its tables, in blocks, and the words.
 
     `ordered` is the code of lines and blocks in the order of the text, `alone` are the lines without any code
@@ -44,13 +44,12 @@ class Section:
 
     @property
     def all_code(self) -> list[str]:
-        """All code of it."""
         return [*self.code, *self.cells, *self.blocks]
 
 
-def sections_of(text: str) -> tuple[Section, ...]:
+def sections_of(text: str) -> tuple[MarkdownSection, ...]:
     """The sections of a text; what comes before the first heading stands under an empty title."""
-    sections = [Section(title="", level=0)]
+    sections = [MarkdownSection(title="", level=0)]
     fence, block = "", list[str]()
     lines = ["", *text.split("\n"), ""]
     for (before, line), after in zip(pairwise(lines), lines[2:], strict=False):
@@ -68,10 +67,10 @@ def sections_of(text: str) -> tuple[Section, ...]:
                 block.append(found[2].strip())
         elif (heading := _HEADING.match(line)) and len(heading[1]) <= 2:
             title = heading[2].strip().rstrip("#").rstrip()
-            sections.append(Section(title=title, level=len(heading[1])))
+            sections.append(MarkdownSection(title=title, level=len(heading[1])))
         elif (under := _SETEXT.match(line)) and before.strip():
             # A line of signs makes a heading of the line above it.
-            sections.append(Section(title=before.strip(), level=1 if "=" in under[0] else 2))
+            sections.append(MarkdownSection(title=before.strip(), level=1 if "=" in under[0] else 2))
         else:
             _read(line, sections[-1], stands_alone=_is_apart(before, line) and _is_apart(after, after))
     if fence:
@@ -79,7 +78,7 @@ def sections_of(text: str) -> tuple[Section, ...]:
     return tuple(sections[1:] if sections[0].is_empty else sections)
 
 
-def _end(block: list[str], section: Section) -> None:
+def _end(block: list[str], section: MarkdownSection) -> None:
     section.blocks.append("\n".join(block))
     section.ordered.append(section.blocks[-1])
 
@@ -89,7 +88,7 @@ def _is_apart(neighbour: str, line: str) -> bool:
     return not neighbour.strip() or _LISTED.match(line) is not None or _HEADING.match(neighbour) is not None
 
 
-def _read(line: str, section: Section, *, stands_alone: bool) -> None:
+def _read(line: str, section: MarkdownSection, *, stands_alone: bool) -> None:
     if _INDENT.match(line) and not _LISTED.match(line) and line.strip():
         _end([line.strip()], section)
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.suggesting.fixes import BECAME, FIXES
 from runlore.domain.suggesting.fragments import sections_of
-from runlore.domain.suggesting.words import unquoted
+from runlore.domain.suggesting.words import unquote_word
 from runlore.domain.suggestion import Parameter, Suggestion
 
 STEPS = "Step-by-Step"
@@ -124,7 +124,7 @@ def segments(text: str) -> Iterator[Segment]:
     for found in _TOKEN.finditer(text):
         token = found[0]
         if token not in _BREAKS:
-            segment.append(unquoted(token))
+            segment.append(unquote_word(token))
         elif segment:
             yield tuple(segment)
             segment = []
@@ -143,13 +143,13 @@ def _examples(parameter: Parameter) -> frozenset[str]:
 
 def _bare(code: str) -> str:
     """Code without prompts and comments. What another program is given has none: each line of it counts."""
-    lines = [line for line in map(_unprompted, code.split("\n")) if line]
+    lines = [line for line in map(_strip_prompt, code.split("\n")) if line]
     if "<<" not in code:
         lines = [line for line in lines if not _COMMENT.match(line)]
     return "\n".join(lines).strip()
 
 
-def _unprompted(line: str) -> str:
+def _strip_prompt(line: str) -> str:
     return _PROMPT.sub("", line).rstrip()
 
 

@@ -32,7 +32,7 @@ class Line:
     joiners: tuple[str, ...] = ()
     whole: str = ""
 
-    def written(self, texts: Sequence[str]) -> str:
+    def render(self, texts: Sequence[str]) -> str:
         """The line with these texts in place of its commands' own."""
         if self.whole or not texts:
             return self.whole
@@ -51,7 +51,7 @@ class Line:
     @property
     def text(self) -> str:
         """The line as the step has it."""
-        return self.written([command.text for command in self.commands])
+        return self.render([command.text for command in self.commands])
 
 
 def lines_of(steps: Iterable[Step]) -> tuple[Line, ...]:
@@ -67,8 +67,8 @@ def _line(step: Step) -> Line:
     if joiners is None:
         done = tuple(command for command in commands if not command.is_looking)
         return Line(commands=done or commands, whole=step.text)
-    kept = _kept(commands, joiners) or list(range(len(commands)))
-    between = tuple(_joined(joiners[before:after]) for before, after in pairwise(kept))
+    kept = _select_commands(commands, joiners) or list(range(len(commands)))
+    between = tuple(_join_operator(joiners[before:after]) for before, after in pairwise(kept))
     return Line(commands=tuple(commands[index] for index in kept), joiners=between)
 
 
@@ -94,7 +94,7 @@ def _joiners(step: Step) -> tuple[str, ...] | None:
     return tuple(joiners) if _AFTER.match(step.text[at : at + 200]) else None
 
 
-def _kept(commands: Sequence[StepCommand], joiners: Sequence[str]) -> list[int]:
+def _select_commands(commands: Sequence[StepCommand], joiners: Sequence[str]) -> list[int]:
     """Which commands are told: of each pipeline all up to the last that does not only look around."""
     kept: list[int] = []
     pipeline: list[int] = []
@@ -112,7 +112,7 @@ def _counts(command: StepCommand) -> bool:
     return not command.is_looking or command.kind is CommandKind.MOVING
 
 
-def _joined(joiners: Sequence[str]) -> str:
+def _join_operator(joiners: Sequence[str]) -> str:
     """The operator between two commands when what stood between them is left out."""
     return joiners[0] if len(joiners) == 1 else next((sign for sign in joiners if sign not in PIPES), "&&")
 

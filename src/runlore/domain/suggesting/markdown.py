@@ -3,7 +3,7 @@
 import re
 
 from runlore.domain.guard import find_secrets
-from runlore.domain.safe_text import escaped, hidden_characters
+from runlore.domain.text.safe_text import escape, hidden_characters
 
 SECRET = "<secret>"
 _TICKS = re.compile(r"`+")
@@ -16,7 +16,7 @@ def visible(text: str) -> str:
         text = f"{text[: finding.start]}{SECRET}{text[finding.end :]}"
     if not hidden_characters(text) and "\r" not in text:
         return text
-    return "\n".join("\t".join(escaped(part) for part in line.split("\t")) for line in text.split("\n"))
+    return "\n".join("\t".join(escape(part) for part in line.split("\t")) for line in text.split("\n"))
 
 
 def code_span(text: str) -> str:

@@ -69,17 +69,17 @@ def slug(text: str, chars_max: int = limits.SKILL_NAME_CHARS_MAX) -> str:
     return whole[: chars_max + 1].rpartition("-")[0] or whole[:chars_max]
 
 
-def wanted_name(match: Match, lines: Sequence[Line]) -> str:
+def choose_name(match: Match, lines: Sequence[Line]) -> str:
     """The name that a match would have if nothing else had it."""
     asked = slug(match.asked_name)
     if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION and asked:
         return asked
-    return _joined(*_told(match, lines))
+    return _join(*_name_parts(match, lines))
 
 
-def wanted_names(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
+def list_names(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
     """The names that a match would have, the best first: the next says more of what is done."""
-    wanted = wanted_name(match, lines)
+    wanted = choose_name(match, lines)
     if match.heuristic in (Heuristic.EXPLICIT_INSTRUCTION, Heuristic.USER_CORRECTION):
         return (wanted,)
     is_of_fix = fixes.is_fix(match)
@@ -92,7 +92,7 @@ def wanted_names(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
         for word in command.form.split()
         if word.startswith("--") or (word.startswith("-") and len(word) > LETTER_FLAG_CHARS)
     ]
-    more = [_joined(kind, *told), _joined(kind, *told, *dict.fromkeys(flags))]
+    more = [_join(kind, *told), _join(kind, *told, *dict.fromkeys(flags))]
     return tuple(dict.fromkeys([wanted, *(name for name in more if is_valid_name(name))]))
 
 
@@ -116,7 +116,7 @@ def unique_name(wanted: str, taken: frozenset[str] | set[str]) -> str:
         number += 1
 
 
-def _told(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
+def _name_parts(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
     if match.heuristic is Heuristic.ERROR_RECOVERY:
         return "error", _topic(lines[:1])
     if match.heuristic is Heuristic.USER_CORRECTION:
@@ -130,7 +130,7 @@ def _told(match: Match, lines: Sequence[Line]) -> tuple[str, ...]:
     return "procedure", _topic(lines)
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     told = [part for part in map(slug, parts) if part]
     if len(told) < 2:
         told.append(NAMED_AFTER_NOTHING)

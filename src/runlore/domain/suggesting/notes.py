@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from runlore.domain.detectors.cross_session_rows import act_of
 from runlore.domain.detectors.match import Match
+from runlore.domain.suggesting.clean_run import CHECKS, only_looks, verbs_of
 from runlore.domain.suggesting.covering import bare
 from runlore.domain.suggesting.lines import Line
 from runlore.domain.suggesting.parameters import COMMITTED, Written
-from runlore.domain.suggesting.passes import CHECKS, only_looks, verbs_of
 
 SENDING = {
     "git push": "Where the change is to go out",
@@ -24,7 +24,7 @@ _PROPOSING = frozenset({"git push", "gh pr create", "glab mr create"})
 _COMMIT = "git commit"
 
 
-def noted(written: Written, match: Match) -> Written:
+def add_notes(written: Written, match: Match) -> Written:
     """A procedure with what is to be said about when its steps are done."""
     notes = [written.note(place) for place in range(len(written.lines))]
     _mend(written.lines, notes)

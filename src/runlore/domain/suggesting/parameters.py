@@ -2,34 +2,135 @@
 
 Two commands of one normal form differ in their values alone. What is the same every time stays as it is; what
 differs is named by the flag before it, by where it stands, or by what it looks like.
+
+Values that have to agree: one that is another with something constant around it is no parameter.
+
+`app=shop:1.2` beside `shop:1.2` is `app=<image>`, and `infra/prod` beside `prod.tfvars` are `infra/<env>` and
+`<env>.tfvars`. That holds where it does in every occurrence, and these had more than one value.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from typing import NamedTuple
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import StepCommand
-from runlore.domain.excerpt import excerpt
 from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.agreeing import Part, Values, agreeing
-from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condensed, key_of, of_pattern, units_of
+from runlore.domain.suggesting.clean_run import clean_pass
+from runlore.domain.suggesting.condensing import Condensed, Key, Unit, condense, key_of, of_pattern, units_of
 from runlore.domain.suggesting.fixes import is_fix
 from runlore.domain.suggesting.lines import Line, lines_of
 from runlore.domain.suggesting.markdown import visible
-from runlore.domain.suggesting.momentary import is_focused, momentary_name, particular_name
-from runlore.domain.suggesting.passes import clean_pass
-from runlore.domain.suggesting.placing import Placed, placed_values
+from runlore.domain.suggesting.one_off_values import is_focused, momentary_name, particular_name
 from runlore.domain.suggesting.private import example_of
-from runlore.domain.suggesting.settings import entered, without_throw_away_settings
-from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_setting, name_of_value
+from runlore.domain.suggesting.settings import enter_worktrees, without_throw_away_settings
+from runlore.domain.suggesting.value_names import ANY_VALUE, name_of_look, name_of_setting, name_of_value
+from runlore.domain.suggesting.value_positions import Placed, find_placed_values
 from runlore.domain.suggesting.words import words_of
 from runlore.domain.suggestion import Parameter
+from runlore.domain.text.excerpt import excerpt
 
+Values = tuple[str, ...]
+# What may stand around a parameter without quotes.
+_AROUND = re.compile(r"^[\w./:=@%+,-]{0,120}$")
+_INSIDE = re.compile(r"^[\w./:=@+-]{1,200}$")
+_PROSE_NAMES = frozenset({"message", "body", "title", "text", "query", "code", "data"})
+_VALUES_MAX = 64
+_PLACES_MAX = 40
+_BREAKS = "/:=@._-+,"
+_NUMBERS = re.compile(r"[\d.]*\d\.?$"), re.compile(r"^\.?\d[\d.]*")
 COMMITTED = "After committing"
 """The note of a step that is always done, and only behind commits that are not told."""
+
+
+class ValuePart(NamedTuple):
+    """What a value is made of: the values of the parameter in it, its wanted name, and what is around."""
+
+    before: str
+    values: Values
+    name: str
+    after: str
+
+
+def agreeing(names: Mapping[Values, str]) -> dict[Values, ValuePart]:
+    """Of the values at each place and their wanted names, those that are made of others."""
+    told = ((values, name) for values, name in names.items() if _is_plain(values, name))
+    plain = dict(islice(told, _PLACES_MAX))
+    found: dict[Values, ValuePart] = {}
+    by_length = sorted(plain, key=lambda values: (max(map(len, values)), len(values)))
+    for place, values in enumerate(by_length):
+        for base in by_length[:place]:
+            if base not in found and (around := _around(base, values)) is not None:
+                found[values] = ValuePart(before=around[0], values=base, name=plain[base], after=around[1])
+                break
+    based = {part.values for part in found.values()}
+    cores: dict[Values, list[tuple[Values, str, str]]] = {}
+    for values in plain:
+        if values not in found and values not in based and (core := _core(values)) is not None:
+            cores.setdefault(core[0], []).append((values, core[1], core[2]))
+    for inner, several in cores.items():
+        if len(several) > 1:
+            name = name_of_look(inner)
+            wanted = name if name != ANY_VALUE else "name"
+            found.update(
+                {values: ValuePart(before, inner, wanted, after) for values, before, after in several}
+            )
+    return found
+
+
+def _is_plain(values: Values, name: str) -> bool:
+    is_several = len(set(values)) > 1 and len(values) <= _VALUES_MAX
+    return is_several and name.partition("-")[0] not in _PROSE_NAMES and all(map(_INSIDE.match, values))
+
+
+def _around(base: Values, values: Values) -> tuple[str, str] | None:
+    """What stands around the values of another place in these, the same every time; None where it does not.
+    Where one place was seen more often than the other, all the values that there were have to agree."""
+    inner = min(base, key=len)
+    for value in dict.fromkeys(values):
+        at = value.rfind(inner)
+        before, after = value[:at], value[at + len(inner) :]
+        if at < 0 or not (_AROUND.match(before) and _AROUND.match(after)):
+            continue
+        made = tuple(f"{before}{each}{after}" for each in base)
+        if made == values or (len(made) != len(values) and set(made) == set(values) and made != base):
+            return before, after
+    return None
+
+
+def _core(values: Values) -> tuple[Values, str, str] | None:
+    """What differs between values, whole words of it, and what is around; None where that says nothing."""
+    before = _beginning(values)
+    before = before[: max((before.rfind(sign) for sign in _BREAKS), default=-1) + 1]
+    rests = [value[len(before) :] for value in values]
+    after = _beginning([rest[::-1] for rest in rests])[::-1]
+    starts = [at for sign in _BREAKS if (at := after.find(sign)) >= 0]
+    after = after[min(starts) :] if starts else ""
+    before, after = _with_numbers(before, after, rests)
+    core = tuple(value[len(before) : len(value) - len(after)] for value in values)
+    is_telling = (
+        all(core) and (before or after) and all(any(map(str.isalpha, each)) or "." in each for each in core)
+    )
+    return (core, before, after) if is_telling and _AROUND.match(before) and _AROUND.match(after) else None
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    low, high = min(texts), max(texts)
+    same = next(
+        (at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low)
+    )
+    return low[:same]
+
+
+def _with_numbers(before: str, after: str, rests: Sequence[str]) -> tuple[str, str]:
+    """A version is one word, though its parts are apart."""
+    if not all(rest[: len(rest) - len(after)].isdigit() for rest in rests):
+        return before, after
+    return _NUMBERS[0].sub("", before), _NUMBERS[1].sub("", after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +167,10 @@ class _Naming:
     """The parameters so far: the same values at two places are one parameter."""
 
     names: dict[Values, str] = field(default_factory=dict)
-    parts: Mapping[Values, Part] = field(default_factory=dict)
+    parts: Mapping[Values, ValuePart] = field(default_factory=dict)
     wanted: dict[Values, str] = field(default_factory=dict)
 
-    def told(self, values: Values, wanted: str) -> str:
+    def write_parameter(self, values: Values, wanted: str) -> str:
         """The parameter as it is written, with what is the same around it every time."""
         self.wanted.setdefault(values, wanted)
         if part := self.parts.get(values):
@@ -94,15 +195,15 @@ class _Naming:
         )
 
 
-def written(match: Match) -> Written:
+def write_procedure(match: Match) -> Written:
     """The commands of a match, one line for each step, values that differ replaced by their parameters."""
     if is_fix(match):
-        return _written_fix([lines_of(occurrence.steps) for occurrence in match.occurrences])
-    shown = shown_of(match)
-    return replace(told_units(shown.units, left_out=shown.left_out), said_again=shown.said_again)
+        return _write_fix([lines_of(occurrence.steps) for occurrence in match.occurrences])
+    shown = condense_match(match)
+    return replace(write_units(shown.units, left_out=shown.left_out), said_again=shown.said_again)
 
 
-def shown_of(match: Match) -> Condensed:
+def condense_match(match: Match) -> Condensed:
     """The steps that are told of what is no fix."""
     told = [lines_of(occurrence.steps) for occurrence in match.occurrences]
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION:
@@ -111,7 +212,7 @@ def shown_of(match: Match) -> Condensed:
     if match.heuristic is Heuristic.CROSS_SESSION:
         shown = of_pattern(match.pattern, told)
     if shown is None:
-        found = [condensed(lines) for lines in told]
+        found = [condense(lines) for lines in told]
         # The latest of those with the fewest steps stands for all: it has the least beside the pattern.
         fewest = min(len(each.units) for each in found)
         chosen = next(each for each in reversed(found) if len(each.units) == fewest)
@@ -125,21 +226,21 @@ def shown_of(match: Match) -> Condensed:
         # What is run again with other values is one command.
         shown = replace(shown, units=units_of([line for unit in shown.units for line in unit.lines]))
     if match.heuristic is Heuristic.MULTI_STEP:
-        cleaned = entered(clean_pass(shown.units), match)
+        cleaned = enter_worktrees(clean_pass(shown.units), match)
         shown = replace(shown, units=cleaned, said_again=max(0, len(shown.units) - len(cleaned)))
     return shown
 
 
-def told_units(units: Sequence[Unit], *, left_out: int = 0, notes: Sequence[str] = ()) -> Written:
+def write_units(units: Sequence[Unit], *, left_out: int = 0, notes: Sequence[str] = ()) -> Written:
     """Steps as they are told, their parameters named together; `notes` say when one is done at all."""
     naming = _Naming()
     units = units[: limits.SUGGESTION_COMMANDS_MAX]
     lines = tuple(_usual(unit.lines) for unit in units)
     for line, unit in zip(lines, units, strict=True):
-        _told(line, unit.lines, naming)
+        _write_line(line, unit.lines, naming)
     # What a value is made of may stand behind it, so all of them are known before any is written.
     naming = _Naming(parts=agreeing(naming.wanted))
-    commands = tuple(_told(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
+    commands = tuple(_write_line(line, unit.lines, naming) for line, unit in zip(lines, units, strict=True))
     return Written(
         commands=commands,
         parameters=naming.parameters(),
@@ -157,28 +258,31 @@ def _usual(lines: Sequence[Line]) -> Line:
     shapes = Counter(_shape([line]) for line in whole or lines)
 
     def rank(line: Line) -> tuple[int, int]:
-        return -shapes[_shape([line])], sum(len(placed_values(command)) for command in line.commands)
+        return -shapes[_shape([line])], sum(len(find_placed_values(command)) for command in line.commands)
 
     return min(reversed(lines), key=rank)
 
 
-def _written_fix(told: Sequence[tuple[Line, ...]]) -> Written:
+def _write_fix(told: Sequence[tuple[Line, ...]]) -> Written:
     """What failed and what worked; the words in which the two differ stay as they are."""
     # The shortest shows best what was changed; of equally short ones the latest.
     chosen = min(reversed(told), key=lambda lines: len(lines[0].text) + len(lines[-1].text))
     alike = [lines for lines in told if _shape(lines) == _shape(chosen)]
-    fixed = _compared(chosen)
+    fixed = _find_differing(chosen)
     naming = _Naming()
     commands = tuple(
-        _told(line, [lines[at] for lines in alike], naming, fixed=fixed) for at, line in enumerate(chosen)
+        _write_line(line, [lines[at] for lines in alike], naming, fixed=fixed)
+        for at, line in enumerate(chosen)
     )
     return Written(commands=commands, parameters=naming.parameters(), lines=chosen)
 
 
-def _told(line: Line, others: Sequence[Line], naming: _Naming, *, fixed: frozenset[str] = frozenset()) -> str:
+def _write_line(
+    line: Line, others: Sequence[Line], naming: _Naming, *, fixed: frozenset[str] = frozenset()
+) -> str:
     """A line with its parameters, compared with those of the same shape; the latest come last."""
     alike = [other for other in others if _shape([other]) == _shape([line])]
-    return line.written(
+    return line.render(
         [
             _template(command, [other.commands[place] for other in alike], naming, fixed=fixed)
             for place, command in enumerate(line.commands)
@@ -190,14 +294,14 @@ def _shape(lines: Sequence[Line]) -> tuple[tuple[object, ...], ...]:
     """What has to be the same for values to stand at the same place: the forms, and the flags of values."""
     return tuple(
         tuple(
-            (command.form, tuple(placed.flag for placed in placed_values(command)))
+            (command.form, tuple(placed.flag for placed in find_placed_values(command)))
             for command in line.commands
         )
         for line in lines
     )
 
 
-def _compared(lines: Sequence[Line]) -> frozenset[str]:
+def _find_differing(lines: Sequence[Line]) -> frozenset[str]:
     """The words that stand in one of the two commands alone."""
     if len(lines) < 2:
         return frozenset()
@@ -224,15 +328,15 @@ def _template(
     command: StepCommand, alike: Sequence[StepCommand], naming: _Naming, *, fixed: frozenset[str]
 ) -> str:
     """A command's text with `<name>` in place of each value that is a parameter."""
-    others = [placed_values(other) for other in alike]
+    others = [find_placed_values(other) for other in alike]
     replaced: list[_Replaced] = []
-    for place, placed in enumerate(placed_values(command)):
+    for place, placed in enumerate(find_placed_values(command)):
         values = tuple(other[place].value for other in others)
         if placed.value not in fixed and (name := _name(command, values, placed, place=place)):
             replaced.append(
                 _Replaced(placed.start, placed.end, before=placed.before, name=name, values=values)
             )
-    return _replaced(command.text, list(_several(command.text, replaced)), naming)
+    return _replace_values(command.text, list(_several(command.text, replaced)), naming)
 
 
 class _Replaced(NamedTuple):
@@ -288,9 +392,9 @@ def _telling(names: Iterable[str]) -> str:
     return next((name for name in found if name != ANY_VALUE), found[0])
 
 
-def _replaced(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
+def _replace_values(text: str, replaced: Sequence[_Replaced], naming: _Naming) -> str:
     told, at = [], 0
     for one in replaced:
-        told += [text[at : one.start], f"{one.before}{naming.told(one.values, one.name)}"]
+        told += [text[at : one.start], f"{one.before}{naming.write_parameter(one.values, one.name)}"]
         at = one.end
     return "".join([*told, text[at:]])

@@ -14,7 +14,7 @@ from runlore.domain.lazy import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Purpose:
+class CommandPurpose:
     """A purpose: the verb, what doing it is called, and whether it checks what was done before.
 
     `weight` is how much it says about a command: 2 where it is a project's own work, 1 where it may be.
@@ -28,65 +28,67 @@ class Purpose:
     goal: str = ""
 
 
-PURPOSES: Mapping[str, Purpose] = {
+PURPOSES: Mapping[str, CommandPurpose] = {
     purpose.verb: purpose
     for purpose in (
-        Purpose(verb="test", doing="running tests", checks=True),
-        Purpose(verb="lint", doing="linting", checks=True),
-        Purpose(verb="typecheck", doing="checking types", checks=True),
-        Purpose(verb="format", doing="formatting code"),
-        Purpose(verb="build", doing="building", checks=True),
-        Purpose(verb="install", doing="installing dependencies"),
-        Purpose(verb="update", doing="updating dependencies", goal="update dependencies"),
-        Purpose(verb="migrate", doing="migrating a database", goal="migrate a database"),
-        Purpose(verb="seed", doing="filling a database", goal="fill a database"),
-        Purpose(verb="deploy", doing="deploying", goal="deploy"),
-        Purpose(verb="restart", doing="restarting services", goal="restart services"),
-        Purpose(verb="release", doing="releasing", goal="release"),
-        Purpose(verb="benchmark", doing="benchmarking", goal="benchmark"),
-        Purpose(verb="generate", doing="generating code or documents", goal="generate code or documents"),
-        Purpose(
+        CommandPurpose(verb="test", doing="running tests", checks=True),
+        CommandPurpose(verb="lint", doing="linting", checks=True),
+        CommandPurpose(verb="typecheck", doing="checking types", checks=True),
+        CommandPurpose(verb="format", doing="formatting code"),
+        CommandPurpose(verb="build", doing="building", checks=True),
+        CommandPurpose(verb="install", doing="installing dependencies"),
+        CommandPurpose(verb="update", doing="updating dependencies", goal="update dependencies"),
+        CommandPurpose(verb="migrate", doing="migrating a database", goal="migrate a database"),
+        CommandPurpose(verb="seed", doing="filling a database", goal="fill a database"),
+        CommandPurpose(verb="deploy", doing="deploying", goal="deploy"),
+        CommandPurpose(verb="restart", doing="restarting services", goal="restart services"),
+        CommandPurpose(verb="release", doing="releasing", goal="release"),
+        CommandPurpose(verb="benchmark", doing="benchmarking", goal="benchmark"),
+        CommandPurpose(
+            verb="generate", doing="generating code or documents", goal="generate code or documents"
+        ),
+        CommandPurpose(
             verb="plan",
             doing="planning a change of infrastructure",
             goal="plan a change of infrastructure",
             checks=True,
         ),
-        Purpose(
+        CommandPurpose(
             verb="verify",
             doing="checking that what was rolled out runs",
             checks=True,
             weight=1,
             goal="deploy",
         ),
-        Purpose(verb="scan", doing="scanning for problems", checks=True),
-        Purpose(verb="run", doing="starting a program", weight=1),
-        Purpose(verb="clone", doing="setting up a project", goal="set up a project", weight=1),
-        Purpose(verb="create", doing="setting up a project", weight=1, goal="set up a project"),
-        Purpose(verb="configure", doing="setting up tools", weight=1),
-        Purpose(verb="debug", doing="debugging", weight=1),
-        Purpose(verb="query", doing="working with a database", weight=1),
-        Purpose(verb="push", doing="pushing changes", weight=1),
-        Purpose(verb="integrate", doing="bringing a branch up to date", weight=1),
-        Purpose(
+        CommandPurpose(verb="scan", doing="scanning for problems", checks=True),
+        CommandPurpose(verb="run", doing="starting a program", weight=1),
+        CommandPurpose(verb="clone", doing="setting up a project", goal="set up a project", weight=1),
+        CommandPurpose(verb="create", doing="setting up a project", weight=1, goal="set up a project"),
+        CommandPurpose(verb="configure", doing="setting up tools", weight=1),
+        CommandPurpose(verb="debug", doing="debugging", weight=1),
+        CommandPurpose(verb="query", doing="working with a database", weight=1),
+        CommandPurpose(verb="push", doing="pushing changes", weight=1),
+        CommandPurpose(verb="integrate", doing="bringing a branch up to date", weight=1),
+        CommandPurpose(
             verb="worktree",
             doing="working on several branches at once",
             goal="work on a branch in a folder of its own",
             weight=1,
         ),
-        Purpose(verb="stop", doing="stopping services", weight=1),
-        Purpose(verb="copy", doing="copying files to another machine", weight=1),
-        Purpose(verb="connect", doing="working on another machine", weight=1),
-        Purpose(verb="request", doing="checking that a service answers", checks=True, weight=1),
-        Purpose(verb="convert", doing="converting files", weight=1),
-        Purpose(verb="review", doing="working with pull requests and issues"),
-        Purpose(
+        CommandPurpose(verb="stop", doing="stopping services", weight=1),
+        CommandPurpose(verb="copy", doing="copying files to another machine", weight=1),
+        CommandPurpose(verb="connect", doing="working on another machine", weight=1),
+        CommandPurpose(verb="request", doing="checking that a service answers", checks=True, weight=1),
+        CommandPurpose(verb="convert", doing="converting files", weight=1),
+        CommandPurpose(verb="review", doing="working with pull requests and issues"),
+        CommandPurpose(
             verb="bisect",
             doing="looking for the commit that broke something",
             goal="find the commit that broke something",
         ),
-        Purpose(verb="container", doing="working with containers", weight=1),
-        Purpose(verb="cluster", doing="working with a cluster", weight=1),
-        Purpose(verb="infrastructure", doing="working with infrastructure", weight=1),
+        CommandPurpose(verb="container", doing="working with containers", weight=1),
+        CommandPurpose(verb="cluster", doing="working with a cluster", weight=1),
+        CommandPurpose(verb="infrastructure", doing="working with infrastructure", weight=1),
     )
 }
 _BY_PROGRAM: Mapping[str, str] = {
@@ -153,7 +155,7 @@ _HELP = re.compile(r"(?:^|[ -])help(?: |$)")
 _INTERPRETED = frozenset({"run", "create", "configure", "debug"})
 
 
-def purpose_of(command: StepCommand) -> Purpose | None:
+def purpose_of(command: StepCommand) -> CommandPurpose | None:
     """What a command is for; None where nothing says so."""
     program, subcommand = _first_words(command)
     if command.kind is not CommandKind.WORK or not program:
@@ -174,14 +176,14 @@ def purpose_of(command: StepCommand) -> Purpose | None:
     return PURPOSES.get(verb) or PURPOSES.get(_BY_PROGRAM.get(command.topic, ""))
 
 
-def _is_lasting(command: StepCommand, purpose: Purpose) -> bool:
+def _is_lasting(command: StepCommand, purpose: CommandPurpose) -> bool:
     """Whether what git does can be done again: onto a branch that stays, or in a worktree that is added."""
     if purpose.verb == "integrate":
         return bool(command.values) and all(value in _LASTING_BRANCHES for value in command.values)
     return purpose.verb != "worktree" or " worktree add " in command.text
 
 
-def purposes_of(commands: Iterable[StepCommand]) -> tuple[Purpose, ...]:
+def purposes_of(commands: Iterable[StepCommand]) -> tuple[CommandPurpose, ...]:
     """The purposes of commands, each once, in order."""
     return tuple(dict.fromkeys(purpose for command in commands if (purpose := purpose_of(command))))
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.mined import CommandKind, Outcome, StepCommand
 from runlore.domain.detectors.recovery_texts import is_about_code, is_about_command, is_about_missing
+from runlore.domain.suggesting.clean_run import is_pipeline
 from runlore.domain.suggesting.condensing import form_of, key_of
 from runlore.domain.suggesting.covering import PROCEDURES, STRENGTH, default_toolchain
 from runlore.domain.suggesting.everyday import is_plain, task_of
@@ -28,9 +29,8 @@ from runlore.domain.suggesting.fixes import (
 )
 from runlore.domain.suggesting.harm import goes_around, loosens, takes_away
 from runlore.domain.suggesting.lines import Line
-from runlore.domain.suggesting.momentary import is_momentary, is_own
+from runlore.domain.suggesting.one_off_values import is_momentary, is_own
 from runlore.domain.suggesting.parameters import Written
-from runlore.domain.suggesting.passes import is_pipeline
 from runlore.domain.suggesting.purposes import is_passing, is_sending, purposes_of
 from runlore.domain.suggestion import Score, ScorePart
 
@@ -44,8 +44,7 @@ BEFORE_AND_AFTER = 2
 JUMBLED = 2
 
 
-def scored(match: Match, written: Written) -> Score:
-    """The score of a match."""
+def score_match(match: Match, written: Written) -> Score:
     parts = [part for part in _parts(match, written) if part.points]
     points = sum(part.points for part in parts)
     if match.heuristic is Heuristic.EXPLICIT_INSTRUCTION and points < SCORE_MIN:
@@ -57,16 +56,16 @@ def scored(match: Match, written: Written) -> Score:
 def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
     points, reason = STRENGTH[match.heuristic]
     yield ScorePart(reason=reason, points=points)
-    yield from _seen(match)
+    yield from _score_frequency(match)
     lines = written.lines[-1:] if is_fix(match) else written.lines
     commands = [command for line in lines for command in line.commands if not command.is_looking]
-    yield from _meant(commands)
+    yield from _score_purpose(commands)
     if not is_fix(match):
         yield from _passing(commands, most=60 if match.heuristic is Heuristic.REPEATED_ACTION else 40)
     if is_fix(match):
-        yield from _fixed(match, written)
+        yield from _score_fix(match, written)
     elif match.heuristic in PROCEDURES:
-        yield from _condensed(match, written)
+        yield from _score_condensation(match, written)
     yield from _against(match, written)
     is_procedure = match.heuristic in PROCEDURES and not is_fix(match)
     yield from _momentary(written, each=6 if is_procedure else 15, script=20 if is_procedure else 35)
@@ -74,7 +73,7 @@ def _parts(match: Match, written: Written) -> Iterator[ScorePart]:
 
 def _against(match: Match, written: Written) -> Iterator[ScorePart]:
     """What nobody should do because it was done once, or would do untold."""
-    commands = _done(written)
+    commands = _list_acting(written)
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION and any(map(goes_around, commands)):
         yield ScorePart(reason="it goes around what the project has set up", points=-30)
     if is_fix(match):
@@ -100,7 +99,7 @@ def _against(match: Match, written: Written) -> Iterator[ScorePart]:
         yield ScorePart(reason="every change is sent so", points=-40)
 
 
-def _done(written: Written) -> list[StepCommand]:
+def _list_acting(written: Written) -> list[StepCommand]:
     return [command for line in written.lines for command in line.commands if not command.is_looking]
 
 
@@ -109,7 +108,7 @@ def _is_unknown_task(command: StepCommand) -> bool:
     return bool(task_of(command)) and (not purposes or purposes[0].verb == "run")
 
 
-def _seen(match: Match) -> Iterator[ScorePart]:
+def _score_frequency(match: Match) -> Iterator[ScorePart]:
     """How often, where and for how long; the first time counts for nothing."""
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     times = sum(
@@ -140,7 +139,7 @@ def _seen(match: Match) -> Iterator[ScorePart]:
         yield ScorePart(reason=f"{share:.0%} of its calls succeeded", points=round(10 * (share - 0.5)))
 
 
-def _meant(commands: Sequence[StepCommand]) -> Iterator[ScorePart]:
+def _score_purpose(commands: Sequence[StepCommand]) -> Iterator[ScorePart]:
     purposes = purposes_of(commands)
     for weight, most in ((2, 20), (1, 10)):
         told = [purpose.verb for purpose in purposes if purpose.weight == weight]
@@ -161,18 +160,18 @@ def _passing(commands: Sequence[StepCommand], *, most: int = 40) -> Iterator[Sco
     yield ScorePart(reason=f"{share:.0%} of it only moves things about", points=-round(most * share))
 
 
-def _condensed(match: Match, written: Written) -> Iterator[ScorePart]:
+def _score_condensation(match: Match, written: Written) -> Iterator[ScorePart]:
     forms = [form for line in written.lines for form in key_of(line)]
     steps = len(set(forms))
     sessions = len({occurrence.session_id for occurrence in match.occurrences})
     is_alone = match.heuristic is Heuristic.MULTI_STEP
-    own = {form_of(command) for command in _done(written) if not is_sending(command)}
+    own = {form_of(command) for command in _list_acting(written) if not is_sending(command)}
     is_little = steps < WHOLE_STEPS or len(own) < 2
     if steps < 2:
         yield ScorePart(reason="it comes to one command", points=-40)
     elif is_little and written.left_out and is_alone and sessions == 1:
         yield ScorePart(reason="one session shows it, and most of that served the moment", points=-60)
-    elif steps == 2 and (default_toolchain(forms) or (is_alone and is_plain(_done(written)))):
+    elif steps == 2 and (default_toolchain(forms) or (is_alone and is_plain(_list_acting(written)))):
         few = sessions < PAIR_SESSIONS
         yield ScorePart(reason="two everyday commands", points=-55 if few else -35)
     elif steps == 2 and sessions < PAIR_SESSIONS:
@@ -197,7 +196,7 @@ def _is_beside(line: Line) -> bool:
     )
 
 
-def _fixed(match: Match, written: Written) -> Iterator[ScorePart]:
+def _score_fix(match: Match, written: Written) -> Iterator[ScorePart]:
     before, after = written.lines[0], written.lines[-1]
     alike = likeness(before, after)
     if alike >= CLOSE:

@@ -9,8 +9,8 @@ from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import CommandKind, StepCommand
 from runlore.domain.suggesting.condensing import Unit
 from runlore.domain.suggesting.lines import Line
-from runlore.domain.suggesting.momentary import is_temporary
-from runlore.domain.suggesting.placing import Placed, placed_values
+from runlore.domain.suggesting.one_off_values import is_temporary
+from runlore.domain.suggesting.value_positions import Placed, find_placed_values
 
 _SETTINGS = re.compile(r"^(?P<env>env\s+)?(?P<told>(?:[A-Za-z_]\w{0,80}=[^\s'\"]{0,400}\s+){1,12})(?=\S)")
 # What a command does is the same wherever its cache lies; of other folders nobody can say so.
@@ -63,12 +63,12 @@ def folders_to_make(line: Line, told: str) -> tuple[str, ...]:
 
 def _thrown_away(line: Line) -> Iterator[Placed]:
     for command in line.commands:
-        for placed in placed_values(command):
+        for placed in find_placed_values(command):
             if placed.flag and not placed.flag.startswith("-") and is_temporary(placed.value):
                 yield placed
 
 
-def entered(units: Sequence[Unit], match: Match) -> tuple[Unit, ...]:
+def enter_worktrees(units: Sequence[Unit], match: Match) -> tuple[Unit, ...]:
     """The units with the way into a worktree behind the line that adds it, where the session went there."""
     told: list[Unit] = []
     for place, unit in enumerate(units):

@@ -7,7 +7,23 @@ from dataclasses import replace
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic, Match, Occurrence
 from runlore.domain.lazy import dataclass
-from runlore.domain.suggesting.beside import (
+from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
+from runlore.domain.suggesting.covering import PROCEDURES, CoverageSummary, group_covered
+from runlore.domain.suggesting.fixes import is_fix, of_one_cause
+from runlore.domain.suggesting.markdown import visible
+from runlore.domain.suggesting.naming import free_name, list_names
+from runlore.domain.suggesting.notes import add_notes
+from runlore.domain.suggesting.parameters import Written, write_procedure
+from runlore.domain.suggesting.private import without_person
+from runlore.domain.suggesting.relevance import (
+    WEIGHED,
+    WeighedSuggestion,
+    is_said_better,
+    known_projects,
+    own_procedures,
+)
+from runlore.domain.suggesting.scoring import SCORE_MIN, score_match
+from runlore.domain.suggesting.side_checks import (
     BESIDE_MAX,
     BESIDE_SEEN_MAX,
     can_take,
@@ -16,23 +32,12 @@ from runlore.domain.suggesting.beside import (
     is_of_file_at_hand,
     with_checks,
 )
-from runlore.domain.suggesting.bodies import body_of, description_of, trigger_of
-from runlore.domain.suggesting.covering import PROCEDURES, Found
-from runlore.domain.suggesting.fixes import is_fix, of_one_cause
-from runlore.domain.suggesting.markdown import visible
-from runlore.domain.suggesting.naming import free_name, wanted_names
-from runlore.domain.suggesting.notes import noted
-from runlore.domain.suggesting.parameters import Written, written
-from runlore.domain.suggesting.private import without_person
-from runlore.domain.suggesting.rivals import told_by
-from runlore.domain.suggesting.scoring import SCORE_MIN, scored
-from runlore.domain.suggesting.uniting import places_of, united
-from runlore.domain.suggesting.variants import Variant, families, merged
-from runlore.domain.suggesting.weighing import WEIGHED, Told, is_said_better, known_projects, own_procedures
+from runlore.domain.suggesting.uniting import places_of, unite_matches
+from runlore.domain.suggesting.variants import Variant, families, merge_variants
 from runlore.domain.suggestion import Score, Suggestion, SuggestionEvidence, pattern_digest
 from runlore.domain.suspicion import hiding, suspicions
-from runlore.domain.taint import Provenance, inherited
-from runlore.domain.timestamps import truncated
+from runlore.domain.taint import Provenance, inherit
+from runlore.domain.timestamps import truncate
 
 FLAG = "content: "
 # A change of colour or weight; what conceals a text is none.
@@ -46,17 +51,17 @@ def suggestions_of(
 
     `taken` are names that others have. What promises too little, or what another covers, is not suggested.
     """
-    found = united(matches)
+    found = unite_matches(matches)
     drafts = [draft for match in found if (draft := _draft(match)).score.points >= SCORE_MIN]
     by_found = {draft.found: draft for draft in drafts}
     chosen = _put_together(
-        [replace(by_found[one], covered=_patterns(covered)) for one, covered in told_by(list(by_found))]
+        [replace(by_found[one], covered=_patterns(covered)) for one, covered in group_covered(list(by_found))]
     )
-    chosen = sorted(map(_noted, _with_checks(_worth_saying(chosen, found))), key=_order)
+    chosen = sorted(map(_add_notes, _with_checks(_worth_saying(chosen, found))), key=_order)
     names = set(taken)
     suggestions = []
     for draft in chosen:
-        wanted = wanted_names(draft.match, draft.written.core)
+        wanted = list_names(draft.match, draft.written.core)
         # Several rows in one are called by what all of them do.
         name = free_name(wanted[1:] or wanted if draft.is_merged else wanted, names)
         names.add(name)
@@ -90,11 +95,11 @@ class _Draft:
         return places_of(self.match.occurrences)
 
     @property
-    def found(self) -> Found:
+    def found(self) -> CoverageSummary:
         forms = tuple(
             command.form for line in self.written.lines for command in line.commands if not command.is_looking
         )
-        return Found(
+        return CoverageSummary(
             heuristic=self.match.heuristic,
             pattern=self.match.pattern,
             forms=forms,
@@ -108,8 +113,8 @@ def _draft(match: Match) -> _Draft:
     # What is told comes from the evidence that is kept alone: when a run is forgotten, its words go too.
     match = of_one_cause(match)
     latest = replace(match, occurrences=match.occurrences[-limits.SUGGESTION_EVIDENCE_MAX :])
-    told = written(latest)
-    return _Draft(match=match, latest=latest, written=told, score=scored(match, told))
+    told = write_procedure(latest)
+    return _Draft(match=match, latest=latest, written=told, score=score_match(match, told))
 
 
 def _put_together(drafts: Sequence[_Draft]) -> list[_Draft]:
@@ -121,14 +126,14 @@ def _put_together(drafts: Sequence[_Draft]) -> list[_Draft]:
         if len(family) == 1:
             told.append(by_match[id(family[0].match)])
             continue
-        match, latest, text = merged(family)
+        match, latest, text = merge_variants(family)
         members = [by_match[id(variant.match)] for variant in family]
         told.append(
             _Draft(
                 match=match,
                 latest=latest,
                 written=text,
-                score=scored(match, text),
+                score=score_match(match, text),
                 family=tuple(family),
                 covered=frozenset().union(*({each.match.pattern} | each.covered for each in members)),
             )
@@ -167,25 +172,25 @@ def _taking(draft: _Draft, checks: Sequence[_Draft]) -> _Draft:
     shown = [replace(check.match, occurrences=check.match.occurrences[-BESIDE_SEEN_MAX:]) for check in checks]
     room = limits.SUGGESTION_EVIDENCE_MAX - sum(len(match.occurrences) for match in shown)
     if draft.is_merged:
-        _, latest, text = merged(draft.family, room=room)
+        _, latest, text = merge_variants(draft.family, room=room)
     else:
         latest = replace(draft.match, occurrences=draft.match.occurrences[-room:])
-        text = written(latest)
+        text = write_procedure(latest)
     seen = tuple(occurrence for match in shown for occurrence in match.occurrences)
     return replace(
         draft,
         latest=replace(latest, occurrences=in_order((*latest.occurrences, *seen))),
-        written=with_checks(text, list(map(written, shown))),
+        written=with_checks(text, list(map(write_procedure, shown))),
         covered=draft.covered | {check.match.pattern for check in checks},
         beside=tuple(occurrence for check in checks for occurrence in check.match.occurrences),
     )
 
 
-def _noted(draft: _Draft) -> _Draft:
-    return replace(draft, written=noted(draft.written, draft.latest)) if draft.is_procedure else draft
+def _add_notes(draft: _Draft) -> _Draft:
+    return replace(draft, written=add_notes(draft.written, draft.latest)) if draft.is_procedure else draft
 
 
-def _patterns(covered: Iterable[Found]) -> frozenset[str]:
+def _patterns(covered: Iterable[CoverageSummary]) -> frozenset[str]:
     """The patterns of procedures that another one tells as well."""
     return frozenset(one.pattern for one in covered if one.heuristic in PROCEDURES and not one.is_fix)
 
@@ -193,13 +198,15 @@ def _patterns(covered: Iterable[Found]) -> frozenset[str]:
 def _worth_saying(drafts: Sequence[_Draft], found: Sequence[Match]) -> list[_Draft]:
     """Without what a project that is known well enough has better."""
     known = known_projects(found)
-    better = own_procedures(Told.of(draft.match, draft.written) for draft in drafts if draft.is_procedure)
+    better = own_procedures(
+        WeighedSuggestion.of(draft.match, draft.written) for draft in drafts if draft.is_procedure
+    )
     return [
         draft
         for draft in drafts
         if is_fix(draft.match)
         or draft.match.heuristic not in WEIGHED
-        or not is_said_better(Told.of(draft.match, draft.written), better, known)
+        or not is_said_better(WeighedSuggestion.of(draft.match, draft.written), better, known)
     ]
 
 
@@ -214,9 +221,9 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
     body = body_of(draft.latest, told, times=times, sessions=sessions)
     description = description_of(draft.latest, told)
     # Any occurrence taints it; a source is named as long as what had read it is among the evidence.
-    latest = inherited(occurrence.provenance for occurrence in draft.latest.occurrences)
+    latest = inherit(occurrence.provenance for occurrence in draft.latest.occurrences)
     provenance = replace(
-        inherited(occurrence.provenance for occurrence in (*match.occurrences, *draft.beside)),
+        inherit(occurrence.provenance for occurrence in (*match.occurrences, *draft.beside)),
         sources=latest.sources,
     )
     return Suggestion(
@@ -230,7 +237,7 @@ def _suggestion(draft: _Draft, name: str) -> Suggestion:
         trigger=trigger_of(told),
         body=body,
         evidence=tuple(map(_evidence, draft.latest.occurrences)),
-        provenance=_flagged(provenance, [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]),
+        provenance=_flag(provenance, [*suspicions(f"{description}\n\n{body}"), *_hiding(draft.latest)]),
         score=draft.score,
         parameters=told.parameters,
         times=times,
@@ -254,13 +261,13 @@ def _evidence(occurrence: Occurrence) -> SuggestionEvidence:
         session_id=occurrence.session_id,
         run_id=occurrence.run_id,
         event_numbers=tuple(sorted(numbers)),
-        at=truncated(occurrence.steps[-1].at),
+        at=truncate(occurrence.steps[-1].at),
         project=occurrence.project,
         project_name=occurrence.project_name,
     )
 
 
-def _flagged(provenance: Provenance, reasons: Iterable[str]) -> Provenance:
+def _flag(provenance: Provenance, reasons: Iterable[str]) -> Provenance:
     """The provenance, with a flag for each reason why a person should read the text first (TNT-4)."""
     flags = tuple(f"{FLAG}{reason}" for reason in dict.fromkeys(reasons))
     if not flags:

@@ -8,7 +8,7 @@ from runlore.domain.detectors.match import Copy, Heuristic, Match, Occurrence, c
 UNKNOWN_IN = "session "
 
 
-def united(matches: Iterable[Match]) -> tuple[Match, ...]:
+def unite_matches(matches: Iterable[Match]) -> tuple[Match, ...]:
     """One match for each heuristic and pattern, whatever the order they come in; empty ones are left out."""
     found: dict[tuple[Heuristic, str], list[Match]] = {}
     for match in matches:

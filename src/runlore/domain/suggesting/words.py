@@ -9,7 +9,7 @@ _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
 _ESCAPED = re.compile(r'\\([$`"\\])')
 
 
-class Word(NamedTuple):
+class CommandWord(NamedTuple):
     """A word without its quotes, and where it stands in the text with them."""
 
     text: str
@@ -17,12 +17,14 @@ class Word(NamedTuple):
     end: int
 
 
-def words_of(text: str) -> tuple[Word, ...]:
+def words_of(text: str) -> tuple[CommandWord, ...]:
     """The words of a command, operators left out."""
-    return tuple(Word(unquoted(found[0]), found.start(), found.end()) for found in _WORD.finditer(text))
+    return tuple(
+        CommandWord(unquote_word(found[0]), found.start(), found.end()) for found in _WORD.finditer(text)
+    )
 
 
-def unquoted(word: str) -> str:
+def unquote_word(word: str) -> str:
     """A word as the program is given it; what the shell would fill in stays as it is written."""
     if not any(sign in word for sign in "'\"\\"):
         return word

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from runlore.domain import limits
 from runlore.domain.record import JsonValue, Record
-from runlore.domain.suspicion.looking import suspicions
+from runlore.domain.suspicion.scan import suspicions
 from runlore.domain.taint import Provenance
 
 FLAG = "content: "
 
 
-def flagged(record: Record, *, is_own: bool = False) -> Record:
+def flag_suspicious(record: Record, *, is_own: bool = False) -> Record:
     """The record, tainted where its text or metadata is suspicious; one that is not stays as it is. `is_own`
     where its text is the user's own words."""
     reasons = dict.fromkeys(reason for text in _texts(record) for reason in suspicions(text, is_own=is_own))

@@ -56,7 +56,7 @@ def plain_view(text: str) -> str:
     if not text.isascii():
         # What is spelled in tag characters begins a word, whatever it is glued to.
         text = _TAGGED.sub(r" \g<0>", text)
-        text = "".join(map(_folded, text)).translate(_QUOTES)
+        text = "".join(map(_fold, text)).translate(_QUOTES)
     return _LINES.sub("\n", _SPACES.sub(" ", text.lower())).strip()
 
 
@@ -68,7 +68,7 @@ def latin(text: str) -> str:
     return text.lower().translate(_LOOKALIKES)
 
 
-def decoded_views(text: str) -> Iterator[str]:
+def decode_views(text: str) -> Iterator[str]:
     """What stands encoded in the text, decoded: base64, hexadecimal, percent signs, ROT13."""
     count = 0
     for found in _BASE64.finditer(text):
@@ -106,7 +106,7 @@ def _readable(data: bytes) -> str:
 
 
 @lru_cache(maxsize=8_192)
-def _folded(character: str) -> str:
+def _fold(character: str) -> str:
     if unicodedata.category(character) == "Cf":
         # Tag characters spell out ASCII that nobody sees.
         code = ord(character)

@@ -4,9 +4,9 @@ they are named as a source without what must not be kept."""
 import re
 from collections.abc import Iterator
 
-from runlore.domain.excerpt import ELLIPSIS
 from runlore.domain.guard import first_secret
-from runlore.domain.safe_text import escaped
+from runlore.domain.text.excerpt import ELLIPSIS
+from runlore.domain.text.safe_text import escape
 
 SOURCE_CHARS_MAX = 300
 # How much of a text is searched for addresses.
@@ -65,7 +65,7 @@ def source_name(name: str) -> str:
     A record with a gap in it is refused, so what looks like a secret is left out together with what is
     around it: first an address's query, then its path; in the end only the kind of thing is told.
     """
-    text = _CREDENTIALS.sub("", _GAP_AS_WORD.sub(r"<redacted:\1>", escaped(name.strip())))
+    text = _CREDENTIALS.sub("", _GAP_AS_WORD.sub(r"<redacted:\1>", escape(name.strip())))
     found = _HOST.match(text)
     shorter = [text, re.split(r"[?#]", text)[0]]
     if found:

@@ -17,7 +17,7 @@ MORE_THAN_IS_READ: Reading = (
 )
 
 
-class Budget:
+class ReadingBudget:
     """What may still be read. Once something did not fit, it is spent."""
 
     def __init__(self, work: int) -> None:

@@ -1,24 +1,50 @@
-"""What a tool call reads from outside: by the tool's name, by the commands it runs, by what it is given."""
+"""What a tool call reads from outside: by the tool's name, by the commands it runs, by what it is given.
+
+What a shell tool's script reads from outside, command by command.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from runlore.domain import limits
 from runlore.domain.record import JsonValue
-from runlore.domain.taint_sources.addresses import is_address, is_own_machine
-from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
-from runlore.domain.taint_sources.commands import named_address, untold
+from runlore.domain.shell import Script, ShellCommand, script_of, script_of_words
+from runlore.domain.shell.wrappers import SHELLS
+from runlore.domain.taint_sources.addresses import is_address, is_own_machine, with_gaps_as_words
+from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
+from runlore.domain.taint_sources.commands import (
+    is_untold,
+    named_address,
+    outside_of_command,
+    plain_name,
+    untold,
+)
 from runlore.domain.taint_sources.kinds import Reading, words
 from runlore.domain.taint_sources.paths import outside_of_path
-from runlore.domain.taint_sources.program_texts import outside_of_text
-from runlore.domain.taint_sources.scripts import outside_of_script, outside_of_words
-from runlore.domain.taint_sources.tools import (
-    UNKNOWN,
-    is_batch,
-    outside_of_tool,
-    runs_commands,
-)
+from runlore.domain.taint_sources.program_texts import INTERPRETERS, outside_of_text
+from runlore.domain.taint_sources.programs import BY_PROGRAM
+from runlore.domain.taint_sources.tools import UNKNOWN, is_batch, outside_of_tool, runs_commands
 
+# Scripts that are remembered: an open run is read again with every candidate that names it.
+REMEMBERED_SCRIPTS = 2_048
+REMEMBERED_CHARS_MAX = 2_048
+# A variable that is set to more than so many things is none that can be told.
+VALUES_MAX = 4
+
+_BEFORE_COMMANDS = ";|&(`$\"' \t\n"
+# A few words at the beginning of a line, or behind a sign that a command can follow.
+_COMMAND_LIKE = re.compile(r"""(?:^|[;|&(`"'\n])[ \t]*[A-Za-z0-9_./+-]+(?:[ \t]+[^\s;|&()`"']+){0,3}""")
+_PROXY = re.compile(r"\b(?:https?|ftp|all|socks)_proxy=[\"']?([^\s\"';&|]+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"^\$\{?([A-Za-z_]\w*)\}?$")
+# A name that is set, and to what, where that is plain.
+_ASSIGNED = re.compile(
+    r"""(?<![\w$])([A-Za-z_]\w*)\+?=((?<!\+=)(?:"[^"$`\\]+"|'[^']+'|[\w./:+-]+)(?=[\s;&|)'"]|$))?"""
+)
+_SETTING = re.compile(r"\b(?:for|read|select|mapfile|readarray|printf|getopts)\b([^;\n]*)")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_PRINTING = frozenset({"echo", "printf"})
 BATCH_DEPTH_MAX = 3
 
 # What a shell tool is told besides its commands that is neither run nor handed on.
@@ -50,14 +76,125 @@ _NUMBERS = (int, float)
 _INNER_TOOL = re.compile(r"\btools\.([A-Za-z_][A-Za-z0-9_]*)\s*\(")
 
 
-def outside_of_call(name: str, arguments: JsonValue, budget: Budget | None = None) -> tuple[Reading, ...]:
+class _Read(NamedTuple):
+    readings: tuple[Reading, ...]
+    work: int
+
+
+def outside_of_script(text: str, budget: ReadingBudget) -> tuple[Reading, ...]:
+    if not budget.spend_chars(len(text)):
+        return (MORE_THAN_IS_READ,)
+    read = _remembered(text) if len(text) <= REMEMBERED_CHARS_MAX else _read(text)
+    return read.readings if budget.spend(read.work) else (*read.readings, MORE_THAN_IS_READ)
+
+
+def outside_of_words(words: Sequence[str], budget: ReadingBudget) -> tuple[Reading, ...]:
+    """The same for a command that comes as words."""
+    if not budget.spend_chars(sum(map(len, words)) + len(words)):
+        return (MORE_THAN_IS_READ,)
+    return tuple(_of_commands(script_of_words(words), " ".join(words), budget))
+
+
+def _read(text: str) -> _Read:
+    budget = ReadingBudget.of_call()
+    script = script_of(with_gaps_as_words(text))
+    found = list(_of_commands(script, text, budget))
+    if not found and not script.whole:
+        found += _of_loose_words(text)
+    return _Read(readings=tuple(found), work=budget.used)
+
+
+_remembered = lru_cache(maxsize=REMEMBERED_SCRIPTS)(_read)
+
+
+def _of_commands(script: Script, text: str, budget: ReadingBudget) -> Iterator[Reading]:
+    before: ShellCommand | None = None
+    is_found = False
+    variables = _variables(text) if any("$" in command.program for command in script.commands) else {}
+    for command in script.commands:
+        for each in _resolve(command, variables):
+            readings = outside_of_command(each, budget)
+            is_found = is_found or bool(readings)
+            yield from readings
+        if not is_found:
+            # Where something was read from outside already, what is piped on from it tells nothing new.
+            yield from _of_feeding(command, before)
+        if budget.is_spent:
+            break
+        before = command
+    for found in _PROXY.finditer(text) if "_proxy=" in text.lower() else ():
+        if not is_own_machine(found[1] if "://" in found[1] else f"http://{found[1]}"):
+            yield named_address(found[1])
+    if script.is_cut or budget.is_spent:
+        yield MORE_THAN_IS_READ
+
+
+def _of_feeding(command: ShellCommand, before: ShellCommand | None) -> Iterator[Reading]:
+    """A shell or an interpreter that runs what is piped into it."""
+    program = plain_name(command.program)
+    is_shell = program in SHELLS
+    if command.place == 0 or command.given or not (is_shell or program in INTERPRETERS):
+        return
+    if any(not word.startswith("-") for word in command.arguments) and "-s" not in command.arguments:
+        return
+    if not is_shell and any(word != "-" for word in command.arguments):
+        return
+    feeds = before is not None and (before.pipeline, before.place + 1) == (command.pipeline, command.place)
+    if before is None or not feeds:
+        yield untold(program)
+    elif before.program in _PRINTING:
+        yield from outside_of_text(program, " ".join(before.arguments))
+    elif before.program != "cat" or not (before.arguments or before.reads):
+        yield untold(program)
+
+
+def _resolve(command: ShellCommand, variables: Mapping[str, Sequence[str]]) -> Iterator[ShellCommand]:
+    """The command, or what it is where its program is a variable that the script sets to plain words."""
+    found = _VARIABLE.match(command.program)
+    values = variables.get(found[1], ()) if found else ()
+    if not values:
+        yield command
+    for value in values:
+        yield from script_of_words((*value.split(), *command.arguments)).commands
+
+
+def _variables(text: str) -> Mapping[str, Sequence[str]]:
+    """What a short script sets variables to; nothing for one that it sets otherwise than to plain words."""
+    values: dict[str, list[str]] = {}
+    if len(text) > REMEMBERED_CHARS_MAX:
+        return values
+    unclear = {word for line in _SETTING.findall(text) for word in _NAME.findall(line)}
+    for name, value in _ASSIGNED.findall(text):
+        plain = value.strip("'\"").split()
+        if not plain or is_untold(plain[0]):
+            unclear.add(name)
+        if value not in values.setdefault(name, []):
+            values[name].append(value.strip("'\""))
+    return {name: found for name, found in values.items() if name not in unclear and len(found) <= VALUES_MAX}
+
+
+def _of_loose_words(text: str) -> Iterator[Reading]:
+    """What could not be parsed counts by its words: a program of the table where a command could begin."""
+    for found in _COMMAND_LIKE.finditer(text):
+        words = [plain_name(word) for word in found[0].lstrip(_BEFORE_COMMANDS).split()]
+        row = BY_PROGRAM.get(words[0]) if len(words) > 1 else None
+        if row is None:
+            continue
+        behind = next((word for word in words[1:] if word in row.when), "")
+        if behind or not row.when:
+            yield f"{words[0]} {behind}".strip(), row.outside
+
+
+def outside_of_call(
+    name: str, arguments: JsonValue, budget: ReadingBudget | None = None
+) -> tuple[Reading, ...]:
     """What a tool call reads from outside: its sources, each with the reason that it counts."""
-    own = budget or Budget.of_call()
+    own = budget or ReadingBudget.of_call()
     found = tuple(_of_call(name, arguments, own, depth=0))
     return (*found, MORE_THAN_IS_READ) if own.is_spent and MORE_THAN_IS_READ not in found else found
 
 
-def called_commands(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:
+def commands_of_call(name: str, arguments: JsonValue) -> Iterator[str | list[str]]:
     """What a shell tool is told to run: scripts, or the words of commands. What is typed into a program that
     runs already is no command; those that a program text calls by `tools.exec_command` are."""
     if not runs_commands(name):
@@ -77,7 +214,7 @@ def is_narrating(key: str) -> bool:
     return key.lower() in _NARRATING
 
 
-def _of_call(name: str, arguments: JsonValue, budget: Budget, *, depth: int) -> Iterator[Reading]:
+def _of_call(name: str, arguments: JsonValue, budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:
     if runs_commands(name):
         yield from _of_shell_call(arguments, budget)
     elif is_batch(name):
@@ -90,7 +227,7 @@ def _of_call(name: str, arguments: JsonValue, budget: Budget, *, depth: int) -> 
         yield from _of_paths(arguments, budget)
 
 
-def _of_batch(name: str, arguments: JsonValue, budget: Budget, *, depth: int) -> Iterator[Reading]:
+def _of_batch(name: str, arguments: JsonValue, budget: ReadingBudget, *, depth: int) -> Iterator[Reading]:
     """The calls of a call, each as if it stood alone; one of another shape is unknown."""
     calls = arguments.get("tool_calls") if isinstance(arguments, Mapping) else None
     if not isinstance(calls, Sequence) or isinstance(calls, str) or depth >= BATCH_DEPTH_MAX:
@@ -105,7 +242,7 @@ def _of_batch(name: str, arguments: JsonValue, budget: Budget, *, depth: int) ->
         yield from _of_call(tool, call.get("parameters", rest), budget, depth=depth + 1)
 
 
-def _of_shell_call(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
+def _of_shell_call(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
     for key, command in _commands(arguments, ""):
         if is_narrating(key):
             continue
@@ -118,7 +255,7 @@ def _of_shell_call(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
             return
 
 
-def _of_script(text: str, budget: Budget, *, is_typed: bool) -> Iterator[Reading]:
+def _of_script(text: str, budget: ReadingBudget, *, is_typed: bool) -> Iterator[Reading]:
     calls = [called[1] for called in _INNER_TOOL.finditer(text)] if "tools." in text else []
     found = tuple(_of_program_text(text, calls, budget)) if calls else ()
     if not (found and is_typed):
@@ -132,7 +269,7 @@ def _of_script(text: str, budget: Budget, *, is_typed: bool) -> Iterator[Reading
         yield named_address(text)
 
 
-def _of_program_text(text: str, calls: Sequence[str], budget: Budget) -> Iterator[Reading]:
+def _of_program_text(text: str, calls: Sequence[str], budget: ReadingBudget) -> Iterator[Reading]:
     """Commands and tools that are called from inside a program text, as late Codex versions do."""
     for name in calls:
         if (by_name := outside_of_tool(name)) is not None:
@@ -152,7 +289,7 @@ def _inner_commands(text: str) -> list[str]:
     ]
 
 
-def _of_paths(arguments: JsonValue, budget: Budget) -> Iterator[Reading]:
+def _of_paths(arguments: JsonValue, budget: ReadingBudget) -> Iterator[Reading]:
     """The files and addresses that a tool of the workspace is called with."""
     for key, text in _texts(arguments, budget):
         name = key.lower()
@@ -187,7 +324,7 @@ def _commands(value: JsonValue, key: str) -> Iterator[tuple[str, str | list[str]
                 yield from _commands(item, key)
 
 
-def _texts(value: JsonValue, budget: Budget, key: str = "") -> Iterator[tuple[str, str]]:
+def _texts(value: JsonValue, budget: ReadingBudget, key: str = "") -> Iterator[tuple[str, str]]:
     """The texts of a call's arguments with their keys, as many as may be looked at."""
     if isinstance(value, str):
         if budget.spend_text():

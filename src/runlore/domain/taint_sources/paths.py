@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from runlore.domain.guard.patterns import compiled
+from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.lazy import dataclass
 from runlore.domain.taint_sources.kinds import Brings, Outside, OutsideKind
 
@@ -116,7 +116,7 @@ PATHS: Sequence[PathRow] = (
 
 # All patterns at once, without their exceptions: most paths fit none. Only of ASCII do both think alike.
 _EXCEPTION = re.compile(r"\(\?!(?:[^()]|\([^()]*\))*\)")
-_ANY = compiled(
+_ANY = compile_pattern(
     ("(?m)" + "|".join(f"(?:{_EXCEPTION.sub('', row.pattern.pattern)})" for row in PATHS)).encode()
 )
 

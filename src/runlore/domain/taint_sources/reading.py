@@ -11,15 +11,15 @@ from itertools import islice
 from typing import Protocol
 
 from runlore.domain import limits
-from runlore.domain.journal import EventType, text_of
-from runlore.domain.own_words import has_pasted
+from runlore.domain.learning.own_words import has_pasted
 from runlore.domain.record import JsonObject
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.taint import TRUSTED, Provenance
 from runlore.domain.taint_sources.addresses import is_address, is_own_machine, source_name
-from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, Budget
+from runlore.domain.taint_sources.budget import MORE_THAN_IS_READ, ReadingBudget
 from runlore.domain.taint_sources.calls import outside_of_call
 from runlore.domain.taint_sources.paths import outside_of_path
-from runlore.domain.whose_words import words_of
 
 # How a source is named that has no other name.
 PASTED = "text pasted into the request"
@@ -40,14 +40,10 @@ class NumberedEvent(Protocol):
         ...
 
     @property
-    def at(self) -> datetime:
-        """When it was."""
-        ...
+    def at(self) -> datetime: ...
 
     @property
-    def type(self) -> EventType:
-        """What it is."""
-        ...
+    def type(self) -> EventType: ...
 
     @property
     def body(self) -> JsonObject:
@@ -72,7 +68,7 @@ def outside_reads(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
 
 def _sources(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
     known: set[str] = set()
-    budget = Budget.of_run()
+    budget = ReadingBudget.of_run()
     for event in events:
         for source in _of_event(event, known, budget):
             yield event.number, source
@@ -81,7 +77,7 @@ def _sources(events: Iterable[NumberedEvent]) -> Iterator[tuple[int, str]]:
             return
 
 
-def _of_event(event: NumberedEvent, known: set[str], budget: Budget) -> Iterable[str]:
+def _of_event(event: NumberedEvent, known: set[str], budget: ReadingBudget) -> Iterable[str]:
     kind = event.type
     if kind is _CALL:
         call_id = event.body.get("call_id")
@@ -94,13 +90,13 @@ def _of_event(event: NumberedEvent, known: set[str], budget: Budget) -> Iterable
     return _of_request(event.body) if kind is _INPUT else ()
 
 
-def _of_call(body: JsonObject, budget: Budget) -> Iterator[str]:
+def _of_call(body: JsonObject, budget: ReadingBudget) -> Iterator[str]:
     name = body.get("name")
     if not isinstance(name, str) or not name:
         # The journal was emptied: nobody can tell any more what was read.
         yield FORGOTTEN_CALL
         return
-    own = Budget.of_call()
+    own = ReadingBudget.of_call()
     yield from (source for source, _ in outside_of_call(name, body.get("arguments"), own))
     budget.spend(own.used)
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.approval import Approval, ApprovalKind, ApprovalMove, ApprovalState
-from runlore.domain.audit import Act
+from runlore.domain.agent.approval import Approval, ApprovalKind, ApprovalMove, ApprovalState
 from runlore.domain.errors import Conflict, Invalid
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Run, RunId, RunMove, RunStatus
 from runlore.flow.capture.runs import move_run
 from runlore.ports.store import Transaction
@@ -30,13 +30,13 @@ def go_on(tx: Transaction, run: Run, at: datetime) -> Run:
     return move_run(tx, run, RunMove.RESUME, at)
 
 
-def decided(approval: Approval, *, approve: bool | None, answer: str | None, act: Act) -> Approval:
+def decide_approval(approval: Approval, *, approve: bool | None, answer: str | None, act: Act) -> Approval:
     """The request after a person's word; the very same word once more changes nothing, another is a
     conflict."""
     move = _move_of(approval, approve, answer)
     said = (answer or "").strip()
     if approval.state is not ApprovalState.WAITING:
-        after = replace(approval, state=ApprovalState.WAITING).moved(
+        after = replace(approval, state=ApprovalState.WAITING).apply_move(
             move, at=act.at, actor=act.actor, answer=said
         )
         if (after.state, after.answer) == (approval.state, approval.answer):
@@ -46,14 +46,14 @@ def decided(approval: Approval, *, approve: bool | None, answer: str | None, act
             code="approval.decided",
             hint="nothing is left to decide: the run went on, or has ended",
         )
-    return approval.moved(move, at=act.at, actor=act.actor, answer=said)
+    return approval.apply_move(move, at=act.at, actor=act.actor, answer=said)
 
 
 def lapse(tx: Transaction, run_id: RunId, *, at: datetime, actor: str) -> None:
     """Close what a run still waits for: it has ended, or waits no longer."""
     while waiting := tx.approvals.page(limit=_PAGE, states=_WAITING, run_id=run_id):
         for approval in waiting:
-            after = approval.moved(ApprovalMove.LAPSE, at=at, actor=actor)
+            after = approval.apply_move(ApprovalMove.LAPSE, at=at, actor=actor)
             tx.approvals.update(after, expected_revision=approval.revision)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runlore.domain.job import JobKind
+from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import MemoryState, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, Pointer
+from runlore.domain.runs.job import JobKind
 from runlore.domain.session import SessionId
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.queueing import queue
@@ -19,7 +19,7 @@ from runlore.ports.store import Collections, Store, Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class BackfillSelection:
     """Which runs to capture belatedly: all, or those of a session, or since a moment; at most so many."""
 
     session_id: SessionId | None
@@ -28,10 +28,10 @@ class Wanted:
     page: int = 500
 
 
-def to_capture(collections: Collections, wanted: Wanted) -> tuple[tuple[RunId, ...], bool]:
+def to_capture(collections: Collections, wanted: BackfillSelection) -> tuple[tuple[RunId, ...], bool]:
     """The runs, the oldest first, and whether there are more of them."""
     found: list[RunId] = []
-    for page in _skipped(collections, wanted):
+    for page in _iterate_skipped(collections, wanted):
         for run_id in _capturable(collections, page):
             if len(found) == wanted.limit:
                 return tuple(found), True
@@ -73,7 +73,7 @@ def _unlike(
     }
 
 
-def _skipped(collections: Collections, wanted: Wanted) -> Iterator[list[Pointer]]:
+def _iterate_skipped(collections: Collections, wanted: BackfillSelection) -> Iterator[list[Pointer]]:
     """The skipped ones by pages; a page begins where the one before ended, and tells nothing twice."""
     since, seen, limit = wanted.since, frozenset[RunId](), wanted.page
     while True:

@@ -5,18 +5,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.contracts import check_text
 from runlore.domain.errors import Conflict, Corrupt, Invalid
-from runlore.domain.excerpt import excerpt
-from runlore.domain.injected import stripped
-from runlore.domain.job import Job, JobId, JobKind, JobState
-from runlore.domain.journal import text_of
-from runlore.domain.journal_entry import status_entry
 from runlore.domain.lazy import dataclass
-from runlore.domain.redaction import redacted
-from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, moved
-from runlore.domain.run_memory import RunText
-from runlore.domain.whose_words import words_of
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.run_memory import RunText
+from runlore.domain.records.contracts import check_text
+from runlore.domain.run import MOVE_TO, TERMINAL, ArtifactId, MemoryState, Run, RunStatus, apply_run_move
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
+from runlore.domain.runs.journal import text_of
+from runlore.domain.runs.journal_entry import status_entry
+from runlore.domain.text.excerpt import excerpt
 from runlore.ports.ids import Ids
 from runlore.ports.store import Collections, Transaction
 
@@ -40,7 +40,7 @@ def interruption(reason: str) -> RunEnding:
     return RunEnding(status=RunStatus.INTERRUPTED, reason=reason)
 
 
-def checked_ending(ending: RunEnding) -> RunEnding:
+def check_ending(ending: RunEnding) -> RunEnding:
     """An ending as it can be kept: a terminal status, the error without secrets and bounded."""
     if ending.status not in TERMINAL:
         raise Invalid(
@@ -48,7 +48,7 @@ def checked_ending(ending: RunEnding) -> RunEnding:
             code="run.status",
             hint=f"a run ends as one of: {', '.join(sorted(TERMINAL))}",
         )
-    clean = redacted(stripped(check_text("the error", ending.error)).strip()).text
+    clean = redact_text(strip_injected(check_text("the error", ending.error)).strip()).text
     return replace(ending, error=excerpt(clean, limits.ERROR_CHARS_MAX))
 
 
@@ -73,7 +73,7 @@ def end_run(tx: Transaction, run: Run, ending: RunEnding, *, at: datetime, remem
                 code="run.artifact",
                 hint="add the artifact before the run ends, or leave it out",
             )
-    after = moved(run, MOVE_TO[ending.status], at, reason=ending.reason, error=ending.error)
+    after = apply_run_move(run, MOVE_TO[ending.status], at, reason=ending.reason, error=ending.error)
     after = replace(
         after,
         artifact_ids=tuple(dict.fromkeys((*run.artifact_ids, *kept))),

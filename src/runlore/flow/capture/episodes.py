@@ -4,20 +4,20 @@ from dataclasses import replace
 from datetime import timedelta
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.excerpt import excerpt
 from runlore.domain.guard import find_secrets
 from runlore.domain.guard.finding import REDACTION_MARKER
-from runlore.domain.policy import RunMemoryPolicy
+from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory
 from runlore.domain.record import JsonValue, Kind, Record, Sensitivity, Source
+from runlore.domain.records.admission import Draft
 from runlore.domain.run import Run, RunStatus
-from runlore.domain.run_memory import RunMemory, RunText, remembered
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.text.excerpt import excerpt
 
 
 def run_episode(run: Run, text: RunText, policy: RunMemoryPolicy) -> Draft:
     """A run's episode: session scope, sensitive, gone with the run memories of its time."""
-    memory = remembered(run, text, (), redact_pii=policy.redact_pii).memory
+    memory = build_run_memory(run, text, (), redact_pii=policy.redact_pii).memory
     draft = Draft(
         kind=Kind.FAILURE if run.status is RunStatus.FAILED else Kind.RUN,
         summary=unless_secret(memory.summary) or f"The run ended as {run.status}.",

@@ -10,19 +10,19 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.excerpt import excerpt
-from runlore.domain.injected import stripped
-from runlore.domain.journal import Entry, EventType, text_of
-from runlore.domain.journal_entry import status_entry
 from runlore.domain.lazy import dataclass
-from runlore.domain.policy import RunMemoryPolicy
-from runlore.domain.redaction import redacted
-from runlore.domain.run import MOVE_TO, TERMINAL, MemoryState, Run, RunStatus, moved
-from runlore.domain.run_memory import RunText
-from runlore.domain.session import UNBOUND, Binding, Session, SessionId, bound
-from runlore.domain.storable import is_storable, made_storable
-from runlore.domain.told_entry import told_times
-from runlore.domain.transcript import Left, ToldFolder, ToldRun
+from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.run_memory import RunText
+from runlore.domain.run import MOVE_TO, TERMINAL, MemoryState, Run, RunStatus, apply_run_move
+from runlore.domain.runs.imported_entries import event_times
+from runlore.domain.runs.journal import Entry, EventType, text_of
+from runlore.domain.runs.journal_entry import status_entry
+from runlore.domain.runs.transcript import KnownFolder, Left, ToldRun
+from runlore.domain.session import UNBOUND, Binding, Session, SessionId, bind
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.flow.capture.consent import CAPTURE_PAUSED, is_muted
 from runlore.flow.capture.sessions import make_session
 from runlore.flow.families import is_begun_by_forgotten
@@ -30,26 +30,26 @@ from runlore.ports.store import Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bringing:
+class ImportContext:
     """Who brings runs in, when, under which policy, and what is known of their folders."""
 
     actor: str
     now: datetime
     policy: RunMemoryPolicy
-    folders: Mapping[str, ToldFolder] = field(default_factory=dict)
+    folders: Mapping[str, KnownFolder] = field(default_factory=dict)
 
-    def folder(self, told: ToldRun) -> ToldFolder:
+    def folder(self, told: ToldRun) -> KnownFolder:
         """The folder that a run was in."""
         return folder_of(told, self.folders)
 
 
-def folder_of(told: ToldRun, seen: Mapping[str, ToldFolder]) -> ToldFolder:
+def folder_of(told: ToldRun, seen: Mapping[str, KnownFolder]) -> KnownFolder:
     """What is known of a run's folder: where its transcript was read they see it, here perhaps not. Whoever
     says no is heard."""
-    folder = seen.get(told.folder, ToldFolder())
+    folder = seen.get(told.folder, KnownFolder())
     if not told.project:
         return folder
-    return ToldFolder(
+    return KnownFolder(
         path=_path(told.project_folder) or folder.path,
         project=_line(told.project, limits.PATH_CHARS_MAX),
         project_name=_line(told.project_name, limits.TITLE_CHARS_MAX),
@@ -62,7 +62,7 @@ Entries = Callable[[], tuple[Entry, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brought:
+class ImportedRun:
     """A run that is stored now: its first number, what was said in it, and how many events it has."""
 
     run: Run
@@ -82,7 +82,9 @@ def is_paused(tx: Transaction) -> bool:
     return switch is not None and switch.on
 
 
-def bring(tx: Transaction, told: ToldRun, entries: Entries, bringing: Bringing) -> Brought | Left | None:
+def bring(
+    tx: Transaction, told: ToldRun, entries: Entries, bringing: ImportContext
+) -> ImportedRun | Left | None:
     """Store a run with its session, where it is not there yet; None where it is. The caller has the turns of
     the session and of the one that began it, and owes the memory where one is."""
     session = tx.sessions.find(told.session_id)
@@ -100,7 +102,7 @@ def bring(tx: Transaction, told: ToldRun, entries: Entries, bringing: Bringing) 
         return Left.FORGOTTEN
     if session is None or session.created_by == bringing.actor:
         _note_parent(tx, told)
-    return _stored(tx, told, entries(), bringing)
+    return _store_run(tx, told, entries(), bringing)
 
 
 def _note_parent(tx: Transaction, told: ToldRun) -> None:
@@ -115,7 +117,7 @@ def _present(run: Run, told: ToldRun) -> Left | None:
     return Left.FORGOTTEN if run.memory is MemoryState.FORGOTTEN else None
 
 
-def _refusal(tx: Transaction, session: Session, told: ToldRun, bringing: Bringing) -> Left | None:
+def _refusal(tx: Transaction, session: Session, told: ToldRun, bringing: ImportContext) -> Left | None:
     """Why nothing is added to a session that exists."""
     if session.forgotten_at is not None:
         return Left.FORGOTTEN
@@ -135,23 +137,25 @@ def _has_imported(tx: Transaction, session_id: SessionId) -> bool:
     return bool(newest) and newest[0].imported
 
 
-def _stored(tx: Transaction, told: ToldRun, entries: tuple[Entry, ...], bringing: Bringing) -> Brought:
+def _store_run(
+    tx: Transaction, told: ToldRun, entries: tuple[Entry, ...], bringing: ImportContext
+) -> ImportedRun:
     is_new_session = tx.sessions.find(told.session_id) is None
     newest = tx.runs.page(limit=1, session_id=told.session_id)
     earliest = newest[0].finished_at if newest else None
-    times = told_times(told, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
+    times = event_times(told, earliest=earliest, latest=bringing.now, otherwise=earliest or bringing.now)
     if is_new_session:
         make_session(tx, _session(told, times[0], bringing))
-    run = _ended(told, times, bringing)
+    run = _end_run(told, times, bringing)
     number = tx.journal.append(
         told.session_id, run.run_id, [*entries, status_entry(run)], [*times, times[-1]]
     )
     run = replace(run, input_number=number)
     tx.runs.insert(run)
-    return Brought(run=run, text=_text(entries), events=len(entries) + 1, is_new_session=is_new_session)
+    return ImportedRun(run=run, text=_text(entries), events=len(entries) + 1, is_new_session=is_new_session)
 
 
-def _ended(told: ToldRun, times: tuple[datetime, ...], bringing: Bringing) -> Run:
+def _end_run(told: ToldRun, times: tuple[datetime, ...], bringing: ImportContext) -> Run:
     """The run as it ended. One that nobody ended was interrupted: its agent is gone."""
     status = told.status if told.status in TERMINAL else RunStatus.INTERRUPTED
     opened = Run(
@@ -166,13 +170,13 @@ def _ended(told: ToldRun, times: tuple[datetime, ...], bringing: Bringing) -> Ru
         opened_at=times[0],
         active_at=times[0],
     )
-    ended = moved(opened, MOVE_TO[status], times[-1])
+    ended = apply_run_move(opened, MOVE_TO[status], times[-1])
     assert ended.finished_at is not None, "a run that ended has its end"
     is_kept = bringing.policy.remembers(ended.finished_at, bringing.now)
     return replace(ended, memory=MemoryState.PENDING if is_kept else MemoryState.NONE)
 
 
-def _session(told: ToldRun, at: datetime, bringing: Bringing) -> Session:
+def _session(told: ToldRun, at: datetime, bringing: ImportContext) -> Session:
     folder = bringing.folder(told)
     return Session(
         session_id=told.session_id,
@@ -189,7 +193,7 @@ def _session(told: ToldRun, at: datetime, bringing: Bringing) -> Session:
 def binding_of_project(project: str) -> Binding:
     """Linked to its project, where that has a name which can be one."""
     try:
-        return bound(
+        return bind(
             UNBOUND,
             persona_id=None,
             project_ids=(project,) if project else (),
@@ -206,7 +210,7 @@ def _path(told: str) -> str | None:
 
 def _kept_path(path: str | None) -> str | None:
     """A folder's path as it may be kept: people put secrets even there."""
-    return None if path is None else redacted(made_storable(path)).text
+    return None if path is None else redact_text(make_storable(path)).text
 
 
 def _text(entries: tuple[Entry, ...]) -> RunText:
@@ -216,5 +220,5 @@ def _text(entries: tuple[Entry, ...]) -> RunText:
 
 def _line(text: str, chars_max: int) -> str:
     """A stranger's text as one short line without secrets."""
-    line = " ".join(made_storable(text[: chars_max * 4]).split())
-    return excerpt(redacted(stripped(line)).text, chars_max)
+    line = " ".join(make_storable(text[: chars_max * 4]).split())
+    return excerpt(redact_text(strip_injected(line)).text, chars_max)

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, RunloreError
-from runlore.domain.job import JobKind
+from runlore.domain.prompts.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
 from runlore.domain.record import JsonValue
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import Capture, CaptureState, Pointer, RunMemory, pointer_to
-from runlore.flow.capture.remember import Remembering, counted, prune
-from runlore.flow.capture.turns import Beat, Hold, run_turn_if_any, unheld, unhurried
+from runlore.domain.runs.job import JobKind
+from runlore.flow.capture.remember import Remembering, build_counters, prune
+from runlore.flow.capture.session_lock import Beat, Hold, run_turn_if_any, skip_beat, unheld
 from runlore.flow.policies import current_run_memory
 from runlore.flow.queueing import queue
 from runlore.ports.run_memories import Unreadable
@@ -93,7 +93,7 @@ class Maintenance:
 
     remembering: Remembering
     report: Report
-    beat: Beat = unhurried
+    beat: Beat = skip_beat
     hold: Hold = unheld
 
     def settle_owed(self) -> None:
@@ -129,7 +129,7 @@ class Maintenance:
             lost = [pointer for pointer in snapshot.pointers.everything() if pointer.run_id not in seen]
         for pointer in lost:
             try:
-                self._lost(pointer)
+                self._prune_lost(pointer)
             except Corrupt as damage:
                 self.report.leave(damage, pointer.run_id)
             self.beat()
@@ -143,7 +143,7 @@ class Maintenance:
     def _prune_expired(self) -> int:
         with self.remembering.store.transaction() as tx:
             self.hold(tx)
-            before = current_run_memory(tx).oldest_kept(self.remembering.clock.certain_now())
+            before = current_run_memory(tx).oldest_kept(self.remembering.clock.earliest_now())
             found = tx.pointers.list_expired(before, limit=_BATCH)
             ids = prune(tx, [pointer.run_id for pointer in found])
             _count(tx, pruned_ttl_total=len(ids))
@@ -244,7 +244,7 @@ class Maintenance:
                 queue(tx, self.remembering.ids, JobKind.CAPTURE, subjects, at=at, revives=revives)
             self.beat()
 
-    def _lost(self, pointer: Pointer) -> None:
+    def _prune_lost(self, pointer: Pointer) -> None:
         """Prune a pointer whose memory is missing, unless it has been written meanwhile."""
         with self.remembering.store.transaction() as tx:
             run_turn_if_any(tx, pointer.run_id)
@@ -315,7 +315,7 @@ def _is_stored(run: Run | None) -> bool:
 
 
 def _count(tx: Transaction, **amounts: int) -> None:
-    added = counted(**amounts)
+    added = build_counters(**amounts)
     if added:
         tx.counters.add(added)
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.journal import JournalEvent
-from runlore.domain.projection import SectionName
+from runlore.domain.prompts.projection import SectionName
 from runlore.domain.run import Run, RunId
-from runlore.domain.statements.said import SaidCollector
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.runs.journal import JournalEvent
+from runlore.domain.statements.user_messages import UserMessageCollector
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import read_outside
-from runlore.flow.capture.turns import Beat, unhurried
+from runlore.flow.capture.session_lock import Beat, skip_beat
 from runlore.ports.store import Collections
 
 # How many runs are followed to what they were given; beyond that a person has to look.
@@ -27,13 +27,13 @@ _INSTANT = timedelta(milliseconds=1)
 
 
 def run_provenance(
-    collections: Collections, run: Run, beat: Beat = unhurried, listener: SaidCollector | None = None
+    collections: Collections, run: Run, beat: Beat = skip_beat, listener: UserMessageCollector | None = None
 ) -> Provenance:
     """What a run itself took in: what its own calls read, and the conversations of runs it was given. A
     `listener` hears all of its events."""
     given = [
         found
-        for run_id in _given(collections, run.run_id)
+        for run_id in _find_given(collections, run.run_id)
         if run_id != run.run_id and (found := collections.runs.find(run_id)) is not None
     ]
     events = _collect_said(_events(collections, run.run_id, beat), listener)
@@ -41,15 +41,15 @@ def run_provenance(
     if listener is not None:
         # Where enough was found to be from outside the rest was not read.
         deque(events, maxlen=0)
-    return _joined([own, *_conversations(collections, given, {run.run_id}, beat)])
+    return _join_provenance([own, *_conversations(collections, given, {run.run_id}, beat)])
 
 
-def conversation_provenance(collections: Collections, run: Run, beat: Beat = unhurried) -> Provenance:
+def conversation_provenance(collections: Collections, run: Run, beat: Beat = skip_beat) -> Provenance:
     """What a run's conversation holds: that run, and every run of its session opened before that one ended.
 
     One that ran beside it counts too: nobody can tell which of them read first what stands in both.
     """
-    return _joined(_conversations(collections, [run], set(), beat))
+    return _join_provenance(_conversations(collections, [run], set(), beat))
 
 
 def missing_from(collections: Collections, run: Run) -> tuple[RunId, ...]:
@@ -83,11 +83,11 @@ def _conversations(
                 # Capture has looked at it, and what it found untrusted is told above.
                 continue
             yield read_outside(_events(collections, run_id, beat))
-            more = collections.runs.get_many(tuple(_given(collections, run_id)))
+            more = collections.runs.get_many(tuple(_find_given(collections, run_id)))
             waiting.extend(given for given in more.values() if given.run_id not in seen)
 
 
-def _given(collections: Collections, run_id: RunId) -> Iterator[RunId]:
+def _find_given(collections: Collections, run_id: RunId) -> Iterator[RunId]:
     """The runs whose memories a run was given."""
     receipt = collections.runs.get_receipt(run_id)
     for section in receipt.sections if receipt else ():
@@ -103,13 +103,15 @@ def _events(collections: Collections, run_id: RunId, beat: Beat) -> Iterator[Jou
         beat()
 
 
-def _collect_said(events: Iterator[JournalEvent], listener: SaidCollector | None) -> Iterator[JournalEvent]:
+def _collect_said(
+    events: Iterator[JournalEvent], listener: UserMessageCollector | None
+) -> Iterator[JournalEvent]:
     for event in events:
         if listener is not None:
             listener.hear(event.number, event.type, event.body)
         yield event
 
 
-def _joined(found: Iterable[Provenance]) -> Provenance:
+def _join_provenance(found: Iterable[Provenance]) -> Provenance:
     parents = [each for each in found if each.tainted]
-    return inherited(parents) if parents else TRUSTED
+    return inherit(parents) if parents else TRUSTED

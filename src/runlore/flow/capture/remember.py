@@ -9,21 +9,21 @@ from contextlib import suppress
 from datetime import datetime
 
 from runlore.domain.errors import Conflict, Corrupt, Unavailable
-from runlore.domain.job import JOB_LOST, Job, JobKind
-from runlore.domain.journal import EventType
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import OwnWords
-from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.learning.remember_requests import HINTS
+from runlore.domain.policies.learning_policy import OwnWords
+from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.prompts.run_memory import CaptureState, Remembered, build_run_memory, pointer_to
 from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import CaptureState, Remembered, pointer_to, remembered
+from runlore.domain.runs.job import JOB_LOST, Job, JobKind
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import Session, SessionId, visible_scopes
 from runlore.domain.skill import SkillState
-from runlore.domain.to_remember import HINTS
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
-from runlore.flow.capture.turns import run_turn
-from runlore.flow.left_out import is_left_out
+from runlore.flow.capture.session_lock import run_turn
+from runlore.flow.opted_out import is_left_out
 from runlore.flow.policies import current_capture, current_policy, current_run_memory, current_skills
 from runlore.flow.queueing import queue
 from runlore.ports.clock import Clock
@@ -77,11 +77,11 @@ class Remembering:
 
     def _attempt(self, run_id: RunId, job: Job | None) -> tuple[RunId, ...] | None:
         """Make the memory, keep it, and settle it: the memories that have to go, None for once more."""
-        now = self.clock.certain_now()
+        now = self.clock.earliest_now()
         with self.store.snapshot() as snapshot:
             run = snapshot.runs.find(run_id)
             policy = current_policy(snapshot, PolicyName.RUN_MEMORY)
-            built = _built(snapshot, run, run_memory_policy(policy.policy), now)
+            built = _build_memory(snapshot, run, run_memory_policy(policy.policy), now)
         owed = Owed(policy_revision=policy.revision, job=job)
         if built is not None:
             self.memories.put(built.memory, owed)
@@ -95,9 +95,9 @@ class Remembering:
 
     def _write(self, run_id: RunId, built: Remembered | None, owed: Owed) -> tuple[RunId, ...] | None:
         with self.store.transaction() as tx:
-            return self._written(tx, run_id, built, owed)
+            return self._write_settled(tx, run_id, built, owed)
 
-    def _written(
+    def _write_settled(
         self, tx: Transaction, run_id: RunId, built: Remembered | None, owed: Owed
     ) -> tuple[RunId, ...] | None:
         """Settle what is owed: the memories that have to go now, this one where nobody owes it any more; None
@@ -126,7 +126,7 @@ class Remembering:
             queue(tx, self.ids, JobKind.DETECT, [run_id], at=self.clock.now())
         displaced = displace_oldest(tx, run.session_id, current_run_memory(tx))
         tx.counters.add(
-            counted(
+            build_counters(
                 stored_total=1,
                 redacted_fields_total=built.redacted_fields,
                 pruned_overflow_total=len(displaced),
@@ -203,7 +203,7 @@ def displace_oldest(tx: Transaction, session_id: SessionId, policy: RunMemoryPol
     return prune(tx, [tracked[-1][0]]) if len(tracked) > most else ()
 
 
-def expired_runs(
+def list_expired_runs(
     tx: Transaction, session_id: SessionId, policy: RunMemoryPolicy, now: datetime
 ) -> list[RunId]:
     """Whose memories a session has kept for longer than the retention; exactly that long is kept."""
@@ -213,12 +213,12 @@ def expired_runs(
     return [run_id for run_id, captured_at in tracked if captured_at < before]
 
 
-def counted(**amounts: int) -> dict[str, int]:
+def build_counters(**amounts: int) -> dict[str, int]:
     """Run memory's counters, without those that stay as they are."""
     return {f"run_memory.{name}": amount for name, amount in amounts.items() if amount}
 
 
-def _built(
+def _build_memory(
     collections: Collections, run: Run | None, policy: RunMemoryPolicy, now: datetime
 ) -> Remembered | None:
     """The memory that a run is owed; None where it is owed none, or none would be kept."""
@@ -228,7 +228,7 @@ def _built(
         return None
     session = collections.sessions.get(run.session_id)
     binding = collections.sessions.binding_at(run.session_id, run.finished_at) or session.binding
-    return remembered(
+    return build_run_memory(
         run,
         run_text(collections, run),
         visible_scopes(run.session_id, binding),

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from runlore.domain.errors import Corrupt
-from runlore.domain.policy import RetentionPolicy
+from runlore.domain.policies.policy import RetentionPolicy
 from runlore.domain.run import ArtifactId, RunId
 from runlore.domain.session import SessionId
-from runlore.flow.capture.turns import Beat, Hold, run_turn, session_turn, unheld, unhurried
+from runlore.flow.capture.session_lock import Beat, Hold, run_turn, session_turn, skip_beat, unheld
 from runlore.flow.policies import current_retention
 from runlore.ports.store import Snapshot, Store, Transaction
 
@@ -34,7 +34,7 @@ class Retention:
 
     store: Store
     now: datetime
-    beat: Beat = unhurried
+    beat: Beat = skip_beat
     hold: Hold = unheld
     left: Callable[[Corrupt], None] = in_silence
 
@@ -44,10 +44,10 @@ class Retention:
             with self.store.snapshot() as snapshot:
                 policy = current_retention(snapshot)
                 pieces = [*_pieces(snapshot, policy, self.now)]
-            if all(self._done(piece, policy) for piece in pieces):
+            if all(self._take_piece(piece, policy) for piece in pieces):
                 return policy
 
-    def _done(self, piece: Piece, policy: RetentionPolicy) -> bool:
+    def _take_piece(self, piece: Piece, policy: RetentionPolicy) -> bool:
         """Take one piece away; False, and nothing done, where another policy is in force by now."""
         try:
             with self.store.transaction() as tx:

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.journal import Entry, is_repeat, number_conflict
-from runlore.domain.journal_entry import status_entry
 from runlore.domain.lazy import dataclass
-from runlore.domain.run import Artifact, Run, RunMove, moved
+from runlore.domain.run import Artifact, Run, RunMove, apply_run_move
+from runlore.domain.runs.journal import Entry, is_repeat, number_conflict
+from runlore.domain.runs.journal_entry import status_entry
 from runlore.domain.session import Session
 from runlore.ports.store import Transaction
 
@@ -58,7 +58,7 @@ def require_same_run(tx_run: Run, wanted: Run, *, same_input: bool) -> Run:
 
 def move_run(tx: Transaction, run: Run, move: RunMove, at: datetime) -> Run:
     """A move that does not end the run, with its status event."""
-    after = moved(run, move, at)
+    after = apply_run_move(run, move, at)
     tx.runs.update(after, expected_revision=run.revision)
     tx.journal.append(run.session_id, run.run_id, [status_entry(after)], at)
     return after

@@ -1,6 +1,7 @@
 """What a run teaches: what is looked at for it, and which drafts come of that.
 
-`Sight` is everything that capture rests on, read in one snapshot. Nothing here writes, and no model is asked.
+`CaptureView` is everything that capture rests on, read in one snapshot. Nothing here writes, and no model is
+asked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,33 +10,33 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.analysis import terms_of
+from runlore.domain.claims.subject import semantic_key
 from runlore.domain.errors import Corrupt
-from runlore.domain.extraction import Dropped, Sieve, Statement
-from runlore.domain.injected import stripped
-from runlore.domain.labels import Labelled
-from runlore.domain.learning_policy import LearningPolicy, OwnWords
-from runlore.domain.own_words import is_said, own_words
-from runlore.domain.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.learning.extraction import Dropped, Sieve, Statement
+from runlore.domain.learning.labels import Labelled
+from runlore.domain.learning.own_words import is_said, own_words
+from runlore.domain.policies.learning_policy import LearningPolicy, OwnWords
+from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.run_memory import Capture, CaptureState, RunMemory, RunText, build_run_memory
 from runlore.domain.record import EvidenceRef, Kind, Record, RecordId, Sensitivity, Source
+from runlore.domain.records.admission import Draft
 from runlore.domain.run import MemoryState, Run, RunId, RunStatus
-from runlore.domain.run_memory import Capture, CaptureState, RunMemory, RunText, remembered
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, learned_scope
 from runlore.domain.statements.candidates import candidate_of, proposable, remembered_draft, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
-from runlore.domain.statements.said import SaidCollector
-from runlore.domain.subject import semantic_key
+from runlore.domain.statements.user_messages import UserMessageCollector
 from runlore.domain.suspicion import is_order
-from runlore.domain.taint import TRUSTED, Provenance, inherited
+from runlore.domain.taint import TRUSTED, Provenance, inherit
 from runlore.domain.taint_sources import PASTED
+from runlore.domain.text.analysis import terms_of
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.ending import run_text
 from runlore.flow.capture.episodes import unless_secret
 from runlore.flow.capture.provenance import conversation_provenance, run_provenance
-from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.capture.unlooked import unlooked
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.capture.uncaptured import find_uncaptured
 from runlore.flow.policies import current_policy, current_skills, learning_in_force, learning_then
 from runlore.ports.store import Collections
 
@@ -46,7 +47,7 @@ UNREADABLE_JOURNAL = "the journal cannot be read"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class CapturePolicies:
     """The policies that a capture is done under. It is done again where one of them changes meanwhile."""
 
     learning: LearningPolicy
@@ -57,14 +58,14 @@ class Terms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class CaptureView:
     """A run as capture sees it: `noted` is the receipt so far, None where nobody has looked at it yet.
     `was_owed` is whether semantic capture was on when the run ended: turning it on later owes nothing.
     `scope` is where labels and what a model finds belong; a run summary stays with its session."""
 
     run: Run
     scope: Scope
-    terms: Terms
+    terms: CapturePolicies
     noted: Capture | None
     pointed: CaptureState | None
     memory: RunMemory
@@ -132,13 +133,13 @@ class Sight:
         )
 
 
-def terms_of_capture(collections: Collections, run: Run) -> Terms:
+def terms_of_capture(collections: Collections, run: Run) -> CapturePolicies:
     """The policies in force, and whether people let anything of the session be captured."""
     learning, revision = learning_in_force(collections)
     stored = current_policy(collections, PolicyName.RUN_MEMORY)
     run_memory = run_memory_policy(stored.policy)
     session = collections.sessions.get(run.session_id)
-    return Terms(
+    return CapturePolicies(
         learning=learning,
         learning_revision=revision,
         run_memory=run_memory,
@@ -157,13 +158,15 @@ def is_capturable(run: Run | None, policy: RunMemoryPolicy, now: datetime) -> bo
     return run.memory in _REMEMBERED and policy.remembers(run.finished_at, now)
 
 
-def pointed(collections: Collections, run_id: RunId) -> CaptureState | None:
+def get_pointer_state(collections: Collections, run_id: RunId) -> CaptureState | None:
     """The receipt that a run's pointer tells; None where its memory is kept no longer."""
     pointer = collections.pointers.get_many([run_id]).get(run_id)
     return None if pointer is None else pointer.capture
 
 
-def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat = unhurried) -> Sight | None:
+def look(
+    collections: Collections, run_id: RunId, now: datetime, *, beat: Beat = skip_beat
+) -> CaptureView | None:
     """A run with all that capture needs; None where there is nothing to capture, now or ever.
 
     Long journals take their time: `beat` is told between their pages.
@@ -178,7 +181,9 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
     text = run_text(collections, run)
     is_semantic = terms.learning.capture.semantic_candidates.enabled
     listener = (
-        SaidCollector(session_id=run.session_id, run_id=run.run_id) if _is_heard(terms, run, noted) else None
+        UserMessageCollector(session_id=run.session_id, run_id=run.run_id)
+        if _is_heard(terms, run, noted)
+        else None
     )
     own = noted.provenance if noted is not None else TRUSTED
     if noted is None or listener is not None:
@@ -186,19 +191,19 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
         own = read if noted is None else own
     stated = () if listener is None else statements_of(listener.said)[: limits.OWN_WORDS_PER_RUN_MAX]
     session = collections.sessions.get(run.session_id)
-    return Sight(
+    return CaptureView(
         run=run,
         scope=learned_scope(session, imported=run.imported),
         terms=terms,
         noted=noted,
-        pointed=pointed(collections, run_id),
-        memory=remembered(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
-        text=replace(text, request=stripped(text.request), outcome=stripped(text.outcome)),
+        pointed=get_pointer_state(collections, run_id),
+        memory=build_run_memory(run, text, (), redact_pii=terms.run_memory.redact_pii).memory,
+        text=replace(text, request=strip_injected(text.request), outcome=strip_injected(text.outcome)),
         own_provenance=own,
-        conversation=inherited((own, _readable_conversation(collections, run, beat))),
+        conversation=inherit((own, _readable_conversation(collections, run, beat))),
         unlooked=_readable_unlooked(collections, run, beat),
         was_owed=is_semantic and _was_on(collections, run),
-        injected=_injected(collections, run) if is_semantic or stated else (),
+        injected=_list_injected(collections, run) if is_semantic or stated else (),
         binding=session.binding,
         is_heard=listener is not None,
         stated=stated,
@@ -206,7 +211,7 @@ def look(collections: Collections, run_id: RunId, now: datetime, *, beat: Beat =
     )
 
 
-def _is_heard(terms: Terms, run: Run, noted: Capture | None) -> bool:
+def _is_heard(terms: CapturePolicies, run: Run, noted: Capture | None) -> bool:
     """Whether a run is listened to for what its user says. The first look at it decides that; one that was
     brought in may have been noted together with others of its session."""
     is_first = noted is None or (run.imported and noted.state is CaptureState.SKIPPED)
@@ -219,7 +224,7 @@ def _was_on(collections: Collections, run: Run) -> bool:
     return learning_then(collections, run.finished_at).capture.semantic_candidates.enabled
 
 
-def summary_draft(sight: Sight) -> Draft:
+def summary_draft(sight: CaptureView) -> Draft:
     """The candidate that sums a run up: review material, sensitive, gone after 30 days."""
     run = sight.run
     assert run.finished_at is not None, "a terminal run has its end"
@@ -237,13 +242,13 @@ def summary_draft(sight: Sight) -> Draft:
     )
 
 
-def bare_summary_draft(sight: Sight) -> Draft:
+def bare_summary_draft(sight: CaptureView) -> Draft:
     """The same without any of the run's words, for a run whose words cannot be kept."""
     told = f"The run ended as {sight.run.status}."
     return replace(summary_draft(sight), summary=told, provenance=replace(sight.conversation, sources=()))
 
 
-def statement_draft(sight: Sight, statement: Statement) -> Draft:
+def statement_draft(sight: CaptureView, statement: Statement) -> Draft:
     """The candidate of a statement. What the user's own request says is trusted; all else is as the
     conversation that it comes from. What a model took for a statement and asks for something is reviewed."""
     if statement.is_asked:
@@ -263,16 +268,16 @@ def statement_draft(sight: Sight, statement: Statement) -> Draft:
     )
 
 
-def _provenance(sight: Sight, statement: Statement, *, is_own: bool) -> Provenance:
+def _provenance(sight: CaptureView, statement: Statement, *, is_own: bool) -> Provenance:
     comes_from = TRUSTED if is_own else sight.conversation
     if statement.is_pasted and not is_own:
-        comes_from = inherited((_PASTED, comes_from))
+        comes_from = inherit((_PASTED, comes_from))
     if statement.is_label or not is_order(statement.text):
         return comes_from
-    return inherited((comes_from, _ORDERED))
+    return inherit((comes_from, _ORDERED))
 
 
-def own_words_drafts(sight: Sight) -> tuple[list[Draft], Mapping[Dropped, int]]:
+def own_words_drafts(sight: CaptureView) -> tuple[list[Draft], Mapping[Dropped, int]]:
     """The candidates of what the user says that lasts, and how much was dropped for which reason. What is
     labelled, or asked to be remembered where others see to that, is theirs."""
     sieve = Sieve(cap=limits.OWN_WORDS_PER_RUN_MAX, personal=sight.terms.run_memory.redact_pii)
@@ -289,7 +294,7 @@ def own_words_drafts(sight: Sight) -> tuple[list[Draft], Mapping[Dropped, int]]:
     return drafts, sieve.result().dropped
 
 
-def echoes(sight: Sight, statements: Iterable[Statement]) -> tuple[Statement, ...]:
+def echoes(sight: CaptureView, statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Those of the statements that only repeat what Runlore itself put into a prompt of this conversation.
 
     What the user's own request says is no echo, whoever else says it too.
@@ -312,7 +317,7 @@ def _is_within(text: str, given: Sequence[set[str]]) -> bool:
 
 
 def _readable_provenance(
-    collections: Collections, run: Run, beat: Beat, listener: SaidCollector | None
+    collections: Collections, run: Run, beat: Beat, listener: UserMessageCollector | None
 ) -> Provenance:
     try:
         return run_provenance(collections, run, beat, listener)
@@ -329,12 +334,12 @@ def _readable_conversation(collections: Collections, run: Run, beat: Beat) -> Pr
 
 def _readable_unlooked(collections: Collections, run: Run, beat: Beat) -> tuple[Capture, ...]:
     try:
-        return unlooked(collections, run, beat)
+        return find_uncaptured(collections, run, beat)
     except Corrupt:
         return ()
 
 
-def _injected(collections: Collections, run: Run) -> tuple[str, ...]:
+def _list_injected(collections: Collections, run: Run) -> tuple[str, ...]:
     """The texts that the prompts of a conversation were given, up to this run, the latest first."""
     earlier = collections.runs.finished_before(run.session_id, run.opened_at, limit=_EARLIER_RUNS_MAX)
     texts: dict[str, None] = {}
@@ -365,7 +370,7 @@ def _input_ref(run: Run) -> EvidenceRef:
     return EvidenceRef(run_id=run.run_id, event_number=run.input_number)
 
 
-def _work_refs(sight: Sight) -> tuple[EvidenceRef, ...]:
+def _work_refs(sight: CaptureView) -> tuple[EvidenceRef, ...]:
     """What a run left behind; where it left nothing, the run itself."""
     run_id, kept = sight.run.run_id, sight.run.artifact_ids[: limits.EVIDENCE_REFS_MAX]
     named = tuple(EvidenceRef(run_id=run_id, artifact_id=artifact_id) for artifact_id in kept)

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain.errors import Conflict
-from runlore.domain.journal import EventType
-from runlore.domain.journal_entry import binding_entry, binding_of
+from runlore.domain.runs.journal import EventType
+from runlore.domain.runs.journal_entry import binding_entry, binding_of
 from runlore.domain.session import UNBOUND, Binding, Persona, Session
 from runlore.ports.store import Collections, Transaction
 

@@ -27,7 +27,7 @@ def is_idle(run: Run, since: datetime) -> bool:
     return run.executor is None and run.active_at < since
 
 
-def lapsed_processes(collections: Collections, now: datetime) -> tuple[ProcessId, ...]:
+def list_lapsed_processes(collections: Collections, now: datetime) -> tuple[ProcessId, ...]:
     """Processes that have been dead for long."""
     leases = collections.processes.leases()
     return tuple(process for process, until in leases.items() if until + _LISTED < now)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from runlore.domain.journal import Entry, EventType, JournalEvent, text_of
-from runlore.domain.projection import ModelFamily
+from runlore.domain.prompts.projection import ModelFamily
+from runlore.domain.prompts.token_budget import estimate, estimated_counter, family_of, reported_counter
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Run
-from runlore.domain.tokens import estimate, estimated_counter, family_of, reported_counter
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent, text_of
 from runlore.ports.store import Transaction
 
 # How far back the text of a usage event is looked for. What lies further back teaches nothing.

@@ -13,15 +13,15 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft, Stamp, admitted
-from runlore.domain.audit import DAEMON, Act, moved
+from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.excerpt import excerpt
-from runlore.domain.extraction import SCHEMA, Dropped, Sieve, Sieved, Statement, document
-from runlore.domain.job import ASKED_LATER, Job, JobKind, retry_at
-from runlore.domain.labels import labelled
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Mode
+from runlore.domain.learning.extraction import SCHEMA, Dropped, Sieve, Sieved, Statement, document
+from runlore.domain.learning.labels import find_labelled
+from runlore.domain.learning.remember_requests import find_remember_requests
+from runlore.domain.policies.learning_policy import Mode
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import (
     PROMPT_KINDS,
     EvidenceRef,
@@ -34,27 +34,27 @@ from runlore.domain.record import (
     StateReason,
     VerificationStatus,
 )
-from runlore.domain.redaction import redacted
+from runlore.domain.records.admission import Draft, Stamp, admit
+from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.run import Run, RunId
-from runlore.domain.run_memory import Capture, CaptureState
+from runlore.domain.runs.job import ASKED_LATER, Job, JobKind, retry_at
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.subject import SemanticKey
-from runlore.domain.to_remember import told_to_remember
-from runlore.flow.asking import MODEL_BUDGET, Asking, budget_renews_at
+from runlore.domain.text.excerpt import excerpt
 from runlore.flow.capture.semantic import (
-    Sight,
+    CaptureView,
     bare_summary_draft,
     echoes,
+    get_pointer_state,
     is_capturable,
     look,
     own_words_drafts,
-    pointed,
     statement_draft,
     summary_draft,
     terms_of_capture,
 )
-from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.capture.unlooked import note_unlooked
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.capture.uncaptured import note_unlooked
+from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
 from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.record.intake import Intake, propose
@@ -104,11 +104,11 @@ class Capturing:
 
     store: Store
     memories: RunMemories
-    asking: Asking
+    asking: BudgetedModels
     ids: Ids
     may_ask: bool = True
 
-    def capture(self, job: Job, beat: Beat = unhurried) -> None:
+    def capture(self, job: Job, beat: Beat = skip_beat) -> None:
         """Do one job; Conflict (`job.lost`) where another has taken it over, and then nothing is written."""
         run_id = RunId(job.subject)
         noted = None
@@ -129,7 +129,7 @@ class Capturing:
                 tx.jobs.finish(job)
             return True, None
         if sight.wants_statements:
-            found = self._found(sight, job)
+            found = self._find_statements(sight, job)
         else:
             found = _Found(sieved=_sieve(sight).result()) if sight.wants_own_words else _Found()
         ready = _drafts(sight, found.sieved.statements, self.asking.clock.now())
@@ -155,7 +155,7 @@ class Capturing:
                 queue_recurring(tx, self.ids, sight.binding, now)
         return True, state
 
-    def _found(self, sight: Sight, job: Job) -> _Found:
+    def _find_statements(self, sight: CaptureView, job: Job) -> _Found:
         """What the user labels or asks to remember, and what a model adds to that; what was written before is
         not found again."""
         sieve = _sieve(sight)
@@ -166,7 +166,9 @@ class Capturing:
         sieve.drop(Dropped.ECHO, echoes(sight, sieve.kept))
         return _Found(sieved=sieve.result(), wait=wait)
 
-    def _add_asked(self, sight: Sight, sieve: Sieve, labels: Sequence[Statement], job: Job) -> _Wait | None:
+    def _add_asked(
+        self, sight: CaptureView, sieve: Sieve, labels: Sequence[Statement], job: Job
+    ) -> _Wait | None:
         """Add what a model says. Its failing costs nothing of what is there; some of it is tried again."""
         policy = sight.terms.learning.capture.semantic_candidates
         is_set = bool(policy.model) or self.asking.models.is_configured
@@ -213,7 +215,7 @@ class Capturing:
         for each in ready:
             if each.record.is_expired(act.at):
                 continue
-            known = said_already(tx, each.record, act.at)
+            known = find_equal_record(tx, each.record, act.at)
             if known is None:
                 if not is_turned_down(tx, each.record, since=ended_at):
                     propose(tx, intake, [each.draft])
@@ -245,31 +247,31 @@ def add_evidence(
     )
     status = VerificationStatus.PENDING if is_verified else known.verification_status
     after = replace(known, evidence_refs=(*known.evidence_refs, *fresh[:room]), verification_status=status)
-    tx.write([moved(known, Move.AMEND, act, after=after)])
+    tx.write([apply_record_move(known, Move.AMEND, act, after=after)])
     if is_verified:
         queue(tx, ids, JobKind.VERIFY, [known.record_id], at=act.at)
 
 
-def _sieve(sight: Sight, known: Sequence[Statement] = ()) -> Sieve:
+def _sieve(sight: CaptureView, known: Sequence[Statement] = ()) -> Sieve:
     """What takes statements of a run, with those that its user makes; `known` ones were written before."""
     policy = sight.terms.learning.capture.semantic_candidates
     cap, personal = policy.max_candidates_per_run, sight.terms.run_memory.redact_pii
     if known:
         return Sieve(cap=max(0, cap - len(known)), personal=personal, known=known)
     sieve = Sieve(cap=cap, personal=personal)
-    sieve.add_labels((*labelled(sight.text.asked), *told_to_remember(sight.text.asked)))
+    sieve.add_labels((*find_labelled(sight.text.asked), *find_remember_requests(sight.text.asked)))
     return sieve
 
 
 def _waiting_for(failure: ModelFailure, now: datetime) -> _Wait:
-    reason = excerpt(redacted(failure.sentence).text, limits.REASON_CHARS_MAX)
+    reason = excerpt(redact_text(failure.sentence).text, limits.REASON_CHARS_MAX)
     if failure.code == MODEL_BUDGET:
         return _Wait(reason=reason, until=budget_renews_at(now))
     asked_s = min(failure.retry_after_s or 0, limits.JOB_BACKOFF_S_MAX)
     return _Wait(reason=reason, until=now + timedelta(seconds=asked_s), is_failure=True)
 
 
-def _drafts(sight: Sight, statements: Sequence[Statement], now: datetime) -> list[_Ready]:
+def _drafts(sight: CaptureView, statements: Sequence[Statement], now: datetime) -> list[_Ready]:
     """What is to be proposed. A draft that cannot be a record is left out: it must not sink the others."""
     summaries = [summary_draft(sight), bare_summary_draft(sight)] if sight.wants_summary else []
     drafts = [statement_draft(sight, statement) for statement in statements]
@@ -287,7 +289,7 @@ def _ready(drafts: Sequence[Draft], now: datetime) -> list[_Ready]:
 def draft_record(draft: Draft, now: datetime) -> Record:
     """The record that a draft of ours would be; Invalid or Refused where it cannot be one."""
     stamp = Stamp(record_id=RecordId("rec"), origin=Origin.DAEMON, created_by=DAEMON, at=now)
-    return admitted(draft, stamp)
+    return admit(draft, stamp)
 
 
 def _not_proposed_before(tx: Transaction, run_id: RunId, own: Sequence[_Ready]) -> Sequence[_Ready]:
@@ -300,7 +302,7 @@ def _not_proposed_before(tx: Transaction, run_id: RunId, own: Sequence[_Ready]) 
     return [each for each in own if each.record.summary not in known]
 
 
-def said_already(tx: Transaction, new: Record, now: datetime) -> Record | None:
+def find_equal_record(tx: Transaction, new: Record, now: datetime) -> Record | None:
     """A live record of the same scope, kind and key that is no more tainted than a new one; what is active
     before what waits. No refuted one: another run that says it is for people to see. What waits is ours
     alone: neither a caller's candidate nor an operator's proposal stands in for what a user said."""
@@ -342,7 +344,7 @@ def _is_refuted(record: Record) -> bool:
     return record.verification_status is VerificationStatus.FAILED
 
 
-def _still(tx: Transaction, run: Run | None, sight: Sight, now: datetime) -> bool:
+def _still(tx: Transaction, run: Run | None, sight: CaptureView, now: datetime) -> bool:
     """Whether everything that was looked at is as it was: the run, its receipt, and what people allow."""
     return (
         run is not None
@@ -350,11 +352,11 @@ def _still(tx: Transaction, run: Run | None, sight: Sight, now: datetime) -> boo
         and terms_of_capture(tx, run) == sight.terms
         and is_capturable(run, sight.terms.run_memory, now)
         and tx.captures.get(run.run_id) == sight.noted
-        and pointed(tx, run.run_id) is sight.pointed
+        and get_pointer_state(tx, run.run_id) is sight.pointed
     )
 
 
-def _state(sight: Sight, found: _Found) -> CaptureState:
+def _state(sight: CaptureView, found: _Found) -> CaptureState:
     """The receipt. Where statements were taken once, giving the rest up completes it."""
     if found.wait is not None:
         return CaptureState.PENDING
@@ -362,7 +364,7 @@ def _state(sight: Sight, found: _Found) -> CaptureState:
     return CaptureState.COMPLETED if sight.wants_statements or is_begun else CaptureState.SKIPPED
 
 
-def _note(tx: Transaction, sight: Sight, state: CaptureState) -> None:
+def _note(tx: Transaction, sight: CaptureView, state: CaptureState) -> None:
     run = sight.run
     tx.captures.put(
         Capture(

@@ -10,17 +10,17 @@ from datetime import timedelta
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.job import ASKED_LATER, Job, JobKind
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import ModelBudget
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.runs.job import ASKED_LATER, Job, JobKind
 from runlore.domain.suggesting.enhancing import Enhanced
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
-from runlore.flow.asking import Asking
+from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.capturing import FINAL
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.skills.enhancing import TIMEOUT_S, Enhancing
 from runlore.flow.skills.names import is_free
-from runlore.flow.skills.turn import forgettings, suggestions_turn
+from runlore.flow.skills.suggestion_lock import forgettings, suggestions_turn
 from runlore.ports.model import ModelFailure
 from runlore.ports.store import Collections, Store, Transaction
 
@@ -42,7 +42,7 @@ class EnhancingSkills:
     """What enhances suggestions. With `may_ask` false no model is asked, and the job waits for who may."""
 
     store: Store
-    asking: Asking
+    asking: BudgetedModels
     may_ask: bool = True
 
     def enhance(self, job: Job) -> None:
@@ -61,13 +61,13 @@ class EnhancingSkills:
             with self.store.transaction() as tx:
                 tx.jobs.postpone(job, until=self.asking.clock.now() + _LATER, reason=ASKED_LATER)
             return True
-        came = self._asked(sight, job)
+        came = self._ask_model(sight, job)
         with self.store.transaction() as tx:
             suggestions_turn(tx)
             tx.jobs.check(job)
             if forgettings(tx) != sight.forgettings:
                 return False
-            if came is not None and not self._kept(tx, sight, came):
+            if came is not None and not self._keep_words(tx, sight, came):
                 return False
             self._finish(tx, job)
         return True
@@ -77,7 +77,7 @@ class EnhancingSkills:
         tx.jobs.finish(job)
         tx.jobs.hasten(frozenset({JobKind.SAVE}), self.asking.clock.now())
 
-    def _asked(self, sight: _Sight, job: Job) -> Enhanced | None:
+    def _ask_model(self, sight: _Sight, job: Job) -> Enhanced | None:
         """What a model made of it; None where it has no answer, and never will."""
         with self.store.transaction() as tx:
             lasting = timedelta(seconds=TIMEOUT_S + limits.JOB_LEASE_S)
@@ -91,7 +91,7 @@ class EnhancingSkills:
                 return None
             raise
 
-    def _kept(self, tx: Transaction, sight: _Sight, came: Enhanced) -> bool:
+    def _keep_words(self, tx: Transaction, sight: _Sight, came: Enhanced) -> bool:
         """Write the words; False where the suggestion says something else by now."""
         if came.dropped is not None:
             tx.counters.add({f"skills.enhancement_dropped_{came.dropped.value}_total": 1})

@@ -7,18 +7,18 @@ can claim an execution afterwards.
 from dataclasses import dataclass
 from datetime import datetime
 
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.rollout import Execution, ExecutionKind, PromotedSkill, RolloutStatus
+from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import Session, SessionId
+from runlore.domain.skills.rollout import Execution, ExecutionKind, PromotedSkill, RolloutStatus
 from runlore.flow.capture.runs import require_open_session
 from runlore.flow.capture.sessions import make_session
 from runlore.flow.families import is_begun_by_forgotten
-from runlore.flow.skills.promoted_use import opened, source_problem
-from runlore.flow.skills.rollouts import promoted_named
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.promoted_use import open_promoted, source_problem
+from runlore.flow.skills.rollouts import get_promoted
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Transaction
 
 TRIED = frozenset({RolloutStatus.DRAFT, RolloutStatus.VERIFIED, RolloutStatus.CANARY})
@@ -83,9 +83,9 @@ def runnable(
 ) -> PromotedSkill:
     """A skill that may be run: its learning stands, and it is there for whoever asks. Trials end with the
     canary; uses begin with it, and for its sessions alone."""
-    skill = promoted_named(collections, name)
+    skill = get_promoted(collections, name)
     if kind is ExecutionKind.USE:
-        used = opened(collections, name, session_id=session_id, now=now)
+        used = open_promoted(collections, name, session_id=session_id, now=now)
         if used is None:
             raise Refused(
                 f"promoted skill {name} is {skill.status}, and not to be used here",

@@ -11,38 +11,32 @@ from contextlib import suppress
 from dataclasses import field, replace
 from functools import cached_property
 
-from runlore.domain.audit import DAEMON, Act
 from runlore.domain.detectors.earlier_reads import LEFT_OUT, with_earlier
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
-from runlore.domain.detectors.mining import mined_told
+from runlore.domain.detectors.mining import mine_transcript_run
 from runlore.domain.errors import Invalid, Refused
-from runlore.domain.job import Job, JobKind
-from runlore.domain.journal import Entry
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import OwnWords
+from runlore.domain.policies.learning_policy import OwnWords
 from runlore.domain.record import Origin
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import RunId
+from runlore.domain.runs.imported_entries import to_journal_entries
+from runlore.domain.runs.job import Job, JobKind
+from runlore.domain.runs.journal import Entry
+from runlore.domain.runs.transcript import KnownFolder, Left, Position, ToldRun
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.skill_uses import OpenedSkill, opened_told
+from runlore.domain.skills.skill_uses import SkillOpening, find_opened_in_transcript
 from runlore.domain.statements.finding import statements_of
-from runlore.domain.statements.said import said_in
-from runlore.domain.told_entry import told_entries
-from runlore.domain.transcript import Left, Position, ToldFolder, ToldRun
+from runlore.domain.statements.user_messages import list_user_messages
 from runlore.flow.capture.ending import owe_memory
 from runlore.flow.capture.episodes import run_episode
-from runlore.flow.capture.importing import (
-    Bringing,
-    Brought,
-    bring,
-    folder_of,
-    is_paused,
-)
+from runlore.flow.capture.importing import ImportContext, ImportedRun, bring, folder_of, is_paused
 from runlore.flow.capture.remember import Remembering, capture_due
 from runlore.flow.policies import current_capture, current_run_memory
 from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.record.intake import Intake, append
-from runlore.flow.skills.opened import RunOpened, note_opened
+from runlore.flow.skills.skill_usage import RunOpened, note_opened
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport
 from runlore.ports.store import Transaction
 
@@ -52,39 +46,39 @@ REASON = "imported from a transcript"
 class _Prepared:
     """A run, its entries, and what the detectors see of it, each made once and only where it is needed."""
 
-    def __init__(self, told: ToldRun, folders: Mapping[str, ToldFolder]) -> None:
+    def __init__(self, told: ToldRun, folders: Mapping[str, KnownFolder]) -> None:
         self.told = told
         self._folder = folder_of(told, folders)
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The entries as the journal keeps them."""
-        return told_entries(self.told)
+        return to_journal_entries(self.told)
 
     @cached_property
     def mined(self) -> MinedRun:
         """What is mined of it, under the number that it has where nothing of its session is missing."""
-        return self._mined(self.told)
+        return self._mine(self.told)
 
-    def mined_at(self, number: int) -> MinedRun:
+    def mine_at(self, number: int) -> MinedRun:
         """What is mined of it, under the number that it got."""
         if number == self.told.first_number:
             return self.mined
-        return self._mined(replace(self.told, first_number=number))
+        return self._mine(replace(self.told, first_number=number))
 
-    def _mined(self, told: ToldRun) -> MinedRun:
+    def _mine(self, told: ToldRun) -> MinedRun:
         folder = self._folder
-        return mined_told(told, project=folder.project, project_name=folder.project_name)
+        return mine_transcript_run(told, project=folder.project, project_name=folder.project_name)
 
     @cached_property
-    def opened(self) -> tuple[OpenedSkill, ...]:
+    def opened(self) -> tuple[SkillOpening, ...]:
         """The skills that it opened."""
-        return opened_told(self.told)
+        return find_opened_in_transcript(self.told)
 
     @cached_property
     def states_something(self) -> bool:
         """Whether its user says something that lasts."""
-        said = said_in(self.entries, session_id=self.told.session_id, run_id=self.told.run_id)
+        said = list_user_messages(self.entries, session_id=self.told.session_id, run_id=self.told.run_id)
         return bool(statements_of(said))
 
     def prepare(self) -> None:
@@ -98,14 +92,14 @@ class Batch:
 
     request: RunsToImport
     whole: tuple[_Prepared, ...]
-    folders: Mapping[str, ToldFolder]
+    folders: Mapping[str, KnownFolder]
 
 
 @dataclass(kw_only=True)
 class Came:
     """What came of a batch so far."""
 
-    stored: list[Brought] = field(default_factory=list)
+    stored: list[ImportedRun] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
     # What the stored runs opened, where they opened any skill.
     opened: list[RunOpened] = field(default_factory=list)
@@ -137,7 +131,7 @@ class Importing:
     actor: str
     holder: str
 
-    def prepared(self, request: RunsToImport, folders: Mapping[str, ToldFolder]) -> Batch:
+    def prepare(self, request: RunsToImport, folders: Mapping[str, KnownFolder]) -> Batch:
         """A batch to be brought in, with what is costly made for the runs that are not known."""
         whole = tuple(_Prepared(run, folders) for run in _whole(request.runs))
         self._prepare(whole)
@@ -150,7 +144,7 @@ class Importing:
         # The time is taken with the turn in hand, so that nothing is newer than now.
         now = self.remembering.clock.now()
         policy = current_run_memory(tx)
-        bringing = Bringing(actor=self.actor, now=now, policy=policy, folders=batch.folders)
+        bringing = ImportContext(actor=self.actor, now=now, policy=policy, folders=batch.folders)
         came = self._bring_all(tx, batch.whole, bringing)
         note_opened(tx, came.opened)
         came.left[Left.UNFINISHED] += len(batch.request.runs) - len(batch.whole)
@@ -172,7 +166,7 @@ class Importing:
             if run.told.run_id not in known:
                 run.prepare()
 
-    def _bring_all(self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: Bringing) -> Came:
+    def _bring_all(self, tx: Transaction, runs: tuple[_Prepared, ...], bringing: ImportContext) -> Came:
         came = Came()
         if is_paused(tx):
             came.left[Left.PAUSED] += len(runs)
@@ -181,7 +175,7 @@ class Importing:
             self._bring(tx, run, bringing, came)
         return came
 
-    def _bring(self, tx: Transaction, run: _Prepared, bringing: Bringing, came: Came) -> None:
+    def _bring(self, tx: Transaction, run: _Prepared, bringing: ImportContext, came: Came) -> None:
         brought = bring(tx, run.told, lambda: run.entries, bringing)
         if isinstance(brought, Left):
             came.left[brought] += 1
@@ -193,14 +187,16 @@ class Importing:
             came.known += 1
             return
         came.stored.append(brought)
-        tx.mined_runs.put(_mined(tx, run, brought.run.input_number))
+        tx.mined_runs.put(_mine_run(tx, run, brought.run.input_number))
         if run.opened:
             came.opened.append((brought.run, run.opened))
         if brought.is_remembered:
             self._remember(tx, brought, bringing, came)
         self._capture(tx, run, brought, bringing)
 
-    def _capture(self, tx: Transaction, run: _Prepared, brought: Brought, bringing: Bringing) -> None:
+    def _capture(
+        self, tx: Transaction, run: _Prepared, brought: ImportedRun, bringing: ImportContext
+    ) -> None:
         """Have a run captured where there is something in it; the memory of a later one has it done too."""
         ids, at = self.remembering.ids, bringing.now
         session = tx.sessions.get(brought.run.session_id)
@@ -211,7 +207,7 @@ class Importing:
         if is_heard:
             queue_recurring(tx, ids, session.binding, at)
 
-    def _remember(self, tx: Transaction, brought: Brought, bringing: Bringing, came: Came) -> None:
+    def _remember(self, tx: Transaction, brought: ImportedRun, bringing: ImportContext, came: Came) -> None:
         """What follows when a run of late ends: its episode, and the memory that is owed from here on."""
         ids = self.remembering.ids
         act = Act(actor=DAEMON, at=bringing.now, reason=REASON)
@@ -222,10 +218,10 @@ class Importing:
         came.jobs.append(owe_memory(tx, brought.run, ids=ids, holder=self.holder, at=bringing.now))
 
 
-def _mined(tx: Transaction, run: _Prepared, number: int) -> MinedRun:
+def _mine_run(tx: Transaction, run: _Prepared, number: int) -> MinedRun:
     """What is mined of a run under its number. Where an earlier run of its session was left out, nobody knows
     what that one has read, and this one may have it from there."""
-    mined = run.mined_at(number)
+    mined = run.mine_at(number)
     told = run.told
     if number == told.first_number or len(tx.runs.of_session(told.session_id)) >= told.ordinal:
         return mined

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from runlore.domain import limits
-from runlore.domain.audit import DAEMON, Act
-from runlore.domain.job import ASKED_LATER, Job, JobKind, JobState, postponed_until
 from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.runs.job import ASKED_LATER, Job, JobKind, JobState, backoff_until
 from runlore.domain.skill import Skill
-from runlore.domain.skill_curation import CurationPlan
+from runlore.domain.skills.skill_curation import CurationPlan
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
-from runlore.flow.asking import Asking
 from runlore.flow.capture.consent import is_captured
+from runlore.flow.model_budget import BudgetedModels
 from runlore.flow.pipeline.repeating import remember_saved, run_turn_with_workspace
 from runlore.flow.policies import current_learning, current_skills
 from runlore.flow.queueing import queue
@@ -25,7 +25,7 @@ from runlore.flow.skills.commenting import TIMEOUT_S, Commenting
 from runlore.flow.skills.curating import apply, look
 from runlore.flow.skills.detecting import may_learn
 from runlore.flow.skills.saving import Saving, auto_save
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure
@@ -73,7 +73,7 @@ class KeepingSkills:
     `look_again` takes in what people have written into files while a model was asked."""
 
     store: Store
-    asking: Asking
+    asking: BudgetedModels
     ids: Ids
     may_ask: bool = True
     look_again: Callable[[], object] = lambda: None
@@ -85,10 +85,10 @@ class KeepingSkills:
             run = run_turn_with_workspace(tx, RunId(job.subject))
             suggestions_turn(tx)
             tx.jobs.check(job)
-            shown = () if run is None else _shown(tx, run, job.created_at)
+            shown = () if run is None else _list_savable(tx, run, job.created_at)
             waited_for = _improved_at(tx, shown)
             if waited_for is not None:
-                tx.jobs.postpone(job, until=max(waited_for, postponed_until(now, job)), reason=IMPROVING)
+                tx.jobs.postpone(job, until=max(waited_for, backoff_until(now, job)), reason=IMPROVING)
                 return
             if run is not None and shown:
                 SavingByItself(
@@ -126,7 +126,7 @@ class KeepingSkills:
 
     def _act(self) -> Act:
         # Drafts go for their age, too.
-        return Act(actor=DAEMON, at=self.asking.clock.certain_now(), reason=CURATED)
+        return Act(actor=DAEMON, at=self.asking.clock.earliest_now(), reason=CURATED)
 
     def _comment(self, plan: CurationPlan, job: Job) -> str:
         """What a model says about it; nothing where none answers."""
@@ -140,7 +140,7 @@ class KeepingSkills:
             return ""
 
 
-def _shown(tx: Transaction, run: Run, found_by: datetime) -> tuple[StoredSuggestion, ...]:
+def _list_savable(tx: Transaction, run: Run, found_by: datetime) -> tuple[StoredSuggestion, ...]:
     """What a look at a run found, where people still let anything be learned from it: what was suggested
     since then by a look at everything is not saved by itself."""
     if run.memory is MemoryState.FORGOTTEN or not may_learn(tx, run):

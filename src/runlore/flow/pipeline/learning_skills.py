@@ -10,27 +10,27 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.audit import DAEMON, Act
 from runlore.domain.detectors.explicit_instruction import candidates_of
 from runlore.domain.detectors.match import Heuristic, Match
 from runlore.domain.detectors.session import matches_of_run
 from runlore.domain.errors import Invalid, Refused, Unavailable
-from runlore.domain.job import Job, JobKind
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import EvidenceRef, JsonValue, Origin, Record, Source, StateReason
-from runlore.domain.repetition import scope_of_suggestion
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.runs.job import Job, JobKind
 from runlore.domain.session import Binding
-from runlore.domain.skill_uses import OpenedSkill
+from runlore.domain.skills.repetition import scope_of_suggestion
+from runlore.domain.skills.skill_uses import SkillOpening
 from runlore.domain.statements.candidates import remembered_draft
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion, SuggestionId, SuggestionState
-from runlore.domain.taint import inherited
+from runlore.domain.taint import inherit
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.importing import is_paused
-from runlore.flow.capture.turns import Beat, run_turn_if_any, unhurried
-from runlore.flow.pipeline.capturing import draft_record, is_turned_down, said_already
+from runlore.flow.capture.session_lock import Beat, run_turn_if_any, skip_beat
+from runlore.flow.pipeline.capturing import draft_record, find_equal_record, is_turned_down
 from runlore.flow.pipeline.keeping_skills import SavingByItself, waits_for_model
 from runlore.flow.pipeline.repeating import (
     propose_noted,
@@ -41,10 +41,10 @@ from runlore.flow.pipeline.repeating import (
 from runlore.flow.policies import current_skills
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, propose
-from runlore.flow.skills.detecting import Sight, look, look_at_uses, look_through, may_learn
-from runlore.flow.skills.opened import note_opened
-from runlore.flow.skills.suggesting import Finding, Kept, keep, take_back
-from runlore.flow.skills.turn import forgettings, suggestions_turn
+from runlore.flow.skills.detecting import DetectionView, look, look_at_uses, look_through, may_learn
+from runlore.flow.skills.skill_usage import note_opened
+from runlore.flow.skills.suggesting import DetectionContext, KeepResult, keep, take_back
+from runlore.flow.skills.suggestion_lock import forgettings, suggestions_turn
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.operations.progress import Progress, unwatched
@@ -80,16 +80,16 @@ class LearningSkills:
     has_model: bool = False
     at_once: int = WRITTEN_AT_ONCE
 
-    def detect(self, job: Job, beat: Beat = unhurried) -> None:
+    def detect(self, job: Job, beat: Beat = skip_beat) -> None:
         """Do one job: mine a run that has ended, and keep what its session shows by now."""
-        while not self._detected(RunId(job.subject), job, beat):
+        while not self._detect(RunId(job.subject), job, beat):
             beat()
 
     def suggest(self, *, enhance: bool = False, progress: Progress = unwatched) -> SuggestAnswer:
         """Look through everything that was mined, and keep what is found; nothing while capture is paused."""
         made: set[SuggestionId] = set()
         for _ in range(_LOOKS_MAX):
-            answer = self._suggested(progress, made)
+            answer = self._suggest(progress, made)
             if answer is not None:
                 may_enhance = enhance and self.has_model and not answer.paused
                 return replace(answer, enhancing=self._enhance_waiting() if may_enhance else 0)
@@ -97,10 +97,10 @@ class LearningSkills:
             "what suggestions were to be made of kept being forgotten", code="store.busy", hint="try again"
         )
 
-    def _detected(self, run_id: RunId, job: Job, beat: Beat) -> bool:
+    def _detect(self, run_id: RunId, job: Job, beat: Beat) -> bool:
         with self.store.snapshot() as snapshot:
             sight = _sight(snapshot, run_id, beat)
-            opened = _opened(snapshot, run_id, beat) if sight is None else sight.opened
+            opened = _find_opened(snapshot, run_id, beat) if sight is None else sight.opened
         matches = () if sight is None else matches_of_run(sight.runs)
         found = suggestions_of(matches)[: limits.SUGGESTIONS_PER_RUN_MAX]
         equal = suggestions_of(() if sight is None or sight.equal is None else [sight.equal])
@@ -121,10 +121,10 @@ class LearningSkills:
             tx.jobs.finish(job)
         return True
 
-    def _keep(self, tx: Transaction, sight: Sight, found: Sequence[Suggestion]) -> None:
+    def _keep(self, tx: Transaction, sight: DetectionView, found: Sequence[Suggestion]) -> None:
         at = self.clock.now()
         tx.mined_runs.put(sight.mined)
-        kept = keep(tx, found, Finding(ids=self.ids, at=at))
+        kept = keep(tx, found, DetectionContext(ids=self.ids, at=at))
         propose_repeated(tx, self.ids, kept.seen, at)
         if self.has_model and current_skills(tx).llm_learn:
             queue(tx, self.ids, JobKind.ENHANCE, [each.suggestion_id for each in kept.new], at=at)
@@ -136,7 +136,7 @@ class LearningSkills:
                 tx, sight.run, shown
             )
 
-    def _suggested(self, progress: Progress, made: set[SuggestionId]) -> SuggestAnswer | None:
+    def _suggest(self, progress: Progress, made: set[SuggestionId]) -> SuggestAnswer | None:
         """One look at everything; None where something was forgotten meanwhile. `made` are the new ones of
         earlier looks."""
         look = self._begin()
@@ -146,7 +146,7 @@ class LearningSkills:
         found = suggestions_of(everything.matches)
         if not self._take_back(found, look):
             return None
-        kept = Kept()
+        kept = KeepResult()
         for start in range(0, len(found), self.at_once):
             written = self._write(found[start : start + self.at_once], look)
             if written is None:
@@ -158,7 +158,7 @@ class LearningSkills:
             sessions=everything.sessions,
             new=tuple(each for each in (*kept.new, *kept.again) if each.suggestion_id in made),
             seen_again=sum(each.suggestion_id not in made for each in kept.again),
-            candidates=sum(map(self._proposed, everything.matches)),
+            candidates=sum(map(self._propose_instruction, everything.matches)),
             suppressed=kept.suppressed,
         )
 
@@ -179,18 +179,18 @@ class LearningSkills:
             take_back(tx, frozenset(each.pattern for each in found), look.since)
         return True
 
-    def _write(self, found: Sequence[Suggestion], look: "_Look") -> Kept | None:
+    def _write(self, found: Sequence[Suggestion], look: "_Look") -> KeepResult | None:
         with self.store.transaction() as tx:
             workspace_turn(tx, *map(scope_of_suggestion, found))
             suggestions_turn(tx)
             if forgettings(tx) != look.forgettings:
                 return None
             at = self.clock.now()
-            kept = keep(tx, found, Finding(ids=self.ids, at=at, whole_since=look.since))
+            kept = keep(tx, found, DetectionContext(ids=self.ids, at=at, whole_since=look.since))
             propose_repeated(tx, self.ids, kept.seen, at)
             return kept
 
-    def _proposed(self, match: Match) -> int:
+    def _propose_instruction(self, match: Match) -> int:
         """How many candidates are made of what a user told to keep, where none was made of its run before."""
         if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or not candidates_of(match):
             return 0
@@ -210,8 +210,8 @@ class LearningSkills:
         drafts = [draft for match in matches for draft in instruction_drafts(source, binding, match)]
         made = 0
         for draft in () if _is_made(tx, run) else drafts:
-            record = _admitted(draft, at)
-            if record is None or said_already(tx, record, at) is not None:
+            record = _try_record(draft, at)
+            if record is None or find_equal_record(tx, record, at) is not None:
                 continue
             if not is_turned_down(tx, record, since=run.finished_at):
                 propose(tx, intake, [draft])
@@ -235,7 +235,7 @@ class LearningSkills:
             after = (page[-1].suggestion.score.points, page[-1].suggestion_id)
 
 
-def _sight(collections: Collections, run_id: RunId, beat: Beat) -> Sight | None:
+def _sight(collections: Collections, run_id: RunId, beat: Beat) -> DetectionView | None:
     run = collections.runs.find(run_id)
     # What is not remembered is not learned from either: of such a run only its uses are counted.
     if run is None or run.memory is MemoryState.NONE or not may_learn(collections, run):
@@ -244,7 +244,7 @@ def _sight(collections: Collections, run_id: RunId, beat: Beat) -> Sight | None:
     return look(collections, run, session, beat) if is_captured(collections, session) else None
 
 
-def _opened(collections: Collections, run_id: RunId, beat: Beat) -> tuple[OpenedSkill, ...]:
+def _find_opened(collections: Collections, run_id: RunId, beat: Beat) -> tuple[SkillOpening, ...]:
     """The skills that a run opened from which nothing is learned."""
     run = collections.runs.find(run_id)
     return look_at_uses(collections, run, beat) if run is not None and _counts(collections, run) else ()
@@ -256,7 +256,7 @@ def _counts(collections: Collections, run: Run) -> bool:
     return is_kept and is_captured(collections, collections.sessions.get(run.session_id))
 
 
-def _still(tx: Transaction, run: Run | None, sight: Sight) -> bool:
+def _still(tx: Transaction, run: Run | None, sight: DetectionView) -> bool:
     """Whether what was looked at is as it was, and may still be learned from."""
     return (
         run is not None
@@ -273,14 +273,14 @@ def instruction_drafts(source: Source, binding: Binding, match: Match) -> Iterat
     if match.heuristic is not Heuristic.EXPLICIT_INSTRUCTION or match.request is None:
         return
     evidence = EvidenceRef(run_id=RunId(source.run_id or ""), event_number=match.request.number)
-    read = inherited(occurrence.provenance for occurrence in match.occurrences)
+    read = inherit(occurrence.provenance for occurrence in match.occurrences)
     for asked in candidates_of(match):
         draft = remembered_draft(asked, source, evidence, binding=binding, provenance=read)
         noted: dict[str, JsonValue] = {NOTED_AS: Heuristic.EXPLICIT_INSTRUCTION.value}
         yield replace(draft, metadata={**draft.metadata, **noted} if asked.is_asked else noted)
 
 
-def _admitted(draft: Draft, at: datetime) -> Record | None:
+def _try_record(draft: Draft, at: datetime) -> Record | None:
     """The record that a draft would be; None where it cannot be one."""
     try:
         return draft_record(draft, at)

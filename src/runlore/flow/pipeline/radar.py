@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from runlore.domain.admission import Draft
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict
-from runlore.domain.radar import (
+from runlore.domain.record import Kind, Record, Source, State, StateReason
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import Act
+from runlore.domain.records.radar import (
     Finding,
     adoption_draft,
     adoption_episode,
@@ -13,7 +14,6 @@ from runlore.domain.radar import (
     require_finding,
     scan_draft,
 )
-from runlore.domain.record import Kind, Record, Source, State, StateReason
 from runlore.domain.scope import Scope
 from runlore.flow.publish.decide import refuse_expired
 from runlore.flow.publish.repeats import ended_before
@@ -23,7 +23,7 @@ from runlore.ports.store import Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adoption:
+class AdoptionRecords:
     """A finding, the procedure it became, and the episode that says so."""
 
     finding: Record
@@ -48,7 +48,7 @@ def adopt(
     summary: str | None = None,
     workflow: str | None = None,
     accept_untrusted: bool = False,
-) -> Adoption:
+) -> AdoptionRecords:
     """Make a finding active if it still waits, and a procedure of it, in one transaction."""
     act = intake.act
     require_finding(finding)
@@ -58,26 +58,26 @@ def adopt(
     if adopted is not None:
         logged = _episode_of(tx, Kind.PROMOTION, finding, adopted)
         if logged is not None and _is_like(adopted, draft):
-            return Adoption(finding=finding, procedure=adopted, episode=logged)
+            return AdoptionRecords(finding=finding, procedure=adopted, episode=logged)
         raise Conflict(
             f"finding {finding.record_id} is adopted already, as {adopted.record_id}",
             code="radar.adopted",
             hint=f"`memory radar undo {finding.record_id}` takes that back",
         )
     if finding.state is not State.ACTIVE:
-        finding = _accepted(tx, finding, act, accept_untrusted=accept_untrusted)
+        finding = _accept(tx, finding, act, accept_untrusted=accept_untrusted)
     candidate = propose(tx, intake, [draft])[0]
     procedure = confirm_learning(tx, candidate, act, accept_untrusted=accept_untrusted)
-    episode = _logged(tx, intake, Kind.PROMOTION, finding, procedure=procedure)
-    return Adoption(finding=finding, procedure=procedure, episode=episode)
+    episode = _log_episode(tx, intake, Kind.PROMOTION, finding, procedure=procedure)
+    return AdoptionRecords(finding=finding, procedure=procedure, episode=episode)
 
 
-def undo_adoption(tx: Transaction, intake: Intake, finding: Record) -> Adoption:
+def undo_adoption(tx: Transaction, intake: Intake, finding: Record) -> AdoptionRecords:
     """Roll back the procedure that a finding became; the finding itself stays."""
     require_finding(finding)
     procedure = _procedure_of(tx, finding, intake.act)
     if procedure is None:
-        undone = _undone(tx, finding)
+        undone = _find_undone(tx, finding)
         if undone is not None:
             return undone
         raise Conflict(
@@ -86,11 +86,11 @@ def undo_adoption(tx: Transaction, intake: Intake, finding: Record) -> Adoption:
             hint="`memory radar log` shows what is",
         )
     tombstone = roll_back_learning(tx, procedure, _because(intake.act)).record
-    episode = _logged(tx, intake, Kind.ROLLBACK, finding, procedure=tombstone)
-    return Adoption(finding=finding, procedure=tombstone, episode=episode)
+    episode = _log_episode(tx, intake, Kind.ROLLBACK, finding, procedure=tombstone)
+    return AdoptionRecords(finding=finding, procedure=tombstone, episode=episode)
 
 
-def _accepted(tx: Transaction, finding: Record, act: Act, *, accept_untrusted: bool) -> Record:
+def _accept(tx: Transaction, finding: Record, act: Act, *, accept_untrusted: bool) -> Record:
     accepted = confirm_learning(tx, finding, act, accept_untrusted=accept_untrusted)
     if accepted.record_id != finding.record_id:
         raise Conflict(
@@ -114,12 +114,12 @@ def _procedure_of(tx: Transaction, finding: Record, act: Act) -> Record | None:
     )
 
 
-def _undone(tx: Transaction, finding: Record) -> Adoption | None:
+def _find_undone(tx: Transaction, finding: Record) -> AdoptionRecords | None:
     """The adoption that was undone last, where the finding was not adopted since."""
     for procedure in tx.records.derived_from(finding.record_id):
         logged = _episode_of(tx, Kind.ROLLBACK, finding, procedure)
         if logged is not None and ended_before(procedure, StateReason.ROLLED_BACK):
-            return Adoption(finding=finding, procedure=procedure, episode=logged)
+            return AdoptionRecords(finding=finding, procedure=procedure, episode=logged)
     return None
 
 
@@ -134,7 +134,9 @@ def _episode_of(tx: Transaction, kind: Kind, finding: Record, procedure: Record)
     return next((each for each in told if each.source.record_ids == named), None)
 
 
-def _logged(tx: Transaction, intake: Intake, kind: Kind, finding: Record, *, procedure: Record) -> Record:
+def _log_episode(
+    tx: Transaction, intake: Intake, kind: Kind, finding: Record, *, procedure: Record
+) -> Record:
     draft = adoption_episode(finding, procedure, kind=kind, reason=intake.act.reason)
     # It names both, so it is forgotten with either.
     source = Source(record_ids=(finding.record_id, procedure.record_id))

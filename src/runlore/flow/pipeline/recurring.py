@@ -10,30 +10,24 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from runlore.domain import limits
-from runlore.domain.audit import DAEMON, Act, moved
 from runlore.domain.errors import Corrupt, Invalid, Refused
-from runlore.domain.extraction import Sieve
-from runlore.domain.job import Job, JobKind
-from runlore.domain.journal import text_of
-from runlore.domain.learning_policy import Mode, OwnWords
+from runlore.domain.learning.extraction import Sieve
+from runlore.domain.policies.learning_policy import Mode, OwnWords
 from runlore.domain.record import OWN_WORDS, Move, Origin, Record, Source, State
+from runlore.domain.records.audit import DAEMON, Act, apply_record_move
 from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.job import Job, JobKind
+from runlore.domain.runs.journal import text_of
 from runlore.domain.scope import Scope
 from runlore.domain.session import PersonaId, Session, SessionId
-from runlore.domain.statements.candidates import (
-    candidate_of,
-    evidence_of,
-    notes_of,
-    proposable,
-    scope_of,
-)
+from runlore.domain.statements.candidates import candidate_of, evidence_of, notes_of, proposable, scope_of
 from runlore.domain.statements.finding import OwnStatement, statements_of
 from runlore.domain.statements.ranks import Rank, rank_of
-from runlore.domain.statements.said import Said
-from runlore.domain.whose_words import words_of
+from runlore.domain.statements.user_messages import UserMessage
 from runlore.flow.capture.consent import is_captured
-from runlore.flow.capture.turns import Beat, unhurried
-from runlore.flow.pipeline.capturing import add_evidence, draft_record, is_turned_down, said_already
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.pipeline.capturing import add_evidence, draft_record, find_equal_record, is_turned_down
 from runlore.flow.policies import current_capture, current_learning, current_run_memory
 from runlore.flow.queueing import queue
 from runlore.flow.record.intake import Intake, propose
@@ -55,7 +49,7 @@ _LIVE = frozenset({State.CONSTRAINED, State.ACTIVE})
 class _Heard:
     """What was said, oldest first, and the sessions that it was said in."""
 
-    said: tuple[Said, ...]
+    said: tuple[UserMessage, ...]
     sessions: dict[SessionId, Session]
 
 
@@ -67,7 +61,7 @@ class Recurring:
     ids: Ids
     clock: Clock
 
-    def look(self, job: Job | None, persona_id: PersonaId | None, beat: Beat = unhurried) -> None:
+    def look(self, job: Job | None, persona_id: PersonaId | None, beat: Beat = skip_beat) -> None:
         """Look through what a persona said, or everybody without one. As a job, Conflict (`job.lost`) where
         another has taken it over, and then nothing is written."""
         with self.store.snapshot() as snapshot:
@@ -107,7 +101,7 @@ class Recurring:
         draft = candidate_of(statement, source, _scope(statement, heard))
         with suppress(Invalid, Refused):
             record = draft_record(draft, act.at)
-            known = said_already(tx, record, act.at)
+            known = find_equal_record(tx, record, act.at)
             if known is not None or is_turned_down(tx, record):
                 return known
             propose(tx, Intake(ids=self.ids, act=act, origin=Origin.DAEMON), [draft])
@@ -120,7 +114,7 @@ class Recurring:
         after = _add_session_evidence(known, statement)
         if after == known:
             return
-        tx.write([moved(known, Move.AMEND, act, after=after)])
+        tx.write([apply_record_move(known, Move.AMEND, act, after=after)])
         if after.confidence != known.confidence and current_learning(tx).mode is not Mode.MANUAL_ONLY:
             queue(tx, self.ids, JobKind.REVIEW, [known.record_id], at=act.at)
 
@@ -200,7 +194,7 @@ def _hear(collections: Collections, persona_id: PersonaId | None, beat: Beat) ->
         session = sessions[session_id]
         return session is not None and session.binding.persona_id == persona_id
 
-    said: list[Said] = []
+    said: list[UserMessage] = []
     looked_at, before = 0, None
     while len(said) < limits.RECURRING_MESSAGES_MAX and looked_at < _RUNS_LOOKED_AT_MAX:
         page = collections.runs.page(limit=limits.LIST_LIMIT_MAX, before=before)
@@ -221,7 +215,7 @@ def _is_heard(run: Run) -> bool:
     return run.is_terminal and run.memory not in (unheard, MemoryState.FORGOTTEN)
 
 
-def _messages(collections: Collections, runs: Sequence[Run]) -> Iterator[Said]:
+def _messages(collections: Collections, runs: Sequence[Run]) -> Iterator[UserMessage]:
     """What the users of these runs asked, in the order of the runs. What is damaged says nothing."""
     names = [run.run_id for run in runs]
     try:
@@ -235,24 +229,26 @@ def _messages(collections: Collections, runs: Sequence[Run]) -> Iterator[Said]:
         event = inputs.get(run.run_id)
         text = "" if event is None or words_of(event.body) else text_of(event.body)
         if event is not None and text:
-            yield Said(session_id=run.session_id, run_id=run.run_id, event_number=event.number, text=text)
+            yield UserMessage(
+                session_id=run.session_id, run_id=run.run_id, event_number=event.number, text=text
+            )
 
 
-def _refusals(collections: Collections) -> Iterator[Said]:
+def _refusals(collections: Collections) -> Iterator[UserMessage]:
     """What waits for review and was said in refusing a call, oldest first."""
     where = RecordFilter(states=frozenset({State.CONSTRAINED}), ranks=frozenset(Rank))
     waiting = reversed(collections.records.page(where, limit=_REFUSALS_MAX))
     yield from filter(None, map(refusal_of, waiting))
 
 
-def refusal_of(record: Record) -> Said | None:
+def refusal_of(record: Record) -> UserMessage | None:
     """What was said in refusing a call, where a candidate was made of that."""
     noted, source = record.metadata.get(OWN_WORDS), record.source
     is_refusal = isinstance(noted, Mapping) and noted.get("refusal") is True
     number = record.evidence_refs[0].event_number if record.evidence_refs else None
     if not (is_refusal and source.session_id and source.run_id) or number is None:
         return None
-    return Said(
+    return UserMessage(
         session_id=SessionId(source.session_id),
         run_id=RunId(source.run_id),
         event_number=number,

@@ -10,32 +10,32 @@ from dataclasses import replace
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft
-from runlore.domain.audit import DAEMON, Act
+from runlore.domain.claims.subject import semantic_key
 from runlore.domain.detectors.conversations import Conversation
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.record import Kind, Origin, Record, State, StateReason
-from runlore.domain.repetition import (
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import DAEMON, Act
+from runlore.domain.run import Run, RunId
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.session import UNBOUND, SessionId, visible_scopes
+from runlore.domain.skill import Skill
+from runlore.domain.skills.repetition import (
     DIGEST,
     digests_of,
+    draft_of_suggestion,
     finding_of,
-    found_in_note,
+    finding_of_note,
     is_repeated,
     is_told_by,
-    proposed_by,
     scope_of,
     scope_of_suggestion,
     workflow_of,
     workflow_of_skill,
 )
-from runlore.domain.run import Run, RunId
-from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.session import UNBOUND, SessionId, visible_scopes
-from runlore.domain.skill import Skill
-from runlore.domain.subject import semantic_key
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import StoredSuggestion, Suggestion
-from runlore.domain.taint import inherited
+from runlore.domain.taint import inherit
 from runlore.flow.publish.decide import reject
 from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import Intake, propose
@@ -82,9 +82,9 @@ def propose_repeated(tx: Transaction, ids: Ids, seen: Iterable[Suggestion], at: 
     intake = Intake(ids=ids, act=Act(actor=DAEMON, at=at, reason=REPEATED), origin=Origin.DAEMON)
     looking = Looking(tx)
     for suggestion in seen:
-        draft = proposed_by(suggestion)
+        draft = draft_of_suggestion(suggestion)
         if draft is not None and not _proposals(tx, digests_of(suggestion, draft.kind)):
-            _proposed(tx, intake, proposed_by(_retold(suggestion, looking)) or draft)
+            _try_propose(tx, intake, draft_of_suggestion(_retold(suggestion, looking)) or draft)
 
 
 def withdraw_repeated(tx: Transaction, stored: StoredSuggestion, act: Act) -> None:
@@ -109,7 +109,7 @@ def _retold(suggestion: Suggestion, looking: Looking) -> Suggestion:
         description=best.description,
         commands=best.commands,
         body=best.body,
-        provenance=inherited((suggestion.provenance, best.provenance)),
+        provenance=inherit((suggestion.provenance, best.provenance)),
     )
 
 
@@ -127,7 +127,7 @@ def remember_saved(
     act = saving.act
     reason = SAVED_AS.format(name=skill.name)
     intake = Intake(ids=saving.ids, act=Act(actor=DAEMON, at=act.at, reason=reason), origin=Origin.DAEMON)
-    earlier = _proposals(tx, digests) or _proposed(tx, intake, draft)
+    earlier = _proposals(tx, digests) or _try_propose(tx, intake, draft)
     waiting = [each for each in earlier if each.state is State.CONSTRAINED and not each.is_expired(act.at)]
     if is_reviewed and waiting:
         own = Act(actor=act.actor, at=act.at, reason=reason)
@@ -166,23 +166,23 @@ def propose_noted(tx: Transaction, ids: Ids, run: Run, at: datetime) -> None:
         if is_repeated(sessions=len(sessions), runs=len({each.source.run_id for each in alike})):
             draft = finding_of(alike, _scope_of_all(tx, sessions))
             read = (Conversation(readable_runs(tx, SessionId(each.id))) for each in sorted(sessions))
-            taint = inherited((draft.provenance, *(each.read_by(_ALL) for each in read)))
+            taint = inherit((draft.provenance, *(each.read_by(_ALL) for each in read)))
             told = Act(actor=DAEMON, at=at, reason="several runs have noted it")
             _propose_found(tx, ids, replace(draft, provenance=taint), told)
 
 
 def _is_finding(note: Record) -> bool:
     is_cleared = note.kind is Kind.SCRATCH and note.state_reason is StateReason.CLEARED
-    return is_cleared and bool(found_in_note(note.summary))
+    return is_cleared and bool(finding_of_note(note.summary))
 
 
 def _key_of_note(note: Record) -> str:
-    return semantic_key(found_in_note(note.summary)).text
+    return semantic_key(finding_of_note(note.summary)).text
 
 
 def _propose_found(tx: Transaction, ids: Ids, draft: Draft, act: Act) -> None:
     if not _proposals(tx, [str(draft.metadata[DIGEST])]):
-        _proposed(tx, Intake(ids=ids, act=act, origin=Origin.DAEMON), draft)
+        _try_propose(tx, Intake(ids=ids, act=act, origin=Origin.DAEMON), draft)
 
 
 def _scope_of_all(tx: Transaction, scopes: Iterable[Scope]) -> Scope:
@@ -208,7 +208,7 @@ def _is_withdrawn(tx: Transaction, record: Record) -> bool:
     return is_rejected and tx.records.events(record.record_id)[-1].reason == SKIPPED
 
 
-def _proposed(tx: Transaction, intake: Intake, draft: Draft) -> Sequence[Record]:
+def _try_propose(tx: Transaction, intake: Intake, draft: Draft) -> Sequence[Record]:
     """The proposal; none where its text cannot be a record, as one that looks like a secret."""
     with suppress(Invalid, Refused):
         return propose(tx, intake, [draft])

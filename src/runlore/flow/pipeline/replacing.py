@@ -1,9 +1,9 @@
 """Superseding a learning: new content is proposed and published in its place, in one transaction."""
 
-from runlore.domain.admission import Edits, successor
 from runlore.domain.errors import Conflict, Refused
-from runlore.domain.publication import Terms
 from runlore.domain.record import Move, Record, transition
+from runlore.domain.records.admission import Edits, successor
+from runlore.domain.records.publication import PublishTerms
 from runlore.flow.publish.decide import refuse_expired
 from runlore.flow.reactions import confirm_learning
 from runlore.flow.record.intake import Intake, propose
@@ -16,7 +16,7 @@ def supersede(
     old: Record,
     edits: Edits,
     *,
-    terms: Terms,
+    terms: PublishTerms,
     accept_untrusted: bool = False,
 ) -> Record:
     """Replace a live learning by new content of the same scope; it inherits taint, and no verification."""

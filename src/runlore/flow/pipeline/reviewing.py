@@ -9,27 +9,23 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from runlore.domain import limits
-from runlore.domain.agents_word import rests_on_agents_word
-from runlore.domain.audit import DAEMON, Act, moved
-from runlore.domain.codec import serialize
+from runlore.domain.claims.support import Support, support_of
 from runlore.domain.errors import Unavailable
-from runlore.domain.job import ASKED_LATER, Job
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Action, Mode
-from runlore.domain.publication import Terms
+from runlore.domain.policies.learning_policy import Action, Mode
+from runlore.domain.policies.verdict import JudgeReview, Review, asks_the_judge, baseline
 from runlore.domain.record import Move, PolicyDecision, Record, RecordId, VerificationStatus
-from runlore.domain.support import Support, support_of
-from runlore.domain.verdict import (
-    JudgeReview,
-    Review,
-    asks_the_judge,
-    baseline,
-)
-from runlore.flow.asking import MODEL_BUDGET, Asking
+from runlore.domain.records.agents_word import rests_on_agents_word
+from runlore.domain.records.audit import DAEMON, Act, apply_record_move
+from runlore.domain.records.publication import PublishTerms
+from runlore.domain.runs.job import ASKED_LATER, Job
+from runlore.domain.serialization.codec import serialize
 from runlore.flow.capture.provenance import conversation_provenance
-from runlore.flow.capture.turns import Beat, unhurried
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels
+from runlore.flow.neighbours import surroundings
 from runlore.flow.publish.decide import end_as_duplicate, reject
-from runlore.flow.publish.raising import note_support
+from runlore.flow.publish.promote_tier import note_support
 from runlore.flow.reactions import confirm_learning
 from runlore.flow.review import judging
 from runlore.flow.review.automatic import (
@@ -38,12 +34,11 @@ from runlore.flow.review.automatic import (
     Opinion,
     act_reason,
     case_of,
-    repeated,
+    find_repeated,
     review,
     ruling,
 )
 from runlore.flow.review.verification import Sources, evidence_for, witnesses
-from runlore.flow.surroundings import surroundings
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
 from runlore.ports.model import ModelFailure
@@ -64,12 +59,12 @@ class Reviewing:
 
     store: Store
     memories: RunMemories
-    asking: Asking
+    asking: BudgetedModels
     clock: Clock
     ids: Ids
     may_ask: bool = True
 
-    def review(self, record_id: RecordId, job: Job, beat: Beat = unhurried) -> None:
+    def review(self, record_id: RecordId, job: Job, beat: Beat = skip_beat) -> None:
         """Review one candidate under the policy in force, and end the job with it."""
         for _ in range(ROUNDS_MAX):
             if self._round(record_id, job, beat):
@@ -81,7 +76,7 @@ class Reviewing:
         now = self.clock.now()
         with self.store.snapshot() as snapshot:
             case = case_of(snapshot, record_id, now)
-            seen = None if case is None else self._seen(snapshot, case, now, beat)
+            seen = None if case is None else self._form_opinion(snapshot, case, now, beat)
         opinion = seen
         if case is not None and seen is not None and _is_for_the_judge(case, seen):
             if not self.may_ask:
@@ -90,16 +85,16 @@ class Reviewing:
             self._hold(job, case.policy.judge.timeout_s)
             opinion = replace(seen, judge=self._judgement(case, seen))
         with self.store.transaction() as tx:
-            return self._written(tx, record_id, job, case=case, opinion=opinion)
+            return self._write_outcome(tx, record_id, job, case=case, opinion=opinion)
 
-    def _seen(self, collections: Collections, case: Case, now: datetime, beat: Beat) -> Opinion:
+    def _form_opinion(self, collections: Collections, case: Case, now: datetime, beat: Beat) -> Opinion:
         """What can be told without asking anybody."""
         candidate = case.candidate
         base = baseline(candidate, case.policy, now)
         is_asked, is_bold = asks_the_judge(base.action, case.policy), base.action is Action.PUBLISH_ACTIVE
         if is_asked and case.policy.mode is Mode.ENABLED:
             around = surroundings(collections.records, candidate, now)
-            if repeated(base.action, candidate, around) is not None:
+            if find_repeated(base.action, candidate, around) is not None:
                 return Opinion(baseline=base, repeats=True)
         if not (is_asked or is_bold):
             return Opinion(baseline=base)
@@ -109,7 +104,7 @@ class Reviewing:
         return Opinion(
             baseline=base,
             support=support_of(candidate.summary, texts) if is_bold else Support.NONE,
-            evidence=judging.shown(texts, redact_pii=case.redact_pii) if is_asked else (),
+            evidence=judging.select_evidence(texts, redact_pii=case.redact_pii) if is_asked else (),
             witnesses=witnesses(collections, candidate),
         )
 
@@ -129,10 +124,10 @@ class Reviewing:
         except ModelFailure as failure:
             if failure.code == MODEL_BUDGET:
                 raise
-            return judging.failed(case, failure, self.clock.now())
-        return judging.answered(seen.baseline, reply, self.clock.now())
+            return judging.review_from_failure(case, failure, self.clock.now())
+        return judging.review_from_reply(seen.baseline, reply, self.clock.now())
 
-    def _written(
+    def _write_outcome(
         self,
         tx: Transaction,
         record_id: RecordId,
@@ -150,12 +145,12 @@ class Reviewing:
         if present is None:
             tx.jobs.finish(job)
             return True
-        if present != case or opinion is None or not self._applied(tx, present, opinion, now):
+        if present != case or opinion is None or not self._apply(tx, present, opinion, now):
             return False
         tx.jobs.finish(job)
         return True
 
-    def _applied(self, tx: Transaction, case: Case, opinion: Opinion, now: datetime) -> bool:
+    def _apply(self, tx: Transaction, case: Case, opinion: Opinion, now: datetime) -> bool:
         """Write what follows; False where what the candidate repeated is gone, so that it was not judged,
         or where a run that spoke for it has been forgotten since."""
         if opinion.witnesses is not None and opinion.witnesses != witnesses(tx, case.candidate):
@@ -179,7 +174,7 @@ class Reviewing:
             note_support(tx, self.ids, twin, act, origin=candidate.origin, evidence=candidate.evidence_refs)
 
 
-def evidence_sources(memories: RunMemories, beat: Beat = unhurried) -> Sources:
+def evidence_sources(memories: RunMemories, beat: Beat = skip_beat) -> Sources:
     """Where evidence is looked for. Runs that capture has not come to yet are read for where their words are
     from: it may be off, and what was never looked at could else not speak. Their journals may be long."""
     return Sources(memories=memories, conversation=partial(conversation_provenance, beat=beat))
@@ -224,12 +219,12 @@ def _keep(tx: Transaction, candidate: Record, reviewed: Review, *, decision: Pol
         policy_actor=None if decision is None else DAEMON,
         automation_review=serialize(reviewed),
     )
-    tx.write([moved(candidate, Move.AMEND, _act(reviewed), after=after)])
+    tx.write([apply_record_move(candidate, Move.AMEND, _act(reviewed), after=after)])
 
 
 def _act(reviewed: Review, *, done: str = "") -> Act:
     return Act(actor=DAEMON, at=reviewed.reviewed_at, reason=act_reason(reviewed, done=done))
 
 
-def _terms(reviewed: Review) -> Terms:
-    return Terms(decision=PolicyDecision.AUTOMATIC, actor=DAEMON, review=serialize(reviewed))
+def _terms(reviewed: Review) -> PublishTerms:
+    return PublishTerms(decision=PolicyDecision.AUTOMATIC, actor=DAEMON, review=serialize(reviewed))

@@ -7,21 +7,21 @@ once said of it: new support verifies, it does not widen what automation may do.
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.agents_word import rests_on_agents_word
-from runlore.domain.audit import DAEMON, Act
-from runlore.domain.job import Job
+from runlore.domain.claims.rivals import Surroundings, in_the_way, twin_of
+from runlore.domain.claims.support import Support
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.policies.verdict import baseline, review_of
 from runlore.domain.record import PROMPT_KINDS, Origin, PolicyDecision, Record, RecordId, VerificationStatus
-from runlore.domain.rivals import Surroundings, in_the_way, twin_of
-from runlore.domain.support import Support
-from runlore.domain.verdict import baseline, review_of
-from runlore.flow.capture.turns import Beat, unhurried
+from runlore.domain.records.agents_word import rests_on_agents_word
+from runlore.domain.records.audit import DAEMON, Act
+from runlore.domain.runs.job import Job
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.neighbours import surroundings
 from runlore.flow.pipeline.reviewing import ROUNDS_MAX, evidence_sources, moving
 from runlore.flow.policies import learning_in_force
-from runlore.flow.publish.raising import amended, is_raisable, raised
+from runlore.flow.publish.promote_tier import amend, is_raisable, raise_tier
 from runlore.flow.review.verification import support_for, witnesses
-from runlore.flow.surroundings import surroundings
 from runlore.ports.clock import Clock
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections, Store, Transaction
@@ -52,7 +52,7 @@ class Verifying:
     memories: RunMemories
     clock: Clock
 
-    def verify(self, record_id: RecordId, job: Job, beat: Beat = unhurried) -> None:
+    def verify(self, record_id: RecordId, job: Job, beat: Beat = skip_beat) -> None:
         """Look for support for one learning, and end the job with what was found."""
         for _ in range(ROUNDS_MAX):
             if self._round(record_id, job, beat):
@@ -118,7 +118,7 @@ def _write(tx: Transaction, learning: Learning, support: Support, now: datetime)
         status, said = _FOUND[support]
         if status is record.verification_status:
             return
-        amended(tx, record, replace(record, verification_status=status), _act(told + said, now))
+        amend(tx, record, replace(record, verification_status=status), _act(told + said, now))
         return
     around = surroundings(tx.records, record, now)
     against = _against(learning, around, now)
@@ -127,9 +127,9 @@ def _write(tx: Transaction, learning: Learning, support: Support, now: datetime)
         if against.escalates:
             after = replace(after, policy_decision=PolicyDecision.ESCALATED, policy_actor=DAEMON)
         if after != record:
-            amended(tx, record, after, _act(f"{told}supported, but {against.reason}", now))
+            amend(tx, record, after, _act(f"{told}supported, but {against.reason}", now))
         return
-    raised(
+    raise_tier(
         tx,
         record,
         _act(f"{told}supported, and raised", now),
@@ -148,7 +148,7 @@ def _give_back(tx: Transaction, record: Record, act: Act) -> None:
     earlier = next(
         (VerificationStatus(str(status)) for status in told if status not in _NOTHING_SAID), _UNVERIFIED
     )
-    amended(tx, record, replace(record, verification_status=earlier), act)
+    amend(tx, record, replace(record, verification_status=earlier), act)
 
 
 def _against(learning: Learning, around: Surroundings, now: datetime) -> _Against | None:

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Protocol
 
 from runlore.domain.lazy import dataclass
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import JsonValue, Kind, Record, RecordId, State, StateReason
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import RunMemory
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Position, Snapshot
@@ -20,7 +20,7 @@ RUN_PREFIX = "run:"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class IndexChange:
     """A record as an index is to hold it. With `is_forgotten` every word of an earlier version goes."""
 
     record: Record
@@ -30,7 +30,7 @@ class Change:
 class Feed(Protocol):
     """Where an index learns what it holds."""
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[Change]:
+    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
         """What has changed since a position, streamed; everything from cursor 0."""
         ...
 
@@ -38,10 +38,9 @@ class Feed(Protocol):
 class RecordFeed:
     """The records. A forgotten one is told as its tombstone, for it still counts among the stale ones."""
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[Change]:
-        """What has changed since a position."""
+    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
         for record in snapshot.records.changed_since(since):
-            yield Change(record=record, is_forgotten=record.state_reason is StateReason.FORGOTTEN)
+            yield IndexChange(record=record, is_forgotten=record.state_reason is StateReason.FORGOTTEN)
 
 
 class RunFeed:
@@ -50,21 +49,20 @@ class RunFeed:
     def __init__(self, run_memories: RunMemories) -> None:
         self._run_memories = run_memories
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[Change]:
-        """What has changed since a position."""
+    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
         runs = snapshot.runs.changed_since(since.cursor)
         while batch := list(islice(runs, _BATCH_RUNS)):
-            yield from self._told(batch, from_beginning=not since.cursor)
+            yield from self._list_changes(batch, from_beginning=not since.cursor)
 
-    def _told(self, runs: Sequence[Run], *, from_beginning: bool) -> Iterator[Change]:
+    def _list_changes(self, runs: Sequence[Run], *, from_beginning: bool) -> Iterator[IndexChange]:
         stored = tuple(run.run_id for run in runs if run.memory is MemoryState.STORED)
         memories = self._run_memories.get_many(stored) if stored else {}
         for run in runs:
             memory = memories.get(run.run_id)
             if isinstance(memory, RunMemory) and memory.session_id == run.session_id:
-                yield Change(record=run_record(memory, revision=_revision(run)))
+                yield IndexChange(record=run_record(memory, revision=_revision(run)))
             elif run.memory in _GONE and not from_beginning:
-                yield Change(record=_blank(run), is_forgotten=run.memory is MemoryState.FORGOTTEN)
+                yield IndexChange(record=_blank(run), is_forgotten=run.memory is MemoryState.FORGOTTEN)
 
 
 def run_record(memory: RunMemory, *, revision: int = 1) -> Record:

@@ -5,20 +5,20 @@ Only what a prompt may see, procedures included. Retrieval grants no permission.
 
 from datetime import datetime
 
-from runlore.domain.ranking import RankFilter
+from runlore.domain.prompts.selection import shadowed_by
 from runlore.domain.record import Layer, State
+from runlore.domain.records.visibility import hidden_from_planning
 from runlore.domain.scope import Scope
-from runlore.domain.selection import shadowed_by
-from runlore.domain.visibility import hidden_from_planning
-from runlore.flow.project.narrower import overruled
-from runlore.flow.project.search import Found, Reading
+from runlore.domain.search.ranking import RankFilter
+from runlore.flow.project.overruling import find_overruled
+from runlore.flow.project.search import FoundRecord, SearchSnapshot
 
 # So many hits are looked at for those that may be seen, and then once as many more.
 _RANKED_FIRST, _RANKED_MAX = 32, 512
 
 
 def best_for_goal(
-    reading: Reading,
+    reading: SearchSnapshot,
     goal: str,
     layer: Layer,
     *,
@@ -26,7 +26,7 @@ def best_for_goal(
     limit: int,
     now: datetime,
     in_session: bool = False,
-) -> tuple[Found, ...]:
+) -> tuple[FoundRecord, ...]:
     """The best records of a layer for a goal; `in_session` the scopes are those that one session sees."""
     where = RankFilter(
         layers=frozenset({layer}),
@@ -40,7 +40,7 @@ def best_for_goal(
         found = reading.search(goal, where=where, limit=asked)
         shadowed = shadowed_by((each.record for each in found), now)
         seen_together = tuple(scopes or ()) if in_session else ()
-        lost = overruled(reading, (each.record for each in found), seen_together, now)
+        lost = find_overruled(reading, (each.record for each in found), seen_together, now)
         seen = [
             each
             for each in found

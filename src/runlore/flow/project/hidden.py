@@ -7,12 +7,12 @@ from functools import cache
 
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
+from runlore.domain.prompts.selection import hidden_among
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
+from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.scope import WORKSPACE, Scope
-from runlore.domain.selection import hidden_among
-from runlore.domain.visibility import Hidden, hidden_because
-from runlore.flow.project.narrower import overruled
-from runlore.flow.project.search import Reading
+from runlore.flow.project.overruling import find_overruled
+from runlore.flow.project.search import SearchSnapshot
 from runlore.ports.store import RecordFilter, RecordLine
 
 # So many records are looked at one by one. Of more, those that are hidden for what they are get counted.
@@ -30,7 +30,7 @@ class HiddenRecords:
     omitted: int = 0
 
 
-def visible_lines(reading: Reading, scopes: Sequence[Scope]) -> tuple[RecordLine, ...]:
+def visible_lines(reading: SearchSnapshot, scopes: Sequence[Scope]) -> tuple[RecordLine, ...]:
     """The newest records of these scopes, and one more than are looked at where there are more."""
     where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     return reading.records.lines(where, limit=LOOKED_AT_MAX + 1)
@@ -41,33 +41,33 @@ def is_whole(lines: tuple[RecordLine, ...]) -> bool:
     return len(lines) <= LOOKED_AT_MAX
 
 
-def hidden_then(reading: Reading, *, scopes: Sequence[Scope], now: datetime) -> HiddenRecords:
+def list_hidden_then(reading: SearchSnapshot, *, scopes: Sequence[Scope], now: datetime) -> HiddenRecords:
     """The records of these scopes that prompts did not get at the reading's past moment."""
     where = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     page = reading.page(where, limit=LOOKED_AT_MAX)
-    lost = overruled(reading, page, scopes, now)
-    return _bounded(hidden_among(page, now, overruled=lost).items(), more=0)
+    lost = find_overruled(reading, page, scopes, now)
+    return _bound_listing(hidden_among(page, now, overruled=lost).items(), more=0)
 
 
-def hidden_records(
-    reading: Reading, lines: tuple[RecordLine, ...], *, scopes: Sequence[Scope], now: datetime
+def list_hidden_records(
+    reading: SearchSnapshot, lines: tuple[RecordLine, ...], *, scopes: Sequence[Scope], now: datetime
 ) -> HiddenRecords:
     """The records of these scopes that prompts do not get."""
     more = 0
     if len(lines) > LOOKED_AT_MAX:
         lines = lines[:LOOKED_AT_MAX]
         more = _count_beyond(reading, scopes, lines)
-    return _bounded(reasons_of(reading, lines, now, scopes=scopes), more=more)
+    return _bound_listing(reasons_of(reading, lines, now, scopes=scopes), more=more)
 
 
-def _bounded(found: Iterable[tuple[RecordId, Hidden]], *, more: int) -> HiddenRecords:
+def _bound_listing(found: Iterable[tuple[RecordId, Hidden]], *, more: int) -> HiddenRecords:
     every = list(found)
     listed = every[: limits.HIDDEN_LISTED_MAX]
     return HiddenRecords(listed=tuple(listed), omitted=len(every) - len(listed) + more)
 
 
 def reasons_of(
-    reading: Reading, lines: Sequence[RecordLine], now: datetime, *, scopes: Sequence[Scope] = ()
+    reading: SearchSnapshot, lines: Sequence[RecordLine], now: datetime, *, scopes: Sequence[Scope] = ()
 ) -> Iterable[tuple[RecordId, Hidden]]:
     """The reason of each line that has one: most are told by what they are, the others are read.
 
@@ -75,7 +75,7 @@ def reasons_of(
     """
     unsure = tuple(line for line in lines if may_be_visible(line))
     records = [each.record for each in reading.of_lines(unsure)]
-    read = hidden_among(records, now, overruled=overruled(reading, records, scopes, now))
+    read = hidden_among(records, now, overruled=find_overruled(reading, records, scopes, now))
     for line in lines:
         if may_be_visible(line):
             reason = read.get(line.record_id)
@@ -97,14 +97,14 @@ def is_due(line: RecordLine, now: datetime) -> bool:
     return line.due_at is not None and line.due_at <= now
 
 
-def count_live(reading: Reading, scopes: Sequence[Scope]) -> tuple[int, int]:
+def count_live(reading: SearchSnapshot, scopes: Sequence[Scope]) -> tuple[int, int]:
     """How many records there are, and of how many the line does not say that they are hidden."""
     everywhere = RecordFilter(layers=_LAYERS, scopes=frozenset(scopes))
     live = replace(everywhere, kinds=PROMPT_KINDS, states=_LIVE)
     return reading.records.count_lines(everywhere), reading.records.count_lines(live)
 
 
-def _count_beyond(reading: Reading, scopes: Sequence[Scope], lines: Sequence[RecordLine]) -> int:
+def _count_beyond(reading: SearchSnapshot, scopes: Sequence[Scope], lines: Sequence[RecordLine]) -> int:
     """How many records that are not looked at are hidden for what they are."""
     seen = sum(1 for line in lines if not may_be_visible(line))
     every, live = count_live(reading, scopes)

@@ -6,9 +6,8 @@ for its memory may be pruned. The digest tells whether the bytes are those of th
 
 from collections.abc import Mapping, Sequence
 
-from runlore.domain import rendering
-from runlore.domain.audit import RecordEvent, replay
-from runlore.domain.projection import (
+from runlore.domain.prompts import rendering
+from runlore.domain.prompts.projection import (
     LearnedEntry,
     RebuiltSection,
     Receipt,
@@ -19,8 +18,9 @@ from runlore.domain.projection import (
     SectionName,
 )
 from runlore.domain.record import Move, RecordId
+from runlore.domain.records.audit import RecordEvent, replay
 from runlore.domain.scope import Scope
-from runlore.flow.project.given import digest_of
+from runlore.flow.project.prompt_context import digest_of
 from runlore.ports.store import Records
 
 Histories = Mapping[RecordId, Sequence[RecordEvent]]
@@ -111,4 +111,4 @@ def _text(name: SectionName, entry: ReceiptEntry, histories: Histories) -> str |
         content=record.summary,
         score=entry.score,
     )
-    return rendering.learned(told)
+    return rendering.render_learning(told)

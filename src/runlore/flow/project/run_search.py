@@ -11,17 +11,17 @@ from dataclasses import field
 from datetime import datetime
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.policy import RunMemoryPolicy
-from runlore.domain.ranking import Collection, RankFilter, analysed
+from runlore.domain.policies.policy import RunMemoryPolicy
+from runlore.domain.prompts.run_memory import Pointer, RunMemory, pointer_to
 from runlore.domain.record import State
 from runlore.domain.run import MemoryState, Run, RunId
-from runlore.domain.run_memory import Pointer, RunMemory, pointer_to
 from runlore.domain.scope import Scope, ScopeKind
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query
 from runlore.domain.session import SessionId
 from runlore.flow.project.feeds import index_id, run_id_of, run_record
-from runlore.flow.project.kept import Analysed
-from runlore.flow.project.recovered import WERE_REMEMBERED, remade
-from runlore.flow.project.search import Reading, explained
+from runlore.flow.project.record_cache import Analysed
+from runlore.flow.project.recovered_runs import WERE_REMEMBERED, remade
+from runlore.flow.project.search import SearchSnapshot, explain_ranking
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 from runlore.ports.run_memories import RunMemories
 
@@ -85,18 +85,18 @@ class Finder:
 class RunSearch:
     """The index of run memories beside one snapshot, now or as it was at the finder's moment."""
 
-    reading: Reading
+    reading: SearchSnapshot
     finder: Finder
     remade: Mapping[RunId, RunMemory] = field(default_factory=dict)
     kept: Mapping[RunId, Pointer] = field(default_factory=dict)
     overlay: Overlay = NO_OVERLAY
 
     @classmethod
-    def opened(cls, reading: Reading, finder: Finder) -> "RunSearch":
+    def open(cls, reading: SearchSnapshot, finder: Finder) -> "RunSearch":
         """What was tracked at a past moment stays; what came later is hidden, what was pruned is remade."""
         if not finder.is_past:
             return cls(reading=reading, finder=finder)
-        tracked, hidden = _tracked_then(reading, finder)
+        tracked, hidden = _list_tracked_then(reading, finder)
         pruned = [run for run in tracked if run.memory is MemoryState.PRUNED]
         again = {
             memory.run_id: memory
@@ -124,7 +124,7 @@ class RunSearch:
         asked = limit
         while True:
             hits = self.ranking(query, limit=asked, relative_to=relative_to).hits
-            found = self._seen(hits)
+            found = self._filter_seen(hits)
             if len(found.hits) >= limit or len(hits) < asked or asked >= _RANKED_MAX:
                 is_all = len(hits) < asked and len(found.hits) <= limit
                 return RunHits(
@@ -159,7 +159,7 @@ class RunSearch:
             is_all=len(pointers) < limit,
         )
 
-    def _seen(self, hits: Sequence[Hit]) -> RunHits:
+    def _filter_seen(self, hits: Sequence[Hit]) -> RunHits:
         run_ids = [run_id_of(hit.record_id) for hit in hits]
         if self.finder.is_past:
             pointers = {run_id: self.kept[run_id] for run_id in run_ids if run_id in self.kept}
@@ -187,17 +187,17 @@ def read_runs(found: RunHits, run_memories: RunMemories, query: str | None) -> l
         return [FoundRun(memory=memory, score=0) for memory in memories.values()]
     there = tuple(hit for hit in found.hits if run_id_of(hit.record_id) in memories)
     records = {index_id(run_id): Analysed(run_record(memory)) for run_id, memory in memories.items()}
-    parts = explained(Ranking(hits=there, collection=found.collection), records, analysed(query))
+    parts = explain_ranking(Ranking(hits=there, collection=found.collection), records, analyse_query(query))
     return [
         FoundRun(memory=memories[run_id_of(part.record.record_id)], score=part.score.total) for part in parts
     ]
 
 
-def _tracked_then(reading: Reading, finder: Finder) -> tuple[list[Run], list[RunId]]:
+def _list_tracked_then(reading: SearchSnapshot, finder: Finder) -> tuple[list[Run], list[RunId]]:
     """The runs that were remembered at a moment, the newest first; and those of today that were not."""
     by_session: dict[SessionId, list[Run]] = defaultdict(list)
     today: set[RunId] = set()
-    for run in _ended(reading, finder):
+    for run in _list_ended(reading, finder):
         if run.memory is MemoryState.STORED:
             today.add(run.run_id)
         if run.finished_at is not None and run.finished_at <= finder.now and run.memory in WERE_REMEMBERED:
@@ -211,7 +211,7 @@ def _tracked_then(reading: Reading, finder: Finder) -> tuple[list[Run], list[Run
     return tracked, sorted(today - {run.run_id for run in tracked})
 
 
-def _ended(reading: Reading, finder: Finder) -> Iterator[Run]:
+def _list_ended(reading: SearchSnapshot, finder: Finder) -> Iterator[Run]:
     if finder.own_only:
         yield from reading.snapshot.runs.of_session(finder.session_id)
     else:

@@ -5,10 +5,10 @@ For a store of few records that takes less than loading an index, and what an in
 
 from collections.abc import Iterable
 
-from runlore.domain.ranking import Collection, RankFilter, analysed, passes, score_of
 from runlore.domain.record import Record, RecordId
+from runlore.domain.search.ranking import Collection, RankFilter, analyse_query, passes, score_of
 from runlore.domain.timestamps import to_milliseconds
-from runlore.flow.project.kept import Analysed
+from runlore.flow.project.record_cache import Analysed
 from runlore.ports.index import NO_OVERLAY, Hit, Overlay, Ranking
 
 
@@ -28,7 +28,7 @@ class RecordScan:
         relative_to: Collection | None = None,
     ) -> Ranking:
         """The best of them."""
-        asked = analysed(query)
+        asked = analyse_query(query)
         shown = {key: each for key, each in self._records.items() if key not in overlay.hidden}
         shown |= {record.record_id: Analysed(record) for record in overlay.records}
         found = [each for each in shown.values() if passes(each.record, where)]

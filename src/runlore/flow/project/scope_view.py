@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from runlore.domain.analysis import folded
 from runlore.domain.lazy import dataclass
-from runlore.domain.projection import LearnedEntry
+from runlore.domain.prompts.projection import LearnedEntry
+from runlore.domain.prompts.selection import Candidate, by_subject, entry_of, overruled_by
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, by_subject, entry_of, overruled_by
-from runlore.domain.visibility import Hidden
-from runlore.flow.project.kept import Analysed
+from runlore.domain.text.analysis import fold_text
+from runlore.flow.project.record_cache import Analysed
 
 # Of so many records something is kept, over all scopes.
 _LINES_MAX = 4_096
@@ -113,11 +113,11 @@ class ScopeView:
         """Which of the visible say exactly a text, but for case."""
         found: dict[str, list[int]] = {}
         for number, each in enumerate(self.visible):
-            found.setdefault(folded(each.record.summary), []).append(number)
+            found.setdefault(fold_text(each.record.summary), []).append(number)
         return found
 
 
-class KeptViews:
+class ViewCache:
     """The views that were asked for last, for threads that may all ask at once."""
 
     def __init__(self, lines_max: int = _LINES_MAX) -> None:

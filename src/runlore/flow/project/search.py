@@ -9,17 +9,17 @@ from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 
-from runlore.domain.audit import as_of as as_of_events
 from runlore.domain.errors import Corrupt
-from runlore.domain.fusion import FusedHit, WordHit, fused
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import Collection, Query, RankFilter, Score, analysed, score_of
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import as_of as as_of_events
+from runlore.domain.search.fusion import FusedHit, WordHit, fuse
+from runlore.domain.search.ranking import Collection, Query, RankFilter, Score, analyse_query, score_of
 from runlore.domain.timestamps import to_milliseconds
 from runlore.flow.project.feeds import Feed
-from runlore.flow.project.kept import Analysed, KeptRecords
-from runlore.flow.project.nearness import NEAREST_MAX, Near, gaining
-from runlore.flow.project.scope_view import KeptViews
+from runlore.flow.project.record_cache import Analysed, RecordCache
+from runlore.flow.project.scope_view import ViewCache
+from runlore.flow.project.vector_search import NEAREST_MAX, Near, gaining
 from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
 from runlore.ports.store import Position, RecordFilter, RecordLine, Records, Snapshot
 
@@ -27,7 +27,7 @@ TOLD_KEPT_MAX = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundRecord:
     """A record that matches, with its score and the score's parts."""
 
     record: Record
@@ -57,7 +57,7 @@ def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: Position, *, l
     again: dict[tuple[RecordId, int], None] = {}
     forgotten: list[Record] = []
 
-    def counted() -> Iterator[Record]:
+    def count_changes() -> Iterator[Record]:
         nonlocal told
         for change in feed.changes(snapshot, since):
             version = (change.record.record_id, change.record.revision)
@@ -70,7 +70,7 @@ def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: Position, *, l
                 forgotten.append(change.record)
             yield change.record
 
-    index.apply(counted())
+    index.apply(count_changes())
     # What is told from the beginning never had the words.
     if forgotten and since.cursor:
         index.erase([record.record_id for record in forgotten])
@@ -92,7 +92,6 @@ class Past:
 
     @cached_property
     def versions(self) -> Mapping[RecordId, Record | None]:
-        """Those versions, by id."""
         histories = self._records.events_of_many(self._records.moved_since(self.moment))
         return {record_id: as_of_events(events, self.moment) for record_id, events in histories.items()}
 
@@ -108,22 +107,21 @@ class IndexWanted(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class SearchSnapshot:
     """One snapshot, the index as it stands there, and what was read last; now or at a past moment.
 
     `near` is the query as a vector. The past has none: vectors are of what is live now.
     """
 
     snapshot: Snapshot
-    kept: KeptRecords = field(default_factory=KeptRecords)
-    views: KeptViews = field(default_factory=KeptViews)
+    kept: RecordCache = field(default_factory=RecordCache)
+    views: ViewCache = field(default_factory=ViewCache)
     searchable: Searchable | None = None
     past: Past | None = None
     near: Near | None = None
 
     @property
     def records(self) -> Records:
-        """The records."""
         return self.snapshot.records
 
     @property
@@ -133,11 +131,11 @@ class Reading:
             raise IndexWanted
         return self.searchable
 
-    def beside(self, near: Near | None) -> "Reading":
+    def beside(self, near: Near | None) -> "SearchSnapshot":
         """The same beside a query's vector, where it has one."""
         return self if near is None else replace(self, near=near)
 
-    def at(self, moment: datetime | None) -> "Reading":
+    def at(self, moment: datetime | None) -> "SearchSnapshot":
         """The same at a past moment."""
         if moment is None:
             return self
@@ -152,7 +150,7 @@ class Reading:
 
     def of_lines(self, lines: tuple[RecordLine, ...]) -> list[Analysed]:
         """The records of lines, in their order."""
-        found = self._analysed({line.record_id: line.revision for line in lines})
+        found = self._load_analysed({line.record_id: line.revision for line in lines})
         return [found[line.record_id] for line in lines if line.record_id in found]
 
     def ranking(
@@ -162,18 +160,18 @@ class Reading:
         overlay = NO_OVERLAY if self.past is None else self.past.overlay
         return self.index.search(query, where=where, limit=limit, overlay=overlay, relative_to=relative_to)
 
-    def search(self, query: str, *, where: RankFilter, limit: int) -> tuple[Found, ...]:
+    def search(self, query: str, *, where: RankFilter, limit: int) -> tuple[FoundRecord, ...]:
         """The best matches of a query, by its words and, where it has a vector, by its meaning."""
         if self.near is not None:
             found = self._near(self.near, query, where=where, limit=limit)
             if found is not None:
                 return found
-        return self.explained(self.ranking(query, where=where, limit=limit), query)
+        return self.explain(self.ranking(query, where=where, limit=limit), query)
 
-    def explained(self, ranking: Ranking, query: str) -> tuple[Found, ...]:
+    def explain(self, ranking: Ranking, query: str) -> tuple[FoundRecord, ...]:
         """The records behind a ranking, each with the parts of its score."""
-        found = self._analysed({hit.record_id: hit.revision for hit in ranking.hits})
-        return explained(ranking, found, analysed(query))
+        found = self._load_analysed({hit.record_id: hit.revision for hit in ranking.hits})
+        return explain_ranking(ranking, found, analyse_query(query))
 
     def newest(self, record_ids: Iterable[RecordId]) -> dict[RecordId, Analysed]:
         """Records as this snapshot has them now."""
@@ -184,7 +182,9 @@ class Reading:
             for record_id, record in read.items()
         }
 
-    def _near(self, near: Near, query: str, *, where: RankFilter, limit: int) -> tuple[Found, ...] | None:
+    def _near(
+        self, near: Near, query: str, *, where: RankFilter, limit: int
+    ) -> tuple[FoundRecord, ...] | None:
         """The best by both; None where nothing is known about meaning."""
         deep = max(limit, NEAREST_MAX)
         ranking = self.ranking(query, where=where, limit=deep)
@@ -193,20 +193,20 @@ class Reading:
         if similar is None:
             return None
         hits = [WordHit(key=hit.record_id, total=hit.total) for hit in ranking.hits]
-        asked = analysed(query)
+        asked = analyse_query(query)
         if len(hits) == deep:
             # Beyond the last hit there are others with words; those that matter are scored one by one.
             last = hits[-1].total
             beyond = gaining(hits, similar, limit=limit, at_most=lambda _: last)
             hits += _word_hits(self.newest(beyond).values(), asked, ranking.collection)
-        best = fused(hits, similar, limit=limit)
+        best = fuse(hits, similar, limit=limit)
         revisions = {hit.record_id: hit.revision for hit in ranking.hits}
         wanted = [RecordId(hit.key) for hit in best]
-        read = self._analysed({key: revisions[key] for key in wanted if key in revisions})
+        read = self._load_analysed({key: revisions[key] for key in wanted if key in revisions})
         read.update(self.newest(key for key in wanted if key not in revisions))
         return tuple(_both(hit, read.get(RecordId(hit.key)), asked, ranking.collection) for hit in best)
 
-    def _analysed(self, wanted: Mapping[RecordId, int]) -> dict[RecordId, Analysed]:
+    def _load_analysed(self, wanted: Mapping[RecordId, int]) -> dict[RecordId, Analysed]:
         found: dict[RecordId, Analysed] = {}
         missing: list[RecordId] = []
         versions = {} if self.past is None else self.past.versions
@@ -228,7 +228,9 @@ def index_differs(error: Corrupt) -> bool:
     return error.code == "index.differs"
 
 
-def explained(ranking: Ranking, found: Mapping[RecordId, Analysed], query: Query) -> tuple[Found, ...]:
+def explain_ranking(
+    ranking: Ranking, found: Mapping[RecordId, Analysed], query: Query
+) -> tuple[FoundRecord, ...]:
     """What a ranking says, beside what is stored. Corrupt where the two differ."""
     return tuple(_part(hit, found.get(hit.record_id), query, ranking.collection) for hit in ranking.hits)
 
@@ -243,25 +245,25 @@ def _word_hits(records: Iterable[Analysed], query: Query, collection: Collection
     return [WordHit(key=record.record_id, total=total) for record, total in matching]
 
 
-def _both(hit: FusedHit, stored: Analysed | None, query: Query, collection: Collection) -> Found:
+def _both(hit: FusedHit, stored: Analysed | None, query: Query, collection: Collection) -> FoundRecord:
     """A hit by both with the parts of its score. Corrupt where the index says otherwise than the store."""
     if stored is not None:
         score = score_of(stored.record, query, collection, impacts=stored.impacts)
         if (0 if score is None else score.total) == hit.words:
-            return Found(record=stored.record, score=replace(score or _NO_WORDS, meaning=hit.meaning))
+            return FoundRecord(record=stored.record, score=replace(score or _NO_WORDS, meaning=hit.meaning))
     raise _differs(hit.key)
 
 
 _NO_WORDS = Score(exact=0, summary=0, metadata=0, state=0, recency=0)
 
 
-def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collection) -> Found:
+def _part(hit: Hit, stored: Analysed | None, query: Query, collection: Collection) -> FoundRecord:
     score = None
     if stored is not None:
         score = score_of(stored.record, query, collection, impacts=stored.impacts)
     if stored is None or score is None or score.total != hit.total:
         raise _differs(hit.record_id)
-    return Found(record=stored.record, score=score)
+    return FoundRecord(record=stored.record, score=score)
 
 
 def _differs(record_id: str) -> Corrupt:

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.analysis import folded, terms_of
-from runlore.domain.excerpt import excerpt
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import Collection, Query, RankFilter, analysed, strings_of
 from runlore.domain.record import LEARNING_KINDS, Record, Sensitivity, State
+from runlore.domain.records.visibility import Hidden, hidden_because
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.domain.visibility import Hidden, hidden_because
-from runlore.flow.project.narrower import overruled
+from runlore.domain.search.ranking import Collection, Query, RankFilter, analyse_query, strings_of
+from runlore.domain.text.analysis import fold_text, terms_of
+from runlore.domain.text.excerpt import excerpt
+from runlore.flow.project.overruling import find_overruled
 from runlore.flow.project.run_search import FoundRun, RunHits, RunSearch
-from runlore.flow.project.search import Reading
+from runlore.flow.project.search import SearchSnapshot
 from runlore.flow.project.skill_search import (
-    FoundSkill,
     RankedSkill,
+    SkillSearchHit,
     best_skills,
     latest_skills,
     skill_collection,
@@ -36,7 +36,7 @@ _ACTIVE = frozenset({State.ACTIVE})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SessionQuery:
     """What a session looks for among what it sees, now or at a past moment."""
 
     scopes: tuple[Scope, ...]
@@ -61,7 +61,7 @@ class SessionFound:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathered:
+class SessionMatches:
     """What a snapshot says: the learnings and skills that were found, and the runs before their memories are
     read."""
 
@@ -70,15 +70,20 @@ class Gathered:
     skills: tuple[SessionFound, ...] = ()
 
 
-def gathered(
-    learnings: Reading, runs: RunSearch, asked: Asked, *, spare: int, skills: Sequence[RankedSkill] = ()
-) -> Gathered:
+def gather(
+    learnings: SearchSnapshot,
+    runs: RunSearch,
+    asked: SessionQuery,
+    *,
+    spare: int,
+    skills: Sequence[RankedSkill] = (),
+) -> SessionMatches:
     """The best of each, one more than asked for, and some runs to spare for those that are not there.
     `skills` are those that the session sees."""
     wanted = asked.limit + 1
     if asked.query is None:
         latest = latest_skills(skills, limit=wanted)
-        return Gathered(
+        return SessionMatches(
             learnings=_recent(learnings, asked),
             runs=runs.newest(limit=wanted + spare),
             skills=tuple(_skill(each, None) for each in latest),
@@ -90,43 +95,47 @@ def gathered(
         include_sensitive=False,
         now=asked.now,
     )
-    query = analysed(asked.query)
+    query = analyse_query(asked.query)
     alone = [
         learnings.ranking(asked.query, where=where, limit=0).collection,
         runs.ranking(asked.query, limit=0).collection,
         skill_collection(query, skills),
     ]
-    joint = joined(query, alone)
+    joint = join_collections(query, alone)
     ranking = learnings.ranking(asked.query, where=where, limit=wanted, relative_to=joint)
-    ranked = learnings.explained(ranking, asked.query)
-    lost = overruled(learnings, (each.record for each in ranked), asked.scopes, asked.now)
+    ranked = learnings.explain(ranking, asked.query)
+    lost = find_overruled(learnings, (each.record for each in ranked), asked.scopes, asked.now)
     found = tuple(
-        _described(
+        _describe(
             each.record, hidden_because(each.record, asked.now, overruled=lost), each.score.total, query
         )
         for each in ranked
     )
     best = best_skills(query, skills, relative_to=joint, limit=wanted)
-    return Gathered(
+    return SessionMatches(
         learnings=found,
         runs=runs.best(asked.query, limit=wanted + spare, relative_to=joint),
         skills=tuple(_skill(each, query) for each in best),
     )
 
 
-def merged(
-    learnings: Sequence[SessionFound], runs: Iterable[FoundRun], asked: Asked, *, in_prompt: frozenset[RunId]
+def merge_results(
+    learnings: Sequence[SessionFound],
+    runs: Iterable[FoundRun],
+    asked: SessionQuery,
+    *,
+    in_prompt: frozenset[RunId],
 ) -> list[SessionFound]:
     """The best first, one more than asked for where there is more. `in_prompt` are the runs that the
     session's next prompt would be given."""
-    query = None if asked.query is None else analysed(asked.query)
+    query = None if asked.query is None else analyse_query(asked.query)
     found = [*learnings, *(_run(each, query, in_prompt) for each in runs)]
     found.sort(key=lambda each: each.source_id)
     found.sort(key=lambda each: (each.score, each.timestamp), reverse=True)
     return found[: asked.limit + 1]
 
 
-def joined(query: Query, collections: Sequence[Collection]) -> Collection:
+def join_collections(query: Query, collections: Sequence[Collection]) -> Collection:
     """Several collections as one."""
     return Collection(
         size=sum(each.size for each in collections),
@@ -137,21 +146,21 @@ def joined(query: Query, collections: Sequence[Collection]) -> Collection:
     )
 
 
-def _recent(learnings: Reading, asked: Asked) -> tuple[SessionFound, ...]:
+def _recent(learnings: SearchSnapshot, asked: SessionQuery) -> tuple[SessionFound, ...]:
     """What was published last. Runs come beside it by their end."""
     where = RecordFilter(kinds=LEARNING_KINDS, states=_ACTIVE, scopes=frozenset(asked.scopes), now=asked.now)
     records = learnings.page(where, limit=_BROWSED_MAX)
-    lost = overruled(learnings, records, asked.scopes, asked.now)
+    lost = find_overruled(learnings, records, asked.scopes, asked.now)
     return tuple(
-        _described(record, hidden_because(record, asked.now, overruled=lost), 0, None)
+        _describe(record, hidden_because(record, asked.now, overruled=lost), 0, None)
         for record in records
         if record.sensitivity is not Sensitivity.SENSITIVE
     )
 
 
-def _described(record: Record, hidden: Hidden | None, score: int, query: Query | None) -> SessionFound:
+def _describe(record: Record, hidden: Hidden | None, score: int, query: Query | None) -> SessionFound:
     fields = [("summary", record.summary), ("metadata", "\n".join(strings_of(record.metadata)))]
-    matched = _matched(fields, query)
+    matched = _match_fields(fields, query)
     # Only content is scored against an input, so what its metadata alone finds is not given to a prompt.
     would_score = query is None or "summary" in matched
     return SessionFound(
@@ -175,7 +184,7 @@ def _run(found: FoundRun, query: Query | None, in_prompt: frozenset[RunId]) -> S
         ("outcome_preview", memory.outcome_preview or ""),
         ("failure_markers", "\n".join(memory.failure_markers)),
     ]
-    matched = _matched(fields, query)
+    matched = _match_fields(fields, query)
     return SessionFound(
         kind="recovered_run",
         source_id=memory.run_id,
@@ -189,7 +198,7 @@ def _run(found: FoundRun, query: Query | None, in_prompt: frozenset[RunId]) -> S
     )
 
 
-def _skill(found: FoundSkill, query: Query | None) -> SessionFound:
+def _skill(found: SkillSearchHit, query: Query | None) -> SessionFound:
     """A skill that is visible may be used, so a prompt may be given it."""
     document = found.skill.document
     fields = [
@@ -207,7 +216,7 @@ def _skill(found: FoundSkill, query: Query | None) -> SessionFound:
         timestamp=found.skill.updated_at,
         scope=WORKSPACE,
         prompt_eligible=True,
-        matched_fields=_matched(fields, query),
+        matched_fields=_match_fields(fields, query),
     )
 
 
@@ -223,12 +232,12 @@ def _excerpt(fields: Iterable[tuple[str, str]], matched: Sequence[str]) -> str:
     return excerpt(texts[name], limits.SEARCH_EXCERPT_CHARS_MAX)
 
 
-def _matched(fields: Iterable[tuple[str, str]], query: Query | None) -> tuple[str, ...]:
+def _match_fields(fields: Iterable[tuple[str, str]], query: Query | None) -> tuple[str, ...]:
     if query is None:
         return ()
     terms = frozenset(query.terms)
     return tuple(
         name
         for name, text in fields
-        if text and (folded(text) == query.whole or not terms.isdisjoint(terms_of(text)))
+        if text and (fold_text(text) == query.whole or not terms.isdisjoint(terms_of(text)))
     )

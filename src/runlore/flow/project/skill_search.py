@@ -6,9 +6,9 @@ There are few of them and their texts are short: each is scored by itself, and n
 from collections.abc import Iterable, Sequence
 
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import Collection, Impacts, Query, Score, impacts_of, score_of
 from runlore.domain.record import Kind, Record, RecordId, State
 from runlore.domain.scope import WORKSPACE
+from runlore.domain.search.ranking import Collection, Impacts, Query, Score, impacts_of, score_of
 from runlore.domain.skill import Skill
 from runlore.domain.timestamps import to_milliseconds
 
@@ -28,14 +28,14 @@ class RankedSkill:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundSkill:
+class SkillSearchHit:
     """A skill and its score; 0 where nothing was asked."""
 
     skill: Skill
     score: int
 
 
-def ranked(skill: Skill) -> RankedSkill:
+def to_ranked(skill: Skill) -> RankedSkill:
     """A skill in the form of a record: its name and description, and as metadata its trigger words."""
     document = skill.document
     record = Record(
@@ -67,18 +67,20 @@ def skill_collection(query: Query, skills: Sequence[RankedSkill]) -> Collection:
 
 def best_skills(
     query: Query, skills: Iterable[RankedSkill], *, relative_to: Collection, limit: int
-) -> tuple[FoundSkill, ...]:
+) -> tuple[SkillSearchHit, ...]:
     """The skills that match a query, best first."""
     scored = ((each, _score(each, query, relative_to)) for each in skills)
-    found = [FoundSkill(skill=each.skill, score=score.total) for each, score in scored if score is not None]
+    found = [
+        SkillSearchHit(skill=each.skill, score=score.total) for each, score in scored if score is not None
+    ]
     found.sort(key=lambda each: (-each.score, each.skill.name))
     return tuple(found[:limit])
 
 
-def latest_skills(skills: Iterable[RankedSkill], *, limit: int) -> tuple[FoundSkill, ...]:
+def latest_skills(skills: Iterable[RankedSkill], *, limit: int) -> tuple[SkillSearchHit, ...]:
     """The skills that changed last."""
     latest = sorted(skills, key=lambda each: (each.record.created_at, each.name), reverse=True)
-    return tuple(FoundSkill(skill=each.skill, score=0) for each in latest[:limit])
+    return tuple(SkillSearchHit(skill=each.skill, score=0) for each in latest[:limit])
 
 
 def _score(each: RankedSkill, query: Query, collection: Collection) -> Score | None:

@@ -10,11 +10,11 @@ from itertools import permutations
 
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
+from runlore.domain.prompts.selection import Candidate, eligible, order_candidates, shadowed_by
 from runlore.domain.record import PROMPT_KINDS, RecordId, State
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.scope import Scope
-from runlore.domain.selection import Candidate, eligible, ordered, shadowed_by
-from runlore.domain.visibility import Hidden
+from runlore.domain.search.ranking import EXACT, TOKEN_SCALE, Query, RankFilter, passes, rarity
 from runlore.flow.project.hidden import (
     LOOKED_AT_MAX,
     HiddenRecords,
@@ -25,9 +25,9 @@ from runlore.flow.project.hidden import (
     reasons_of,
     visible_lines,
 )
-from runlore.flow.project.narrower import overruled
+from runlore.flow.project.overruling import find_overruled
 from runlore.flow.project.scope_view import HiddenLine, Place, ScopeView
-from runlore.flow.project.search import Reading
+from runlore.flow.project.search import SearchSnapshot
 from runlore.ports.store import RecordFilter, RecordLine
 
 _ACTIVE = frozenset({State.ACTIVE})
@@ -55,7 +55,7 @@ class Views:
         """Whether no learning is missing here."""
         return sum(view.learnings for view in self.each) <= LOOKED_AT_MAX
 
-    def scored(self, query: Query, *, most: int, named: int) -> Scored:
+    def score(self, query: Query, *, most: int, named: int) -> Scored:
         """What a query finds among what prompts get, by its content's score, and how much that is."""
         size = sum(len(view.ranked) for view in self.each)
         weights: dict[str, int] = {}
@@ -77,7 +77,7 @@ class Views:
         next_ids = tuple(records[number].record_id for number in found[most : most + named])
         return Scored(best=best, next_ids=next_ids, count=len(found))
 
-    def hidden(self) -> HiddenRecords:
+    def list_hidden(self) -> HiddenRecords:
         """What prompts do not get: the newest with their reasons, and how many more there are."""
         lines: list[HiddenLine] = []
         for view in self.each:
@@ -105,7 +105,7 @@ class Views:
         )
 
 
-def views_of(reading: Reading, scopes: Sequence[Scope], now: datetime) -> Views | None:
+def views_of(reading: SearchSnapshot, scopes: Sequence[Scope], now: datetime) -> Views | None:
     """The views of scopes in their priority; None for a past moment, and where views cannot tell."""
     if reading.past is not None:
         return None
@@ -116,11 +116,11 @@ def views_of(reading: Reading, scopes: Sequence[Scope], now: datetime) -> Views 
         shadows = frozenset().union(*(view.shadows for view in views))
         if any(not shadows.isdisjoint(view.live) for view in views):
             return None
-    return Views(each=views, overruled=_overruled(reading, present, views, now))
+    return Views(each=views, overruled=_find_overruled(reading, present, views, now))
 
 
-def _overruled(
-    reading: Reading, scopes: Sequence[Scope], views: Sequence[ScopeView], now: datetime
+def _find_overruled(
+    reading: SearchSnapshot, scopes: Sequence[Scope], views: Sequence[ScopeView], now: datetime
 ) -> frozenset[RecordId]:
     """What the narrower views overrule; where one of them does not tell of all, the store is asked."""
     found: set[RecordId] = set()
@@ -128,23 +128,23 @@ def _overruled(
         if not narrow.is_narrower_than(wide):
             continue
         if narrow_view.is_large:
-            found |= overruled(reading, (each.record for each in wide_view.visible), [narrow], now)
+            found |= find_overruled(reading, (each.record for each in wide_view.visible), [narrow], now)
         else:
             found |= wide_view.overruled_by(narrow_view)
     return frozenset(found)
 
 
-def _view(reading: Reading, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
+def _view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
     if stamp is None:
-        return _looked_at(reading, scope, None, now)
+        return _build_view(reading, scope, None, now)
     view = reading.views.get(scope, stamp, now)
     if view is None:
-        view = _looked_at(reading, scope, stamp, now)
+        view = _build_view(reading, scope, stamp, now)
         reading.views.keep(scope, view)
     return view
 
 
-def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
+def _build_view(reading: SearchSnapshot, scope: Scope, stamp: int | None, now: datetime) -> ScopeView:
     """A scope as it is: what `hidden_records` and `all_learned` would find in it alone."""
     lines = visible_lines(reading, (scope,))
     first = lines[:LOOKED_AT_MAX]
@@ -152,7 +152,9 @@ def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime)
     learnings = _learnings(reading, scope, lines, now)
     newest = {each.record.record_id: each for each in reading.of_lines(learnings[:LOOKED_AT_MAX])}
     live = [*(each.record for each in newest.values()), *(each.record for each in reading.of_lines(unsure))]
-    found = ordered(eligible((Candidate(record=each.record) for each in newest.values()), now), (scope,))
+    found = order_candidates(
+        eligible((Candidate(record=each.record) for each in newest.values()), now), (scope,)
+    )
     reasons = dict(reasons_of(reading, first, now))
     where = RankFilter(include_sensitive=False, now=now)
     count, live_count = (len(lines), len(unsure)) if is_whole(lines) else count_live(reading, (scope,))
@@ -178,7 +180,7 @@ def _looked_at(reading: Reading, scope: Scope, stamp: int | None, now: datetime)
 
 
 def _learnings(
-    reading: Reading, scope: Scope, lines: tuple[RecordLine, ...], now: datetime
+    reading: SearchSnapshot, scope: Scope, lines: tuple[RecordLine, ...], now: datetime
 ) -> tuple[RecordLine, ...]:
     """The newest that prompts may get and that have not expired, and one more where there are more."""
     if is_whole(lines):

@@ -4,12 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.admission import Edits, edited
-from runlore.domain.audit import Act, Change, moved
 from runlore.domain.errors import Conflict
-from runlore.domain.publication import BY_HAND, Consequences, Terms, confirmed, consequences, require
 from runlore.domain.record import RECORD, Move, Record, RecordId, transition
-from runlore.flow.surroundings import surroundings
+from runlore.domain.records.admission import Edits, apply_edits
+from runlore.domain.records.audit import Act, RecordChange, apply_record_move
+from runlore.domain.records.publication import (
+    BY_HAND,
+    Consequences,
+    PublishTerms,
+    apply_confirmation,
+    consequences,
+    require,
+)
+from runlore.flow.neighbours import surroundings
 from runlore.ports.store import Transaction
 
 _AS_IT_IS = Edits()
@@ -20,7 +27,7 @@ def confirm(
     candidate: Record,
     act: Act,
     *,
-    terms: Terms | None = None,
+    terms: PublishTerms | None = None,
     edits: Edits | None = None,
     supersedes: RecordId | None = None,
     accept_untrusted: bool = False,
@@ -32,19 +39,19 @@ def confirm(
     on = terms or BY_HAND
     refuse_expired(candidate, act.at)
     transition(candidate, Move.CONFIRM)
-    text = candidate if edits is None or edits == _AS_IT_IS else edited(candidate, edits, now=act.at)
+    text = candidate if edits is None or edits == _AS_IT_IS else apply_edits(candidate, edits, now=act.at)
     around = surroundings(tx.records, text, act.at, named=supersedes)
     outcome = consequences(text, around, act.at, terms=on)
     if outcome.duplicate_of is not None:
         end_as_duplicate(tx, candidate, outcome.duplicate_of, act, terms=terms)
         return outcome.duplicate_of
     require(text, outcome, terms=on, accept_untrusted=accept_untrusted)
-    after = confirmed(text, outcome, actor=act.actor, now=act.at, terms=on)
-    change = moved(candidate, Move.CONFIRM, act, after=after)
+    after = apply_confirmation(text, outcome, actor=act.actor, now=act.at, terms=on)
+    change = apply_record_move(candidate, Move.CONFIRM, act, after=after)
     published = change.record
     tx.write(
         [
-            *_retired(outcome, published.record_id, act),
+            *_retire(outcome, published.record_id, act),
             *stand_beside(outcome.both_hold, published, act),
             change,
         ]
@@ -52,28 +59,30 @@ def confirm(
     return published
 
 
-def stand_beside(others: Sequence[Record], record: Record, act: Act) -> list[Change]:
+def stand_beside(others: Sequence[Record], record: Record, act: Act) -> list[RecordChange]:
     """The events on those that a reviewer said hold together with a record, which names them too."""
     return [
-        moved(other, Move.AMEND, act, after=replace(other, both_hold=(*other.both_hold, record.record_id)))
+        apply_record_move(
+            other, Move.AMEND, act, after=replace(other, both_hold=(*other.both_hold, record.record_id))
+        )
         for other in others
     ]
 
 
 def end_as_duplicate(
-    tx: Transaction, candidate: Record, original: Record, act: Act, *, terms: Terms | None = None
+    tx: Transaction, candidate: Record, original: Record, act: Act, *, terms: PublishTerms | None = None
 ) -> Record:
     """Tombstone a candidate that says what a learning says already."""
-    ended = replace(_reviewed(candidate, act, terms), duplicate_of=original.record_id)
-    change = moved(candidate, Move.DUPLICATE, act, after=ended)
+    ended = replace(_with_review(candidate, act, terms), duplicate_of=original.record_id)
+    change = apply_record_move(candidate, Move.DUPLICATE, act, after=ended)
     tx.write([change])
     return change.record
 
 
-def reject(tx: Transaction, candidate: Record, act: Act, *, terms: Terms | None = None) -> Record:
+def reject(tx: Transaction, candidate: Record, act: Act, *, terms: PublishTerms | None = None) -> Record:
     """Tombstone a candidate; `terms` tell of a decision that was not an operator's."""
     refuse_expired(candidate, act.at)
-    change = moved(candidate, Move.REJECT, act, after=_reviewed(candidate, act, terms))
+    change = apply_record_move(candidate, Move.REJECT, act, after=_with_review(candidate, act, terms))
     tx.write([change])
     return change.record
 
@@ -98,14 +107,14 @@ def refuse_expired(record: Record, now: datetime) -> None:
         )
 
 
-def _retired(outcome: Consequences, successor: RecordId, act: Act) -> list[Change]:
+def _retire(outcome: Consequences, successor: RecordId, act: Act) -> list[RecordChange]:
     return [
-        moved(record, Move.SUPERSEDE, act, after=replace(record, superseded_by=successor))
+        apply_record_move(record, Move.SUPERSEDE, act, after=replace(record, superseded_by=successor))
         for record in outcome.supersedes
     ]
 
 
-def _reviewed(candidate: Record, act: Act, terms: Terms | None) -> Record:
+def _with_review(candidate: Record, act: Act, terms: PublishTerms | None) -> Record:
     if terms is None:
         return candidate
     return replace(

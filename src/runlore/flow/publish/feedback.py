@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from runlore.domain.audit import Act, moved
-from runlore.domain.feedback import (
+from runlore.domain.prompts.projection import Receipt
+from runlore.domain.record import Move, Record, RecordId, transition
+from runlore.domain.records.audit import Act, apply_record_move
+from runlore.domain.records.feedback import (
     FeedbackVerdict,
-    judged,
+    count_verdict,
     reason_of,
     refuse_more,
     verdict_of,
     without_note,
 )
-from runlore.domain.projection import Receipt
-from runlore.domain.record import Move, Record, RecordId, transition
 from runlore.domain.run import Run, RunId
 from runlore.flow.publish.decide import refuse_expired
 from runlore.ports.store import Transaction
@@ -20,7 +20,7 @@ from runlore.ports.store import Transaction
 
 def was_given(receipt: Receipt | None, record_id: RecordId) -> bool:
     """Whether a run's receipt names a record."""
-    return receipt is not None and record_id in _named(receipt)
+    return receipt is not None and record_id in _source_ids(receipt)
 
 
 def give_feedback(
@@ -35,7 +35,9 @@ def give_feedback(
         return record
     refuse_more(events, run.run_id)
     because = replace(act, reason=reason_of(verdict, run, note))
-    change = moved(record, Move.AMEND, because, after=judged(record, earlier, verdict, act.at))
+    change = apply_record_move(
+        record, Move.AMEND, because, after=count_verdict(record, earlier, verdict, act.at)
+    )
     tx.write([change])
     return change.record
 
@@ -43,12 +45,12 @@ def give_feedback(
 def forget_notes(tx: Transaction, run_id: RunId) -> None:
     """Erase what a forgotten run said beside its verdicts; the verdicts stay, for they are counted."""
     receipt = tx.runs.get_receipt(run_id)
-    named = () if receipt is None else tuple(map(RecordId, _named(receipt)))
+    named = () if receipt is None else tuple(map(RecordId, _source_ids(receipt)))
     for record_id, events in tx.records.events_of_many(named).items():
         changed = [after for event in events if (after := without_note(event, run_id)) != event]
         if changed:
             tx.erase(record_id, changed)
 
 
-def _named(receipt: Receipt) -> frozenset[str]:
+def _source_ids(receipt: Receipt) -> frozenset[str]:
     return frozenset(entry.source_id for section in receipt.sections for entry in section.entries)

@@ -1,7 +1,7 @@
 """Forget: erase a record's content, its events' content and all that was derived from it."""
 
-from runlore.domain.audit import Act, erased, forgotten
 from runlore.domain.record import Record, RecordId, StateReason
+from runlore.domain.records.audit import Act, erase_event, forget_record
 from runlore.ports.store import Records, Transaction
 
 
@@ -16,8 +16,8 @@ def forget(tx: Transaction, record: Record, act: Act) -> tuple[Record, ...]:
     """Leave contentless tombstones."""
     tombstones: list[Record] = []
     for each in to_forget(tx.records, record):
-        tx.erase(each.record_id, [erased(event) for event in tx.records.events(each.record_id)])
-        change = forgotten(each, act)
+        tx.erase(each.record_id, [erase_event(event) for event in tx.records.events(each.record_id)])
+        change = forget_record(each, act)
         tx.write([change])
         tombstones.append(change.record)
     return tuple(tombstones)

@@ -6,13 +6,13 @@ What stays says that there was something, when, and how it ended. A forgotten ru
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from runlore.domain.audit import Act
-from runlore.domain.job import JobKind
-from runlore.domain.journal_entry import status_entry
 from runlore.domain.lazy import dataclass
-from runlore.domain.projection import Receipt, ReceiptSection
+from runlore.domain.prompts.projection import Receipt, ReceiptSection
 from runlore.domain.record import Record, RecordId, StateReason
-from runlore.domain.run import MemoryState, Run, RunId, RunMove, moved
+from runlore.domain.records.audit import Act
+from runlore.domain.run import MemoryState, Run, RunId, RunMove, apply_run_move
+from runlore.domain.runs.job import JobKind
+from runlore.domain.runs.journal_entry import status_entry
 from runlore.domain.session import UNBOUND, Session, SessionId
 from runlore.flow.families import family
 from runlore.flow.publish.feedback import forget_notes
@@ -81,18 +81,18 @@ def forget_session(tx: Transaction, session: Session, act: Act) -> Forgotten:
 
 def tombstones_of_run(collections: Collections, run_id: RunId) -> tuple[Record, ...]:
     """What is left of the records that were made of a forgotten run."""
-    return _forgotten_ones(collections.records.of_run(run_id))
+    return _filter_forgotten(collections.records.of_run(run_id))
 
 
 def tombstones_of_session(collections: Collections, session_id: SessionId) -> tuple[Record, ...]:
     """What is left of the records that were made of a forgotten session."""
-    return _forgotten_ones(collections.records.of_session(session_id))
+    return _filter_forgotten(collections.records.of_session(session_id))
 
 
 def _would_forget_all(collections: Collections, sessions: Sequence[Session]) -> Forgotten:
     runs = {session.session_id: collections.runs.of_session(session.session_id) for session in sessions}
     every = [run for of_one in runs.values() for run in of_one]
-    made = (record for each in sessions for record in _made_of(collections, each, runs[each.session_id]))
+    made = (record for each in sessions for record in _list_derived(collections, each, runs[each.session_id]))
     return Forgotten(
         records=_living(collections, made),
         runs=tuple(run.run_id for run in every),
@@ -135,7 +135,7 @@ def _erase_run(tx: Transaction, run: Run, act: Act) -> None:
         blanked = _without_text(receipt, run.run_id)
         if blanked != receipt:
             tx.runs.put_receipt(blanked)
-    after = run if run.is_terminal else moved(run, RunMove.INTERRUPT, act.at)
+    after = run if run.is_terminal else apply_run_move(run, RunMove.INTERRUPT, act.at)
     blank = replace(
         after,
         agent=None,
@@ -177,20 +177,20 @@ def _living(collections: Collections, records: Iterable[Record]) -> tuple[Record
     return tuple(found.values())
 
 
-def _made_of(collections: Collections, session: Session, runs: Iterable[Run]) -> Iterable[Record]:
+def _list_derived(collections: Collections, session: Session, runs: Iterable[Run]) -> Iterable[Record]:
     yield from collections.records.of_session(session.session_id)
     for run in runs:
         yield from collections.records.of_run(run.run_id)
 
 
-def _forgotten_ones(records: Iterable[Record]) -> tuple[Record, ...]:
+def _filter_forgotten(records: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(record for record in records if record.state_reason is StateReason.FORGOTTEN)
 
 
 def _without_text(receipt: Receipt, run_id: RunId) -> Receipt:
-    return replace(receipt, sections=tuple(_blanked(section, run_id) for section in receipt.sections))
+    return replace(receipt, sections=tuple(_blank(section, run_id) for section in receipt.sections))
 
 
-def _blanked(section: ReceiptSection, run_id: RunId) -> ReceiptSection:
+def _blank(section: ReceiptSection, run_id: RunId) -> ReceiptSection:
     entries = (replace(entry, text=None) if entry.source_id == run_id else entry for entry in section.entries)
     return replace(section, entries=tuple(entries))

@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from runlore.domain import limits
-from runlore.domain.audit import RecordEvent
 from runlore.domain.errors import Corrupt
-from runlore.domain.journal import JournalEvent
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import RecordEvent
 from runlore.domain.run import Run, RunId
+from runlore.domain.runs.journal import JournalEvent
 from runlore.domain.scope import Scope
 from runlore.domain.taint_sources import read_outside
 from runlore.flow.publish.forget import to_forget
@@ -27,13 +27,13 @@ def scopes_marked(collections: Collections, run: Run) -> frozenset[Scope]:
     """The scopes of the records that may name what a run alone has read."""
     if not sources_of(collections, run):
         return frozenset()
-    return frozenset(record.scope for record in _marked(collections, run).values())
+    return frozenset(record.scope for record in _find_marked(collections, run).values())
 
 
 def sources_of(collections: Collections, run: Run) -> frozenset[str]:
     """What a run read, and no other run of its session: asked before any of it is erased."""
     noted = collections.captures.get(run.run_id)
-    own = {*_journalled(collections, run.run_id), *(noted.provenance.sources if noted else ())}
+    own = {*_read_sources(collections, run.run_id), *(noted.provenance.sources if noted else ())}
     if not own:
         return frozenset()
     for capture in collections.captures.untrusted_before(run.session_id, _ALWAYS):
@@ -41,7 +41,7 @@ def sources_of(collections: Collections, run: Run) -> frozenset[str]:
             own.difference_update(capture.provenance.sources)
     for run_id in collections.captures.missing_before(run.session_id, _ALWAYS):
         if own and run_id != run.run_id:
-            own.difference_update(_journalled(collections, run_id))
+            own.difference_update(_read_sources(collections, run_id))
     return frozenset(own)
 
 
@@ -49,13 +49,13 @@ def forget_sources(tx: Transaction, run: Run, sources: frozenset[str]) -> None:
     """Blank sources in the session's records and their histories, and in all that was derived from them."""
     if not sources:
         return
-    for record_id, events in tx.records.events_of_many(tuple(_marked(tx, run))).items():
+    for record_id, events in tx.records.events_of_many(tuple(_find_marked(tx, run))).items():
         changed = [after for event in events if (after := _without(event, sources)) != event]
         if changed:
             tx.erase(record_id, changed)
 
 
-def _marked(collections: Collections, run: Run) -> dict[RecordId, Record]:
+def _find_marked(collections: Collections, run: Run) -> dict[RecordId, Record]:
     found: dict[RecordId, Record] = {}
     runs = collections.runs.of_session(run.session_id)
     made = [collections.records.of_session(run.session_id)]
@@ -66,7 +66,7 @@ def _marked(collections: Collections, run: Run) -> dict[RecordId, Record]:
     return found
 
 
-def _journalled(collections: Collections, run_id: RunId) -> tuple[str, ...]:
+def _read_sources(collections: Collections, run_id: RunId) -> tuple[str, ...]:
     """What a run's journal says that it read; nothing where it is damaged, for forgetting goes on."""
     with suppress(Corrupt):
         return read_outside(_events(collections, run_id)).sources

@@ -7,8 +7,8 @@ and meets the table of moves, which says no.
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.domain.admission import Edits, edited
 from runlore.domain.record import Move, PublishTier, Record, RecordId, State, StateReason
+from runlore.domain.records.admission import Edits, apply_edits
 from runlore.ports.store import Records
 
 _NOTHING = Edits()
@@ -42,7 +42,7 @@ def published_before(
     replaced = {each.record_id for each in records.superseded_by(record.record_id)}
     if not replaced.issuperset(_ids(supersedes)) or record.publish_tier is not tier:
         return None
-    return record if edits == _NOTHING or edited(record, edits, now=now) == record else None
+    return record if edits == _NOTHING or apply_edits(record, edits, now=now) == record else None
 
 
 def superseded_before(

@@ -1,16 +1,19 @@
-"""Roll back and restore: what was active is retired, and what it replaced can come back."""
+"""Roll back and restore: what was active is retired, and what it replaced can come back.
+
+Revoke: a learning is taken back, or all that pass a filter.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.audit import Act, moved
 from runlore.domain.errors import Conflict
 from runlore.domain.lazy import dataclass
-from runlore.domain.publication import BlockedRecord, Obstacle, restore_obstacle
 from runlore.domain.record import Move, Record, RecordId, transition
+from runlore.domain.records.audit import Act, apply_record_move
+from runlore.domain.records.publication import BlockedRecord, Obstacle, restore_obstacle
+from runlore.flow.neighbours import replacements, surroundings
 from runlore.flow.publish.decide import refuse_expired
-from runlore.flow.surroundings import replacements, surroundings
 from runlore.ports.store import Records, Transaction
 
 
@@ -27,13 +30,13 @@ class RolledBack:
 def roll_back(tx: Transaction, record: Record, act: Act, *, restore_sources: bool = False) -> RolledBack:
     """Tombstone an active record; with `restore_sources` what it replaced becomes active again."""
     refuse_expired(record, act.at)
-    change = moved(record, Move.ROLLBACK, act)
+    change = apply_record_move(record, Move.ROLLBACK, act)
     tx.write([change])
     restorable, blocked = replaced_by(tx.records, record.record_id, act.at)
     if not restore_sources:
         return RolledBack(record=change.record, restorable=restorable, blocked=blocked)
     # All of them stood side by side when they were replaced, so none is in the way of another.
-    restored = _restored(tx, restorable, act)
+    restored = _restore(tx, restorable, act)
     return RolledBack(record=change.record, restored=restored, blocked=blocked)
 
 
@@ -54,19 +57,20 @@ def restore(tx: Transaction, record: Record, act: Act) -> Record:
     obstacle = _obstacle(tx.records, record, act.at)
     if obstacle is not None:
         raise Conflict(obstacle.sentence, code=obstacle.code, hint=obstacle.hint)
-    return _restored(tx, [record], act)[0]
+    return _restore(tx, [record], act)[0]
 
 
 def sweep(tx: Transaction, due: Sequence[Record], act: Act) -> tuple[Record, ...]:
     """Tombstone what has expired."""
-    changes = [moved(record, Move.EXPIRE, act) for record in due]
+    changes = [apply_record_move(record, Move.EXPIRE, act) for record in due]
     tx.write(changes)
     return tuple(change.record for change in changes)
 
 
-def _restored(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Record, ...]:
+def _restore(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Record, ...]:
     changes = [
-        moved(record, Move.RESTORE, act, after=replace(record, superseded_by=None)) for record in records
+        apply_record_move(record, Move.RESTORE, act, after=replace(record, superseded_by=None))
+        for record in records
     ]
     tx.write(changes)
     return tuple(change.record for change in changes)
@@ -75,3 +79,12 @@ def _restored(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Rec
 def _obstacle(records: Records, record: Record, now: datetime) -> Obstacle | None:
     around = surroundings(records, record, now)
     return restore_obstacle(record, around, replacements(records, record, now), now)
+
+
+def revoke(tx: Transaction, records: Sequence[Record], act: Act) -> tuple[Record, ...]:
+    """Tombstone learnings, all of them or none."""
+    for record in records:
+        refuse_expired(record, act.at)
+    changes = [apply_record_move(record, Move.REVOKE, act) for record in records]
+    tx.write(changes)
+    return tuple(change.record for change in changes)

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from runlore.domain.admission import Draft
-from runlore.domain.curation import Merge
 from runlore.domain.errors import Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.publication import MERGES
 from runlore.domain.record import Layer, Proposal, Record, RecordId, Source, State, StateReason
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.curation import Merge
+from runlore.domain.records.publication import MERGES
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.store import Records, Transaction
 
@@ -64,10 +64,10 @@ def propose_merges(
         for record_id, record in present.items()
         if record == sources[record_id] and not record.is_expired(intake.act.at)
     }
-    return tuple(_proposed(tx, intake, merge) for merge in merges if standing.issuperset(merge.sources))
+    return tuple(_propose_merge(tx, intake, merge) for merge in merges if standing.issuperset(merge.sources))
 
 
-def _proposed(tx: Transaction, intake: Intake, merge: Merge) -> MergeView:
+def _propose_merge(tx: Transaction, intake: Intake, merge: Merge) -> MergeView:
     seen = view(tx.records, merge, intake.act.at)
     if seen.status is not MergeStatus.POSSIBLE:
         return seen

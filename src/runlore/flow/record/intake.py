@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runlore.domain import limits
-from runlore.domain.admission import Draft, Stamp, admitted
-from runlore.domain.audit import Act, Change, made, moved
-from runlore.domain.job import JobKind
+from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Mode
+from runlore.domain.policies.learning_policy import Mode
 from runlore.domain.record import Move, Origin, Record
-from runlore.domain.subject import SemanticKey
+from runlore.domain.records.admission import Draft, Stamp, admit
+from runlore.domain.records.audit import Act, RecordChange, apply_record_move, create_record
+from runlore.domain.runs.job import JobKind
+from runlore.flow.neighbours import same_profile_key
 from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue
-from runlore.flow.surroundings import same_profile_key
 from runlore.ports.ids import Ids
 from runlore.ports.store import Transaction
 
@@ -33,7 +33,9 @@ def propose(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[R
     Automation is asked to review them, but for proposals, which are an operator's alone to decide on.
     """
     tx.lock({draft.scope for draft in drafts})
-    changes = [made(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts]
+    changes = [
+        create_record(_expecting(tx, _record(intake, draft)), Move.PROPOSE, intake.act) for draft in drafts
+    ]
     tx.write(changes)
     _queue_reviews(tx, intake, [change.record for change in changes if change.record.proposal is None])
     return _records(changes)
@@ -56,7 +58,7 @@ def propose_once(tx: Transaction, intake: Intake, draft: Draft) -> Record:
         # It is noted once that it was said again: an author who goes on saying it fills no history.
         return known
     act = replace(intake.act, reason="proposed again")
-    change = moved(known, Move.AMEND, act, after=replace(known, evidence_refs=refs))
+    change = apply_record_move(known, Move.AMEND, act, after=replace(known, evidence_refs=refs))
     tx.write([change])
     return change.record
 
@@ -79,7 +81,7 @@ def _waiting_alike(tx: Transaction, new: Record, act: Act) -> Record | None:
 
 def append(tx: Transaction, intake: Intake, drafts: Sequence[Draft]) -> tuple[Record, ...]:
     """Write episodes: what happened is not up for review."""
-    changes = [made(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
+    changes = [create_record(_record(intake, draft), Move.WRITE, intake.act) for draft in drafts]
     tx.write(changes)
     return _records(changes)
 
@@ -97,7 +99,7 @@ def _record(intake: Intake, draft: Draft) -> Record:
         created_by=intake.act.actor,
         at=intake.act.at,
     )
-    return admitted(draft, stamp)
+    return admit(draft, stamp)
 
 
 def _expecting(tx: Transaction, record: Record) -> Record:
@@ -105,5 +107,5 @@ def _expecting(tx: Transaction, record: Record) -> Record:
     return replace(record, supersedes=present[0].record_id) if present else record
 
 
-def _records(changes: Sequence[Change]) -> tuple[Record, ...]:
+def _records(changes: Sequence[RecordChange]) -> tuple[Record, ...]:
     return tuple(change.record for change in changes)

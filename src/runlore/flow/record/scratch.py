@@ -1,11 +1,11 @@
 """Scratch: a run's own notes, in the working layer. Seen inside the run, cleared when it closes."""
 
-from runlore.domain.admission import Draft
-from runlore.domain.audit import Act, moved
-from runlore.domain.contracts import check_summary
-from runlore.domain.injected import stripped
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import Kind, Move, Record, Source, State
-from runlore.domain.redaction import redacted
+from runlore.domain.records.admission import Draft
+from runlore.domain.records.audit import Act, apply_record_move
+from runlore.domain.records.contracts import check_summary
 from runlore.domain.run import Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.record.intake import Intake, append
@@ -17,7 +17,7 @@ def scratch_text(text: str) -> str:
 
     Meant to be called before the transaction: what this costs must not keep other writers waiting.
     """
-    return redacted(stripped(check_summary(text))).text
+    return redact_text(strip_injected(check_summary(text))).text
 
 
 def add_scratch(tx: Transaction, intake: Intake, run: Run, text: str) -> Record:
@@ -42,4 +42,4 @@ def scratch_of(records: Records, run_id: RunId) -> tuple[Record, ...]:
 
 def clear_scratch(tx: Transaction, scratch: tuple[Record, ...], act: Act) -> None:
     """Tombstone a run's notes."""
-    tx.write([moved(record, Move.CLEAR, act) for record in scratch])
+    tx.write([apply_record_move(record, Move.CLEAR, act) for record in scratch])

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from runlore.domain.errors import Corrupt
-from runlore.domain.job import JobKind
 from runlore.domain.lazy import LazyModule, dataclass
-from runlore.domain.learning_policy import Mode
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Mode
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Record, RecordId, State
+from runlore.domain.runs.job import JobKind
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.flow.policies import learning_in_force
 from runlore.flow.queueing import queue

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.excerpt import excerpt
+from runlore.domain.claims.rivals import Surroundings, contradicting, twin_of
+from runlore.domain.claims.support import Support
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Action, LearningPolicy, Mode
-from runlore.domain.publication import Terms, consequences, standing
+from runlore.domain.policies.learning_policy import Action, LearningPolicy, Mode
+from runlore.domain.policies.verdict import PUBLISHING, Baseline, JudgeReview, Review, clamp, review_of
 from runlore.domain.record import (
     RECORD,
     Move,
@@ -20,11 +21,10 @@ from runlore.domain.record import (
     RecordId,
     VerificationStatus,
 )
-from runlore.domain.rivals import Surroundings, contradicting, twin_of
+from runlore.domain.records.publication import PublishTerms, consequences, standing
 from runlore.domain.run import RunId
-from runlore.domain.support import Support
+from runlore.domain.text.excerpt import excerpt
 from runlore.domain.timestamps import parse_time
-from runlore.domain.verdict import PUBLISHING, Baseline, JudgeReview, Review, clamped, review_of
 from runlore.flow.policies import current_run_memory, learning_in_force
 from runlore.ports.store import Collections
 
@@ -63,7 +63,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ruling:
+class ReviewRuling:
     """What becomes of a candidate: `twin` is the learning that says the same already."""
 
     action: Action
@@ -105,12 +105,14 @@ def imported_at(collections: Collections) -> datetime | None:
     return None if noted is None else parse_time(noted)
 
 
-def ruling(case: Case, opinion: Opinion, around: Surroundings, now: datetime) -> Ruling:
+def ruling(case: Case, opinion: Opinion, around: Surroundings, now: datetime) -> ReviewRuling:
     """What remains of the baseline after the judge, its neighbours and the verification."""
-    action, notes = _judged(case, opinion)
-    twin = repeated(action, case.candidate, around)
+    action, notes = _apply_judge(case, opinion)
+    twin = find_repeated(action, case.candidate, around)
     if twin is not None:
-        return Ruling(action=action, reason=_told(notes, f"it repeats {twin.record_id}"), twin=twin)
+        return ReviewRuling(
+            action=action, reason=_join_notes(notes, f"it repeats {twin.record_id}"), twin=twin
+        )
     if action in PUBLISHING:
         against = next(_against(case.candidate, action, around, now), None)
         if against is not None:
@@ -119,10 +121,10 @@ def ruling(case: Case, opinion: Opinion, around: Surroundings, now: datetime) ->
     if action is Action.PUBLISH_ACTIVE and opinion.support is not Support.SUPPORTED:
         action = Action.PUBLISH_PROVISIONAL
         notes.append(_UNSUPPORTED[opinion.support])
-    return Ruling(action=action, reason=_told(notes))
+    return ReviewRuling(action=action, reason=_join_notes(notes))
 
 
-def repeated(action: Action, candidate: Record, around: Surroundings) -> Record | None:
+def find_repeated(action: Action, candidate: Record, around: Surroundings) -> Record | None:
     """The learning that a candidate is a duplicate of; none for one that is rejected, or of a refuted one."""
     twin = twin_of(candidate, around)
     if twin is None or action is Action.REJECT or _is_refuted(twin):
@@ -130,7 +132,7 @@ def repeated(action: Action, candidate: Record, around: Surroundings) -> Record 
     return twin
 
 
-def review(case: Case, opinion: Opinion, ruled: Ruling, now: datetime) -> Review:
+def review(case: Case, opinion: Opinion, ruled: ReviewRuling, now: datetime) -> Review:
     """The review as the record keeps it."""
     return Review(
         mode=case.policy.mode,
@@ -152,14 +154,14 @@ def act_reason(reviewed: Review, *, done: str = "") -> str:
     return excerpt(told, limits.REASON_CHARS_MAX)
 
 
-def _judged(case: Case, opinion: Opinion) -> tuple[Action, list[str]]:
+def _apply_judge(case: Case, opinion: Opinion) -> tuple[Action, list[str]]:
     action, notes = opinion.baseline.action, [opinion.baseline.reason]
     judge = opinion.judge
     if judge is None:
         return action, notes
     if not judge.failure:
         notes.append(f"the judge says {judge.action}")
-        return clamped(action, judge.action), notes
+        return clamp(action, judge.action), notes
     notes.append(f"the judge failed ({judge.failure})")
     # While nothing is done yet the rules' word stands; where it is done, nobody's word is a careful one.
     return (action if case.policy.mode is Mode.SHADOW else Action.MANUAL_REVIEW), notes
@@ -175,7 +177,7 @@ def _against(candidate: Record, action: Action, around: Surroundings, now: datet
     if action is Action.PUBLISH_ACTIVE:
         for other in contradicting(candidate, around):
             yield f"it contradicts {other.record_id}"
-    terms = Terms(tier=TIER_OF[action], decision=PolicyDecision.AUTOMATIC)
+    terms = PublishTerms(tier=TIER_OF[action], decision=PolicyDecision.AUTOMATIC)
     for obstacle in standing(consequences(candidate, around, now, terms=terms), terms):
         yield f"it cannot be published without an operator ({obstacle.code})"
 
@@ -184,7 +186,7 @@ def _is_refuted(record: Record) -> bool:
     return record.verification_status is VerificationStatus.FAILED
 
 
-def _told(notes: list[str], *more: str) -> str:
+def _join_notes(notes: list[str], *more: str) -> str:
     return excerpt("; ".join([*notes, *more]), limits.REASON_CHARS_MAX)
 
 

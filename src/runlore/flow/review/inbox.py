@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from runlore.domain import limits
+from runlore.domain.claims.rivals import Surroundings, in_the_way
 from runlore.domain.lazy import dataclass
-from runlore.domain.publication import Consequences, consequences, raise_obstacles
 from runlore.domain.record import (
     REVIEWED_KINDS,
     Kind,
@@ -18,11 +18,11 @@ from runlore.domain.record import (
     State,
     VerificationStatus,
 )
-from runlore.domain.rivals import Surroundings, in_the_way
+from runlore.domain.records.publication import Consequences, consequences, raise_obstacles
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import Rank
 from runlore.domain.timestamps import format_time
-from runlore.flow.surroundings import surroundings
+from runlore.flow.neighbours import surroundings
 from runlore.ports.store import RecordFilter, Records
 
 Place: TypeAlias = tuple[str, str] | None
@@ -66,7 +66,7 @@ def count_waiting(records: Records, now: datetime) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewItem:
+class WaitingRecord:
     """A waiting record, what it would replace or repeat, and which other proposals want the same place."""
 
     record: Record
@@ -75,10 +75,10 @@ class ReviewItem:
     attention: tuple[str, ...] = ()
 
 
-def due_items(learnings: Iterable[Record]) -> tuple[ReviewItem, ...]:
+def due_items(learnings: Iterable[Record]) -> tuple[WaitingRecord, ...]:
     """The view of learnings that are due for revalidation: they stay active until somebody decides."""
     return tuple(
-        ReviewItem(record=record, outcome=Consequences(), attention=_attention(record))
+        WaitingRecord(record=record, outcome=Consequences(), attention=_attention(record))
         for record in learnings
     )
 
@@ -95,14 +95,14 @@ def _held_back(records: Records, where: RecordFilter) -> tuple[Record, ...]:
     return tuple(each for each in found if each.verification_status is VerificationStatus.VERIFIED)
 
 
-def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> tuple[ReviewItem, ...]:
+def held_items(records: Records, learnings: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
     """Their view: what each contradicts, and what keeps it from being raised."""
     return tuple(_held_item(record, surroundings(records, record, now), now) for record in learnings)
 
 
-def _held_item(record: Record, around: Surroundings, now: datetime) -> ReviewItem:
+def _held_item(record: Record, around: Surroundings, now: datetime) -> WaitingRecord:
     against = [f"contradicts {other.record_id}: {other.summary!r}" for other in in_the_way(record, around)]
-    return ReviewItem(
+    return WaitingRecord(
         record=record,
         outcome=Consequences(obstacles=raise_obstacles(record, around, now)),
         attention=(
@@ -130,12 +130,12 @@ def _runs(count: int) -> str:
     return f"{count} run{'' if count == 1 else 's'}"
 
 
-def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[ReviewItem, ...]:
+def items(records: Records, waiting: Iterable[Record], now: datetime) -> tuple[WaitingRecord, ...]:
     """The inbox's view of waiting records."""
     listed = tuple(waiting)
     rivals = _by_place(records, listed, now)
     return tuple(
-        ReviewItem(
+        WaitingRecord(
             record=record,
             outcome=consequences(record, surroundings(records, record, now), now),
             rivals=tuple(r for r in rivals.get(_place(record), ()) if r != record.record_id),

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.excerpt import excerpt
-from runlore.domain.injected import stripped
-from runlore.domain.learning_policy import Action
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.verdict import Baseline, JudgeReview, allowed_actions, clamp
+from runlore.domain.privacy.redaction import redact_beginning, redact_text
+from runlore.domain.prompts.injected import strip_injected
 from runlore.domain.record import JsonObject, JsonValue
-from runlore.domain.redaction import redacted, redacted_beginning
-from runlore.domain.safe_text import escaped
-from runlore.domain.storable import made_storable
-from runlore.domain.verdict import Baseline, JudgeReview, allowed_actions, clamped
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.text.safe_text import escape
+from runlore.domain.text.storable import make_storable
 from runlore.flow.review.automatic import Case, Opinion
 from runlore.ports.model import ModelFailure, Purpose, Question, Reply
 
@@ -34,10 +34,11 @@ ANSWER: JsonObject = {
 }
 
 
-def shown(texts: Sequence[str], *, redact_pii: bool) -> tuple[str, ...]:
+def select_evidence(texts: Sequence[str], *, redact_pii: bool) -> tuple[str, ...]:
     """What the judge is shown of the evidence: little, without what Runlore put there, and redacted."""
     clean = (
-        redacted_beginning(stripped(text).strip(), personal=redact_pii).text for text in texts[:_EVIDENCE_MAX]
+        redact_beginning(strip_injected(text).strip(), personal=redact_pii).text
+        for text in texts[:_EVIDENCE_MAX]
     )
     return tuple(excerpt(text, _EVIDENCE_CHARS_MAX) for text in clean if text)
 
@@ -54,23 +55,23 @@ def question(case: Case, seen: Opinion) -> Question:
     )
 
 
-def answered(base: Baseline, reply: Reply, now: datetime) -> JudgeReview:
+def review_from_reply(base: Baseline, reply: Reply, now: datetime) -> JudgeReview:
     """The judge's word, clamped to what the rules allow."""
     said = Action(str(reply.output["action"]))
     return JudgeReview(
-        action=clamped(base.action, said),
-        reason=_kept(str(reply.output["reason"])),
+        action=clamp(base.action, said),
+        reason=_clean_reason(str(reply.output["reason"])),
         judged_at=now,
         model=reply.model,
         prompt=reply.prompt,
     )
 
 
-def failed(case: Case, failure: ModelFailure, now: datetime) -> JudgeReview:
+def review_from_failure(case: Case, failure: ModelFailure, now: datetime) -> JudgeReview:
     """A judge that could not be asked, or gave no answer."""
     return JudgeReview(
         action=Action.MANUAL_REVIEW,
-        reason=_kept(failure.sentence),
+        reason=_clean_reason(failure.sentence),
         judged_at=now,
         model=case.policy.judge.model,
         failure=failure.code,
@@ -93,7 +94,7 @@ def _candidate(case: Case) -> dict[str, JsonValue]:
     record = case.candidate
     return {
         "kind": record.kind.value,
-        "content": redacted(record.summary, personal=case.redact_pii).text,
+        "content": redact_text(record.summary, personal=case.redact_pii).text,
         "scope": str(record.scope),
         "confidence": record.confidence,
         "sensitivity": record.sensitivity.value,
@@ -104,7 +105,7 @@ def _candidate(case: Case) -> dict[str, JsonValue]:
     }
 
 
-def _kept(reason: str) -> str:
+def _clean_reason(reason: str) -> str:
     """A stranger's reason as it is kept: one line, bounded, without secrets, with nothing hidden in it."""
-    clean = redacted(" ".join(made_storable(reason).split())).text
-    return excerpt(escaped(clean), limits.REVIEW_REASON_CHARS_MAX) or NO_REASON
+    clean = redact_text(" ".join(make_storable(reason).split())).text
+    return excerpt(escape(clean), limits.REVIEW_REASON_CHARS_MAX) or NO_REASON

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice, takewhile
 
-from runlore.domain.audit import replay
-from runlore.domain.learning_policy import LearningPolicy
+from runlore.domain.policies.learning_policy import LearningPolicy
+from runlore.domain.policies.verdict import asks_the_judge, baseline
 from runlore.domain.record import LEARNING_KINDS, Kind, Record, State, StateReason
-from runlore.domain.verdict import asks_the_judge, baseline
+from runlore.domain.records.audit import replay
 from runlore.ports.operations import Outlook, TrialRow
 from runlore.ports.store import RecordFilter, Records
 
@@ -22,7 +22,7 @@ _PAGES_MAX = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class PolicyComparison:
     """The two policies, and the moment at which both are asked."""
 
     present: LearningPolicy
@@ -30,7 +30,7 @@ class Trial:
     now: datetime
 
 
-def try_policy(records: Records, trial: Trial, *, limit: int) -> tuple[TrialRow, ...]:
+def try_policy(records: Records, trial: PolicyComparison, *, limit: int) -> tuple[TrialRow, ...]:
     """What waits, the newest first, then what was decided lately, the newest first; `limit` of each."""
     base = RecordFilter(kinds=_kinds(trial), now=trial.now)
     waiting = _newest(records, replace(base, states=frozenset({State.CONSTRAINED})), limit)
@@ -42,10 +42,10 @@ def try_policy(records: Records, trial: Trial, *, limit: int) -> tuple[TrialRow,
 
 
 def _newest(records: Records, where: RecordFilter, limit: int) -> Iterator[Record]:
-    return islice(filter(_is_automations, _paged(records, where, limit)), limit)
+    return islice(filter(_is_automations, _iterate_records(records, where, limit)), limit)
 
 
-def _paged(records: Records, where: RecordFilter, size: int) -> Iterator[Record]:
+def _iterate_records(records: Records, where: RecordFilter, size: int) -> Iterator[Record]:
     place = None
     for _ in range(_PAGES_MAX):
         page = records.page(where, limit=size, before=place)
@@ -55,7 +55,7 @@ def _paged(records: Records, where: RecordFilter, size: int) -> Iterator[Record]
         place = (page[-1].created_at, page[-1].record_id)
 
 
-def _kinds(trial: Trial) -> frozenset[Kind]:
+def _kinds(trial: PolicyComparison) -> frozenset[Kind]:
     """The kinds of candidates. Every run leaves a summary: those are shown only where a rule is for them."""
     rules = (*trial.present.publication.rules, *trial.tried.publication.rules)
     asked = any(rule.kind is Kind.RUN_SUMMARY for rule in rules)
@@ -77,7 +77,7 @@ def _as_it_waited(records: Records, record: Record) -> Record:
     return replay(events) if events else record
 
 
-def _row(record: Record, candidate: Record, trial: Trial) -> TrialRow:
+def _row(record: Record, candidate: Record, trial: PolicyComparison) -> TrialRow:
     return TrialRow(
         record=record,
         present=_outlook(candidate, trial.present, trial.now),

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from runlore.domain import limits
+from runlore.domain.claims.support import Support, support_of
 from runlore.domain.errors import Corrupt, NotFound
-from runlore.domain.excerpt import ELLIPSIS
-from runlore.domain.injected import stripped
-from runlore.domain.journal import EventType, text_of
 from runlore.domain.lazy import dataclass
-from runlore.domain.own_words import unpasted
+from runlore.domain.learning.own_words import cut_pasted
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import PROMPT_KINDS, EvidenceRef, Origin, Record
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId
-from runlore.domain.run_memory import RunMemory
-from runlore.domain.support import Support, support_of
+from runlore.domain.runs.input_authors import words_of
+from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.taint import Provenance
-from runlore.domain.whose_words import words_of
+from runlore.domain.text.excerpt import ELLIPSIS
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Collections
 
@@ -53,26 +53,26 @@ def evidence_for(
 
 def witnesses(collections: Collections, record: Record) -> frozenset[RunId]:
     """The runs behind a record that have not been forgotten: only they can speak for it."""
-    runs = collections.runs.get_many(_named(record))
+    runs = collections.runs.get_many(_list_run_ids(record))
     return frozenset(run_id for run_id, run in runs.items() if run.memory is not MemoryState.FORGOTTEN)
 
 
-def _named(record: Record) -> tuple[RunId, ...]:
+def _list_run_ids(record: Record) -> tuple[RunId, ...]:
     named = (record.source.run_id, *(reference.run_id for reference in record.evidence_refs))
     return tuple(dict.fromkeys(RunId(run_id) for run_id in named if run_id))
 
 
 def _texts(collections: Collections, sources: Sources, record: Record) -> Iterator[str]:
     """Memories first, then journals, then the artifacts that the evidence names."""
-    runs = collections.runs.get_many(_named(record))
+    runs = collections.runs.get_many(_list_run_ids(record))
     clean = {run_id for run_id, run in runs.items() if _is_clean(collections, sources, run)}
     remembered = sources.memories.get_many(tuple(runs))
     for run_id in runs:
         memory = remembered.get(run_id)
         if isinstance(memory, RunMemory):
-            yield from _told_by(memory, is_clean=run_id in clean)
+            yield from _texts_of_memory(memory, is_clean=run_id in clean)
     for run_id, run in runs.items():
-        yield from _journalled(collections, run, record, is_clean=run_id in clean)
+        yield from _read_journal(collections, run, record, is_clean=run_id in clean)
     for reference in record.evidence_refs:
         yield from _artifact(collections, reference, clean)
 
@@ -90,12 +90,12 @@ def _is_clean(collections: Collections, sources: Sources, run: Run) -> bool:
     return False
 
 
-def _told_by(memory: RunMemory, *, is_clean: bool) -> Iterator[str]:
+def _texts_of_memory(memory: RunMemory, *, is_clean: bool) -> Iterator[str]:
     fields = (memory.request_preview, memory.outcome_preview, memory.summary, *memory.failure_markers)
     yield from filter(None, fields if is_clean else ())
 
 
-def _journalled(collections: Collections, run: Run, record: Record, *, is_clean: bool) -> Iterator[str]:
+def _read_journal(collections: Collections, run: Run, record: Record, *, is_clean: bool) -> Iterator[str]:
     """What the journal holds of a run: what the evidence names in it, its request, its last word."""
     named = {ref.event_number for ref in record.evidence_refs if ref.run_id == run.run_id}
     believed = _SPOKEN if is_clean else _ASKED
@@ -104,7 +104,7 @@ def _journalled(collections: Collections, run: Run, record: Record, *, is_clean:
         with suppress(Corrupt):
             for event in collections.journal.range(run.session_id, number, number):
                 if event.run_id == run.run_id and event.type in believed and not words_of(event.body):
-                    yield _beginning(_believed(text_of(event.body), is_clean=is_clean))
+                    yield _beginning(_trusted_part(text_of(event.body), is_clean=is_clean))
     if is_clean:
         with suppress(Corrupt):
             yield _beginning(collections.journal.latest_text(run.run_id))
@@ -117,11 +117,11 @@ def _artifact(collections: Collections, reference: EvidenceRef, clean: set[RunId
         artifact = collections.runs.get_artifact(ArtifactId(reference.artifact_id))
         if artifact.run_id in clean:
             # A request as it was sent holds what Runlore had remembered: that is no witness of itself.
-            yield _beginning(stripped(artifact.text))
+            yield _beginning(strip_injected(artifact.text))
 
 
-def _believed(text: str, *, is_clean: bool) -> str:
-    return text if is_clean else unpasted(text)
+def _trusted_part(text: str, *, is_clean: bool) -> str:
+    return text if is_clean else cut_pasted(text)
 
 
 def _beginning(text: str) -> str:

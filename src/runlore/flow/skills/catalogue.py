@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
 from runlore.domain.lazy import LazyModule
-from runlore.domain.rollout import PromotedSkill, RolloutStatus
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEventKind, SkillId, SkillMove, SkillOrigin, SkillState
+from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def follow(tx: Transaction, promoted: PromotedSkill, act: Act) -> None:
         tx.skills.insert(mounted)
     else:
         move = SkillMove.REWRITE if row.state is SkillState.ACTIVE else SkillMove.RESTORE
-        moved = row.moved(move, at=act.at, actor=act.actor)
+        moved = row.apply_move(move, at=act.at, actor=act.actor)
         mounted = replace(as_recorded(moved, promoted), merged_into=None)
         tx.skills.update(mounted, expected_revision=row.revision)
     saving.log(tx, mounted, SkillEventKind.PROMOTED, act)
@@ -101,6 +101,6 @@ def follow(tx: Transaction, promoted: PromotedSkill, act: Act) -> None:
 
 def take_out(tx: Transaction, row: Skill, act: Act) -> None:
     """Take a row out of the catalogue."""
-    gone = row.moved(SkillMove.DELETE, at=act.at, actor=act.actor)
+    gone = row.apply_move(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=row.revision)
     saving.log(tx, gone, SkillEventKind.DELETED, act)

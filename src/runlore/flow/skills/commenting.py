@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from runlore.domain.learning_policy import ModelBudget
-from runlore.domain.skill_commenting import SCHEMA, comment_in, document
-from runlore.domain.skill_curation import CurationPlan
-from runlore.flow.asking import Asking
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.skills.skill_commenting import SCHEMA, comment_in, document
+from runlore.domain.skills.skill_curation import CurationPlan
+from runlore.flow.model_budget import BudgetedModels
 from runlore.ports.model import Purpose, Question
 
 TIMEOUT_S = 30.0
@@ -15,7 +15,7 @@ TIMEOUT_S = 30.0
 class Commenting:
     """What comments on curations. `model` names one among those set up; empty takes the default."""
 
-    asking: Asking
+    asking: BudgetedModels
     budget: ModelBudget
     model: str = ""
     timeout_s: float = TIMEOUT_S

@@ -7,11 +7,11 @@ never is.
 from collections.abc import Sequence
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEvent, SkillEventKind, SkillState
-from runlore.domain.skill_curating import planned
-from runlore.domain.skill_curation import (
+from runlore.domain.skill_curating import plan_curation
+from runlore.domain.skills.skill_curation import (
     Curation,
     CurationId,
     CurationKind,
@@ -19,9 +19,9 @@ from runlore.domain.skill_curation import (
     PutBack,
     curation_of,
     put_back,
-    undone,
+    undo_curation,
 )
-from runlore.domain.skips import Skip, skip_of
+from runlore.domain.skills.skips import Skip, skip_of
 from runlore.domain.suggestion import SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.deciding import unskip
@@ -44,7 +44,7 @@ _LOGGED = {
 def look(collections: Collections, act: Act, *, by_itself: bool = False) -> CurationPlan:
     """What curation would do now. What people have undone is not done again `by_itself`."""
     skills = collections.skills.active()
-    return planned(
+    return plan_curation(
         skills,
         skips=_skips(collections, [skill for skill in skills if skill.is_draft]),
         policy=current_skills(collections).curation,
@@ -97,7 +97,7 @@ def undo(tx: Transaction, curation_id: CurationId | None, act: Act) -> Curation:
         for skill in curation.before
         if (found := tx.skills.find(skill.name)) is not None
     }
-    back = undone(curation, current, names)
+    back = undo_curation(curation, current, names)
     for skill in back:
         if skill.state is SkillState.ACTIVE and current[skill.skill_id].state is not SkillState.ACTIVE:
             refuse_promoted(tx, skill.name)

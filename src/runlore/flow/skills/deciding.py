@@ -3,16 +3,11 @@
 Each is a line of the log.
 """
 
-from runlore.domain import skips
-from runlore.domain.audit import Act
 from runlore.domain.errors import NotFound
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import Skill, SkillEventKind
-from runlore.domain.suggestion import (
-    StoredSuggestion,
-    SuggestionId,
-    SuggestionMove,
-    SuggestionState,
-)
+from runlore.domain.skills import skips
+from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionMove, SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.every import every_suggestion
 from runlore.flow.skills.saving import live_one, log_suggestion, skill_of
@@ -32,7 +27,7 @@ def skip(tx: Transaction, stored: StoredSuggestion, act: Act) -> StoredSuggestio
     is_skipped = stored.state is SuggestionState.SKIPPED
     if is_skipped and skips.is_suppressed(skips.skip_of(stored), policy, act.at):
         return stored
-    skipped = _written(tx, stored, skips.skipped(stored, policy, act))
+    skipped = _write(tx, stored, skips.skip_suggestion(stored, policy, act))
     log_suggestion(tx, stored, SkillEventKind.SKIPPED, act, reason=act.reason, skill=_live_skill(tx, stored))
     return skipped
 
@@ -58,7 +53,7 @@ def unskip(tx: Transaction, skill: Skill, act: Act) -> None:
         except NotFound:
             continue
         if stored.state is SuggestionState.SKIPPED:
-            _written(tx, stored, skips.saved(stored, act))
+            _write(tx, stored, skips.mark_saved(stored, act))
 
 
 def _is_skipped(stored: StoredSuggestion) -> bool:
@@ -70,9 +65,9 @@ def _reset(tx: Transaction, stored: StoredSuggestion, act: Act) -> StoredSuggest
         return stored
     skill = _live_skill(tx, stored)
     # Nobody is asked again about what is a skill already.
-    after = skips.reset(stored, act) if skill is None else skips.saved(stored, act)
+    after = skips.reset(stored, act) if skill is None else skips.mark_saved(stored, act)
     log_suggestion(tx, stored, SkillEventKind.RESET, act, reason=act.reason, skill=skill)
-    return _written(tx, stored, after)
+    return _write(tx, stored, after)
 
 
 def _live_skill(tx: Transaction, stored: StoredSuggestion) -> Skill | None:
@@ -80,6 +75,6 @@ def _live_skill(tx: Transaction, stored: StoredSuggestion) -> Skill | None:
     return None if made is None else live_one(tx, made)
 
 
-def _written(tx: Transaction, stored: StoredSuggestion, after: StoredSuggestion) -> StoredSuggestion:
+def _write(tx: Transaction, stored: StoredSuggestion, after: StoredSuggestion) -> StoredSuggestion:
     tx.suggestions.update(after, expected_revision=stored.revision)
     return after

@@ -14,20 +14,20 @@ from runlore.domain.detectors.earlier_reads import first_reads, with_earlier
 from runlore.domain.detectors.equal_runs import equal_runs, short_workflow
 from runlore.domain.detectors.match import Match
 from runlore.domain.detectors.mined import MinedRun, OutsideRead
-from runlore.domain.detectors.mining import mined_run
+from runlore.domain.detectors.mining import mine_run
 from runlore.domain.detectors.session import matches_of_session
 from runlore.domain.errors import Corrupt
-from runlore.domain.journal import EventType, JournalEvent
 from runlore.domain.lazy import dataclass
 from runlore.domain.project import project_name
-from runlore.domain.repetition import procedure_digest
 from runlore.domain.run import MemoryState, Run, RunId
+from runlore.domain.runs.journal import EventType, JournalEvent
 from runlore.domain.session import Session, SessionId
-from runlore.domain.skill_uses import OpenedSkill, opened
+from runlore.domain.skills.repetition import procedure_digest
+from runlore.domain.skills.skill_uses import SkillOpening, find_opened_skills
 from runlore.domain.suggestion import Suggestion
-from runlore.flow.left_out import is_left_out
+from runlore.flow.opted_out import is_left_out
 from runlore.flow.policies import current_skills
-from runlore.flow.skills.turn import forgettings
+from runlore.flow.skills.suggestion_lock import forgettings
 from runlore.ports.operations.progress import Progress
 from runlore.ports.store import Collections, Store
 
@@ -36,13 +36,13 @@ _CUT = "\n[...]\n"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class DetectionView:
     """A run that has ended as learning sees it, the earlier runs of its session before it."""
 
     run: Run
     runs: tuple[MinedRun, ...]
     forgettings: int
-    opened: tuple[OpenedSkill, ...] = ()
+    opened: tuple[SkillOpening, ...] = ()
     # A short workflow that it and other runs show.
     equal: Match | None = None
 
@@ -52,20 +52,22 @@ class Sight:
         return self.runs[-1]
 
 
-def look(collections: Collections, run: Run, session: Session, beat: Callable[[], None]) -> Sight | None:
+def look(
+    collections: Collections, run: Run, session: Session, beat: Callable[[], None]
+) -> DetectionView | None:
     """A run with its session; None where nothing can be learned from it. `beat` is told between the pages."""
     try:
         events = _events(collections, run.run_id, beat)
-        mined = _mined(events, run, session)
+        mined = _mine(events, run, session)
     except Corrupt:
         # What is damaged says nothing, and `doctor` tells of it.
         return None
     runs = (*_earlier(collections, run), mined)
-    return Sight(
+    return DetectionView(
         run=run,
         runs=runs,
         forgettings=forgettings(collections),
-        opened=opened(events, agent=mined.agent),
+        opened=find_opened_skills(events, agent=mined.agent),
         equal=_equal(collections, runs),
     )
 
@@ -87,10 +89,10 @@ def _equal(collections: Collections, runs: tuple[MinedRun, ...]) -> Match | None
     return equal_runs(pattern, (runs, *(readable_runs(collections, session_id) for session_id in alike)))
 
 
-def look_at_uses(collections: Collections, run: Run, beat: Callable[[], None]) -> tuple[OpenedSkill, ...]:
+def look_at_uses(collections: Collections, run: Run, beat: Callable[[], None]) -> tuple[SkillOpening, ...]:
     """The skills that a run opened, where nothing else is learned from it."""
     try:
-        return opened(_events(collections, run.run_id, beat), agent=run.agent or "")
+        return find_opened_skills(_events(collections, run.run_id, beat), agent=run.agent or "")
     except Corrupt:
         return ()
 
@@ -142,12 +144,12 @@ class Looking:
         across = CrossSession()
         found: list[Match] = []
         for session_id in sorted(set(session_ids)):
-            runs, matches = self._looked_at(session_id)
+            runs, matches = self._look_at(session_id)
             found.extend(matches)
             across.add(runs)
         return [match for match in (*found, *across.matches()) if known.stands_for(match.pattern)]
 
-    def _looked_at(self, session_id: SessionId) -> tuple[tuple[MinedRun, ...], tuple[Match, ...]]:
+    def _look_at(self, session_id: SessionId) -> tuple[tuple[MinedRun, ...], tuple[Match, ...]]:
         if session_id not in self._known:
             runs = readable_runs(self._collections, session_id)
             self._known[session_id] = (runs, matches_of_session(runs))
@@ -214,9 +216,9 @@ def _earlier(collections: Collections, run: Run) -> tuple[MinedRun, ...]:
     )
 
 
-def _mined(events: Sequence[JournalEvent], run: Run, session: Session) -> MinedRun:
+def _mine(events: Sequence[JournalEvent], run: Run, session: Session) -> MinedRun:
     project = next(iter(session.binding.project_ids), "")
-    return mined_run(
+    return mine_run(
         events,
         session_id=run.session_id,
         run_id=run.run_id,
@@ -230,13 +232,13 @@ def _events(collections: Collections, run_id: RunId, beat: Callable[[], None]) -
     events: list[JournalEvent] = []
     after = 0
     while page := collections.journal.page(run_id=run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT):
-        events.extend(map(_bounded, page))
+        events.extend(map(_shorten_output, page))
         after = page[-1].number
         beat()
     return events
 
 
-def _bounded(event: JournalEvent) -> JournalEvent:
+def _shorten_output(event: JournalEvent) -> JournalEvent:
     """An event without most of a long output: how a call ended stands at its beginning or its end."""
     output = event.body.get("output")
     if event.type is EventType.ASSISTANT_MESSAGE:

@@ -1,15 +1,15 @@
 """Has a model say better what a suggestion says, within the day's budget (SKL-5).
 
-It owns no transaction of its own beyond the account that `Asking` keeps: the caller reads the suggestion
-before, and writes what came of it afterwards.
+It owns no transaction of its own beyond the account that `BudgetedModels` keeps: the caller reads the
+suggestion before, and writes what came of it afterwards.
 """
 
 from dataclasses import dataclass
 
-from runlore.domain.learning_policy import ModelBudget
-from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, document, enhanced
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, apply_enhancement, document
 from runlore.domain.suggestion import Suggestion
-from runlore.flow.asking import Asking
+from runlore.flow.model_budget import BudgetedModels
 from runlore.ports.model import Purpose, Question
 
 TIMEOUT_S = 60.0
@@ -19,7 +19,7 @@ TIMEOUT_S = 60.0
 class Enhancing:
     """What improves suggestions. `model` names one among those set up; empty takes the default."""
 
-    asking: Asking
+    asking: BudgetedModels
     budget: ModelBudget
     model: str = ""
     timeout_s: float = TIMEOUT_S
@@ -37,4 +37,6 @@ class Enhancing:
             timeout_s=self.timeout_s,
         )
         reply = self.asking.ask(question, self.budget)
-        return enhanced(suggestion, reply.output, taken=taken, enhanced_by=f"{reply.model} {reply.prompt}")
+        return apply_enhancement(
+            suggestion, reply.output, taken=taken, enhanced_by=f"{reply.model} {reply.prompt}"
+        )

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, NotFound, Refused
 from runlore.domain.lazy import LazyModule
+from runlore.domain.records.audit import Act
 from runlore.domain.skill import (
     Quality,
     Skill,
@@ -25,7 +25,7 @@ from runlore.domain.skill import (
     SkillOrigin,
     SkillState,
 )
-from runlore.domain.skill_document import rendered
+from runlore.domain.skill_document import render_document
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.domain.taint import Provenance
 from runlore.flow.skills.names import is_free, names_of, refuse_promoted
@@ -33,12 +33,12 @@ from runlore.ports.skill_files import ReadSkill
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
-    from runlore.flow.skills import deciding, whose_words
+    from runlore.flow.skills import deciding, skill_provenance
     from runlore.flow.skills import saving as skill_saving
 else:
     deciding = LazyModule("runlore.flow.skills.deciding")
     skill_saving = LazyModule("runlore.flow.skills.saving")
-    whose_words = LazyModule("runlore.flow.skills.whose_words")
+    skill_provenance = LazyModule("runlore.flow.skills.skill_provenance")
 
 _PAGE = limits.LIST_LIMIT_MAX
 _GONE = frozenset(SkillState) - {SkillState.ACTIVE}
@@ -49,7 +49,7 @@ def skill_named(collections: Collections, name_or_id: str) -> Skill:
     return collections.skills.find(name_or_id) or collections.skills.get(SkillId(name_or_id))
 
 
-def gone_skill_named(collections: Collections, name_or_id: str) -> Skill:
+def get_gone_skill(collections: Collections, name_or_id: str) -> Skill:
     """A skill by its id, or the latest that had a name and went; NotFound (`skill.not-found`)."""
     with suppress(NotFound):
         return collections.skills.get(SkillId(name_or_id))
@@ -71,13 +71,13 @@ def suggestion_of(collections: Collections, skill: Skill) -> StoredSuggestion | 
 
 def text_of(skill: Skill) -> str:
     """The text of a skill's file in the skill root: as somebody wrote it, else as Runlore writes it."""
-    return skill.text or rendered(skill.document, skill.provenance)
+    return skill.text or render_document(skill.document, skill.provenance)
 
 
-def given_text(skill: Skill) -> str:
+def render_skill(skill: Skill) -> str:
     """A skill as it goes out to agents and other folders, and as it is read by whoever vouches for it: always
     as Runlore writes it. It passes the validator, and nothing stands in it that is not shown."""
-    return rendered(skill.document, skill.provenance)
+    return render_document(skill.document, skill.provenance)
 
 
 def import_skill(
@@ -95,7 +95,9 @@ def import_skill(
             break
     document = replace(read.document, name=taken, quality=Quality.IMPORTED)
     skill = replace(
-        _new(document, saving), origin=SkillOrigin.IMPORTED, provenance=whose_words.brought_in(read, source)
+        _new(document, saving),
+        origin=SkillOrigin.IMPORTED,
+        provenance=skill_provenance.imported_provenance(read, source),
     )
     _check(skill)
     tx.skills.insert(skill)
@@ -124,7 +126,7 @@ def take_in(
     act = saving.act
     refuse_promoted(tx, read.document.name if known is None else known.name)
     if known is None or known.state is not SkillState.ACTIVE:
-        provenance = whose_words.written_here(read, known, suspects)
+        provenance = skill_provenance.local_provenance(read, known, suspects)
         skill = replace(_new(read.document, saving), text=read.text, provenance=provenance)
         _check(skill)
         tx.skills.insert(skill)
@@ -134,11 +136,11 @@ def take_in(
     if before == read.text:
         return known
     edited = replace(
-        known.moved(SkillMove.EDIT, at=act.at, actor=act.actor),
+        known.apply_move(SkillMove.EDIT, at=act.at, actor=act.actor),
         document=replace(read.document, name=known.name),
         text=read.text,
         origin=SkillOrigin.WRITTEN,
-        provenance=whose_words.written_here(read, known),
+        provenance=skill_provenance.local_provenance(read, known),
     )
     _check(edited)
     tx.skills.update(edited, expected_revision=known.revision)
@@ -171,9 +173,9 @@ def accept(
     is_read = force and (skill.origin is not SkillOrigin.WRITTEN or expected_revision is not None)
     if not is_read and (provenance.untrusted or provenance.sources):
         option = f"--force --expected-revision {skill.revision}"
-        raise skill_saving.tainted(f"skill {skill.name}", provenance.sources, option)
-    moved = skill.moved(SkillMove.ACCEPT, at=act.at, actor=act.actor)
-    accepted = replace(moved, provenance=provenance.cleared())
+        raise skill_saving.taint_error(f"skill {skill.name}", provenance.sources, option)
+    moved = skill.apply_move(SkillMove.ACCEPT, at=act.at, actor=act.actor)
+    accepted = replace(moved, provenance=provenance.clear())
     if not skill.text:
         accepted = replace(accepted, document=replace(skill.document, quality=Quality.ACCEPTED))
     tx.skills.update(accepted, expected_revision=skill.revision)
@@ -187,7 +189,7 @@ def delete(tx: Transaction, skill: Skill, act: Act) -> Skill:
         return skill
     if skill.origin is SkillOrigin.PROMOTED:
         raise _by_its_record(skill, "revoke", "takes it out of use")
-    gone = skill.moved(SkillMove.DELETE, at=act.at, actor=act.actor)
+    gone = skill.apply_move(SkillMove.DELETE, at=act.at, actor=act.actor)
     tx.skills.update(gone, expected_revision=skill.revision)
     skill_saving.log(tx, gone, SkillEventKind.DELETED, act)
     return gone
@@ -201,7 +203,7 @@ def restore(tx: Transaction, skill: Skill, act: Act) -> Skill:
     if skill.origin is SkillOrigin.PROMOTED:
         raise _by_its_record(skill, "rollback", "puts it back")
     refuse_promoted(tx, skill.name)
-    back = replace(skill.moved(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
+    back = replace(skill.apply_move(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=skill.revision)
     deciding.unskip(tx, back, act)
     skill_saving.log(tx, back, SkillEventKind.RESTORED, act)
@@ -245,7 +247,7 @@ def _of_states(collections: Collections, states: frozenset[SkillState]) -> Itera
 
 def _check(skill: Skill) -> None:
     """Raise Invalid where a skill could not be given out: it is refused before it is stored."""
-    given_text(skill)
+    render_skill(skill)
 
 
 def _new(document: SkillDocument, saving: "skill_saving.Saving") -> Skill:

@@ -12,14 +12,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from runlore.domain import limits
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Corrupt, NotFound, Refused
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import Record, RecordId
-from runlore.domain.rollout import Execution, ExecutionKind, PromotedSkill, RolloutStatus
+from runlore.domain.records.audit import Act
 from runlore.domain.run import Run
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.domain.skills.rollout import Execution, ExecutionKind, PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, follow, row_of, take_out
 from runlore.flow.skills.sources import GONE, every_promoted, revoke_because
 from runlore.ports.store import Collections, Transaction
@@ -33,9 +33,9 @@ _SHOWN = frozenset({RolloutStatus.CANARY, RolloutStatus.ACTIVE})
 _PAGE = limits.LIST_LIMIT_MAX
 
 
-def shown(collections: Collections) -> tuple[PromotedSkill, ...]:
+def list_shown(collections: Collections) -> tuple[PromotedSkill, ...]:
     """Those that anybody may see, with all that their records need, by name: the same until one changes."""
-    return tuple(each for each in _shown(collections) if unproven_because_of(each) is None)
+    return tuple(each for each in _iterate_shown(collections) if unproven_because_of(each) is None)
 
 
 def usable_by(
@@ -45,8 +45,8 @@ def usable_by(
     session_id: SessionId | None,
     now: datetime,
 ) -> Mapping[str, PromotedSkill]:
-    """Those of the `shown` ones that a session may use at this moment, by name: of all at once it is asked
-    whether their learnings stand."""
+    """Those of the `list_shown` ones that a session may use at this moment, by name: of all at once it is
+    asked whether their learnings stand."""
     seen = [each for each in promoted if _is_for(each, session_id)]
     sources = collections.records.get_many([each.source_record_id for each in seen]) if seen else {}
     return {each.name: each for each in seen if not _source_problem(each, sources, now)}
@@ -88,7 +88,7 @@ def source_problem(collections: Collections, promoted: PromotedSkill, now: datet
     return _source_problem(promoted, collections.records.get_many([promoted.source_record_id]), now)
 
 
-def opened(
+def open_promoted(
     collections: Collections, name: str, *, session_id: SessionId | None, now: datetime
 ) -> PromotedSkill | None:
     """The promoted skill of a name that a session may use; None where there is none for it.
@@ -127,7 +127,7 @@ def as_seen(
     found = None
     if skill.origin is SkillOrigin.PROMOTED:
         with suppress(Corrupt, Refused):
-            promoted = opened(collections, skill.name, session_id=session_id, now=now)
+            promoted = open_promoted(collections, skill.name, session_id=session_id, now=now)
             found = None if promoted is None else as_used(collections, promoted)
     else:
         with suppress(NotFound):
@@ -166,7 +166,7 @@ class Wrong(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class PromotedFault:
     """Something that is wrong with one promoted skill, and whether it can be put right by itself."""
 
     name: str
@@ -193,15 +193,15 @@ class Finding:
         return f"`runlore skill rollout revoke {self.name}`, and promote the procedure anew"
 
 
-def findings(collections: Collections, now: datetime) -> Iterator[Finding]:
+def findings(collections: Collections, now: datetime) -> Iterator[PromotedFault]:
     """All that is wrong with promoted skills and their rows."""
     readable = {each.name: each for each in every_promoted(collections)}
     for name in sorted(collections.promotions.names() - readable.keys()):
-        yield Finding(name=name, wrong=Wrong.DAMAGED)
+        yield PromotedFault(name=name, wrong=Wrong.DAMAGED)
     for promoted in readable.values():
         yield from _wrong_with(collections, promoted, now)
     for row in _strays(collections, frozenset(readable)):
-        yield Finding(name=row.name, wrong=Wrong.STRAY)
+        yield PromotedFault(name=row.name, wrong=Wrong.STRAY)
 
 
 def mend(tx: Transaction, act: Act) -> None:
@@ -219,7 +219,7 @@ def mend(tx: Transaction, act: Act) -> None:
         take_out(tx, row, act)
 
 
-def _shown(collections: Collections) -> Iterator[PromotedSkill]:
+def _iterate_shown(collections: Collections) -> Iterator[PromotedSkill]:
     """Those that anybody may see, by name; what is damaged hides itself alone."""
     after: str | None = None
     try:
@@ -249,15 +249,15 @@ def _source_problem(promoted: PromotedSkill, sources: Mapping[RecordId, Record],
     return ""
 
 
-def _wrong_with(collections: Collections, promoted: PromotedSkill, now: datetime) -> Iterator[Finding]:
+def _wrong_with(collections: Collections, promoted: PromotedSkill, now: datetime) -> Iterator[PromotedFault]:
     is_shown = promoted.status in _SHOWN
     if is_shown and (unproven := unproven_because_of(promoted)) is not None:
-        yield Finding(name=promoted.name, wrong=Wrong.UNPROVEN, because=unproven.value)
+        yield PromotedFault(name=promoted.name, wrong=Wrong.UNPROVEN, because=unproven.value)
     is_revoked = promoted.status is RolloutStatus.REVOKED
     if not is_revoked and (problem := source_problem(collections, promoted, now)):
-        yield Finding(name=promoted.name, wrong=Wrong.SOURCE, because=problem)
+        yield PromotedFault(name=promoted.name, wrong=Wrong.SOURCE, because=problem)
     elif not agrees(collections, promoted):
-        yield Finding(name=promoted.name, wrong=Wrong.ROW)
+        yield PromotedFault(name=promoted.name, wrong=Wrong.ROW)
 
 
 def _strays(collections: Collections, known: frozenset[str]) -> tuple[Skill, ...]:

@@ -6,27 +6,27 @@ and the turn of the learning's scope, so that the learning stands until the end.
 
 from collections.abc import Iterable
 
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, NotFound, Refused
-from runlore.domain.journal import EventType
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import Act
 from runlore.domain.rolling_out import (
     Ran,
     Result,
-    advanced,
+    advance_promoted,
     check_source,
+    create_promoted,
     execution_for,
-    promoted,
-    recorded,
-    redefined,
-    revoked,
+    record_result,
+    redefine_promoted,
+    revoke_promoted,
+    roll_back_promoted,
     rollback_target,
-    rolled_back,
 )
-from runlore.domain.rollout import Definition, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId, RunStatus
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin
+from runlore.domain.skills.rollout import Definition, PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import follow
 from runlore.flow.skills.names import is_free
 from runlore.ports.store import Collections, Transaction
@@ -35,7 +35,7 @@ FINAL_OUTPUT = "final_output"
 _NAME_ONLY = 1
 
 
-def promoted_named(collections: Collections, name: str) -> PromotedSkill:
+def get_promoted(collections: Collections, name: str) -> PromotedSkill:
     """One promoted skill; NotFound (`promoted.not-found`)."""
     found = collections.promotions.find(name)
     if found is None:
@@ -68,13 +68,15 @@ def promote(
     """
     known = tx.promotions.find(definition.name)
     if known is not None:
-        changed = redefined(known, definition, source=source, act=act, accept_untrusted=accept_untrusted)
+        changed = redefine_promoted(
+            known, definition, source=source, act=act, accept_untrusted=accept_untrusted
+        )
         _refuse_others(tx, known.name)
         _refuse_second_name(tx, source.record_id, known.name)
-        return _written(tx, known, changed, act)
-    made = promoted(definition, source, act=act, accept_untrusted=accept_untrusted)
+        return _write(tx, known, changed, act)
+    made = create_promoted(definition, source, act=act, accept_untrusted=accept_untrusted)
     if not is_free(tx, made.name):
-        raise _taken(made.name)
+        raise _name_conflict(made.name)
     _refuse_second_name(tx, source.record_id, made.name)
     tx.promotions.put(made, expected_revision=None)
     return made
@@ -85,7 +87,7 @@ def record(tx: Transaction, skill: PromotedSkill, result: Result, act: Act) -> P
     tx.runs.get(result.run_id)
     execution = execution_for(skill, result, tx.promotions.executions(skill.name, result.run_id))
     ran = ran_as(tx, execution.run_id)
-    return _written(tx, skill, recorded(skill, result, execution=execution, ran=ran, act=act), act)
+    return _write(tx, skill, record_result(skill, result, execution=execution, ran=ran, act=act), act)
 
 
 def advance(
@@ -101,16 +103,16 @@ def advance(
 
     NotFound (`session.not-found`) where a canary is given a session that is not there.
     """
-    changed = advanced(skill, to, act=act, sessions=sessions, share=share)
+    changed = advance_promoted(skill, to, act=act, sessions=sessions, share=share)
     if changed is not skill and to is not RolloutStatus.DRAFT:
         _require_source(tx, skill, act)
         _require_sessions(tx, set(changed.canary.sessions) - set(skill.canary.sessions))
-    return _written(tx, skill, changed, act)
+    return _write(tx, skill, changed, act)
 
 
 def revoke(tx: Transaction, skill: PromotedSkill, act: Act) -> PromotedSkill:
     """Take it out of use; once more changes nothing."""
-    return _written(tx, skill, revoked(skill, act), act)
+    return _write(tx, skill, revoke_promoted(skill, act), act)
 
 
 def roll_back(tx: Transaction, skill: PromotedSkill, act: Act) -> PromotedSkill:
@@ -123,10 +125,10 @@ def roll_back(tx: Transaction, skill: PromotedSkill, act: Act) -> PromotedSkill:
     history = () if newest is None else (newest,)
     source_id = rollback_target(skill, history).source_record_id
     source = tx.records.get_many([source_id]).get(source_id)
-    changed = rolled_back(skill, history, source=source, act=act)
+    changed = roll_back_promoted(skill, history, source=source, act=act)
     _refuse_others(tx, skill.name)
     _refuse_second_name(tx, source_id, skill.name)
-    return _written(tx, skill, changed, act)
+    return _write(tx, skill, changed, act)
 
 
 def ran_as(collections: Collections, run_id: RunId) -> Ran:
@@ -181,7 +183,7 @@ def _require_sessions(tx: Transaction, added: Iterable[SessionId]) -> None:
             )
 
 
-def _written(tx: Transaction, before: PromotedSkill, after: PromotedSkill, act: Act) -> PromotedSkill:
+def _write(tx: Transaction, before: PromotedSkill, after: PromotedSkill, act: Act) -> PromotedSkill:
     if after is before:
         return before
     tx.promotions.put(after, expected_revision=before.revision)
@@ -194,7 +196,7 @@ def _refuse_others(tx: Transaction, name: str) -> None:
     holder = tx.skills.find(name)
     is_others = holder is not None and holder.origin is not SkillOrigin.PROMOTED
     if is_others or tx.suggestions.find(name=name) is not None:
-        raise _taken(name)
+        raise _name_conflict(name)
 
 
 def _refuse_second_name(tx: Transaction, source_id: RecordId, name: str) -> None:
@@ -208,7 +210,7 @@ def _refuse_second_name(tx: Transaction, source_id: RecordId, name: str) -> None
             )
 
 
-def _taken(name: str) -> Conflict:
+def _name_conflict(name: str) -> Conflict:
     return Conflict(
         f"there is a skill or a suggestion called {name} already",
         code="skill.exists",

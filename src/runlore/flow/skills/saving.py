@@ -8,10 +8,9 @@ turn. What was saved before is not saved twice: it comes back where it was taken
 from collections.abc import Sequence
 from dataclasses import replace
 
-from runlore.domain import skips
-from runlore.domain.audit import Act
 from runlore.domain.errors import Conflict, Refused
 from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
 from runlore.domain.skill import (
     Skill,
@@ -22,8 +21,9 @@ from runlore.domain.skill import (
     SkillOrigin,
     SkillState,
 )
-from runlore.domain.skill_document import rendered
-from runlore.domain.skill_saving import decided, document_of
+from runlore.domain.skill_document import render_document
+from runlore.domain.skills import skips
+from runlore.domain.skills.skill_saving import decide_saving, document_of
 from runlore.domain.suggestion import StoredSuggestion, SuggestionState
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.names import is_free, refuse_promoted
@@ -75,9 +75,13 @@ def save(
             code="skill.exists",
             hint="leave the name out: it has its name, and keeps it",
         )
-    skill = _made(tx, stored, saving, name=name, run_id=run_id) if made is None else _again(tx, made, saving)
+    skill = (
+        _make_skill(tx, stored, saving, name=name, run_id=run_id)
+        if made is None
+        else _again(tx, made, saving)
+    )
     if stored.state is not SuggestionState.SAVED:
-        tx.suggestions.update(skips.saved(stored, saving.act), expected_revision=stored.revision)
+        tx.suggestions.update(skips.mark_saved(stored, saving.act), expected_revision=stored.revision)
     return skill
 
 
@@ -92,11 +96,11 @@ def auto_save(
     if not policy.auto_save.enabled:
         return ()
     best_first = sorted(waiting, key=lambda each: (-each.suggestion.score.points, each.suggestion_id))
-    decisions = decided(
+    decisions = decide_saving(
         [each for each in best_first if _is_new(tx, each)],
-        taken=_taken_by_others(tx, best_first),
+        taken=_find_taken_names(tx, best_first),
         requires_model=policy.auto_save.require_llm and policy.llm_learn and has_model,
-        most=policy.auto_save.max_per_run - saved_after(tx, run_id),
+        most=policy.auto_save.max_per_run - count_saved(tx, run_id),
     )
     reasons = {decision.stored.suggestion_id: decision.reason for decision in decisions}
     saved = []
@@ -129,7 +133,7 @@ def live_one(collections: Collections, made: Skill) -> Skill | None:
     return now if now.state is SkillState.ACTIVE else None
 
 
-def saved_after(collections: Collections, run_id: RunId) -> int:
+def count_saved(collections: Collections, run_id: RunId) -> int:
     """How many skills a run has left by itself, whatever became of them."""
     shown = [each.suggestion_id for each in collections.suggestions.of_runs([run_id])]
     return sum(skill.source_run_id == run_id for skill in collections.skills.of_suggestions(shown))
@@ -139,7 +143,7 @@ def _is_new(tx: Transaction, stored: StoredSuggestion) -> bool:
     return stored.state is SuggestionState.WAITING and skill_of(tx, stored) is None
 
 
-def _taken_by_others(tx: Transaction, waiting: Sequence[StoredSuggestion]) -> frozenset[str]:
+def _find_taken_names(tx: Transaction, waiting: Sequence[StoredSuggestion]) -> frozenset[str]:
     """Those of the names that a skill has, or another suggestion."""
     return frozenset(
         each.suggestion.name
@@ -154,37 +158,41 @@ def _check_taint(stored: StoredSuggestion, made: Skill | None, *, accept_untrust
         option = f"--accept-untrusted --expected-revision {stored.revision}"
         name = stored.suggestion.name
         shown_by = f"runlore skill suggestions show {name}"
-        raise tainted(f"suggestion {name}", provenance.sources, option, shown_by=shown_by)
+        raise taint_error(f"suggestion {name}", provenance.sources, option, shown_by=shown_by)
 
 
-def tainted(what: str, sources: Sequence[str], option: str, *, shown_by: str = "") -> Refused:
+def taint_error(what: str, sources: Sequence[str], option: str, *, shown_by: str = "") -> Refused:
     """The error for what somebody has to read first, naming what it comes from, and what shows it."""
     read = f"read it with `{shown_by}`" if shown_by else "read it"
     return Refused(
-        f"{what} has words from outside in it: {_named(sources)}",
+        f"{what} has words from outside in it: {_join_sources(sources)}",
         code="skill.tainted",
         hint=f"{read}, and where it is sound say so with {option}",
     )
 
 
-def _named(sources: Sequence[str]) -> str:
+def _join_sources(sources: Sequence[str]) -> str:
     named = ", ".join(sources[:_SOURCES_TOLD]) or "an unknown source"
     return f"{named} and {len(sources) - _SOURCES_TOLD} more" if len(sources) > _SOURCES_TOLD else named
 
 
-def _accepted(stored: StoredSuggestion) -> str:
+def _acceptance_note(stored: StoredSuggestion) -> str:
     """What the log says of somebody who takes words from outside."""
     provenance = stored.suggestion.provenance
-    return f"read and accepted, with words from: {_named(provenance.sources)}" if provenance.tainted else ""
+    return (
+        f"read and accepted, with words from: {_join_sources(provenance.sources)}"
+        if provenance.tainted
+        else ""
+    )
 
 
-def _made(
+def _make_skill(
     tx: Transaction, stored: StoredSuggestion, saving: Saving, *, name: str | None, run_id: RunId | None
 ) -> Skill:
     suggestion, act = stored.suggestion, saving.act
     document = document_of(suggestion, name=name or suggestion.name)
     # It can be written as a file before it is stored.
-    rendered(document, suggestion.provenance)
+    render_document(document, suggestion.provenance)
     if not is_free(tx, document.name, besides=stored.suggestion_id):
         raise Conflict(
             f"there is a skill or a suggestion called {document.name} already",
@@ -196,7 +204,7 @@ def _made(
         document=document,
         origin=SkillOrigin.LEARNED,
         state_actor=act.actor,
-        provenance=suggestion.provenance.cleared(),
+        provenance=suggestion.provenance.clear(),
         suggestion_id=stored.suggestion_id,
         pattern=suggestion.pattern,
         source_run_id=run_id,
@@ -204,7 +212,9 @@ def _made(
         updated_at=act.at,
     )
     tx.skills.insert(skill)
-    log_suggestion(tx, stored, SkillEventKind.SAVED, act, reason=act.reason or _accepted(stored), skill=skill)
+    log_suggestion(
+        tx, stored, SkillEventKind.SAVED, act, reason=act.reason or _acceptance_note(stored), skill=skill
+    )
     return skill
 
 
@@ -215,7 +225,7 @@ def _again(tx: Transaction, made: Skill, saving: Saving) -> Skill:
         return now
     act = saving.act
     refuse_promoted(tx, made.name)
-    back = replace(made.moved(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
+    back = replace(made.apply_move(SkillMove.RESTORE, at=act.at, actor=act.actor), merged_into=None)
     tx.skills.update(back, expected_revision=made.revision)
     log(tx, back, SkillEventKind.RESTORED, act)
     return back

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from runlore.domain.audit import Act
-from runlore.domain.codec import erase
 from runlore.domain.errors import Corrupt
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Kind, Record, RecordId, State, StateReason
-from runlore.domain.rollout import PromotedSkill
+from runlore.domain.records.audit import Act
+from runlore.domain.serialization.codec import erase
+from runlore.domain.skills.rollout import PromotedSkill
 from runlore.flow.skills.catalogue import follow, skill_id_of
-from runlore.flow.skills.turn import suggestions_turn
+from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports.store import Collections, Transaction
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def end_promoted(tx: Transaction, records: Iterable[Record], act: Act) -> None:
     suggestions_turn(tx)
     for each in ended:
         because = _because(each)
-        for skill in _promoted_from(tx, each.record_id):
+        for skill in _list_promoted_from(tx, each.record_id):
             revoke_because(tx, skill, because, act)
     forgotten = {each.record_id for each in ended if each.state_reason is StateReason.FORGOTTEN}
     if forgotten:
@@ -55,7 +55,7 @@ def end_promoted(tx: Transaction, records: Iterable[Record], act: Act) -> None:
 def revoke_because(tx: Transaction, skill: PromotedSkill, because: str, act: Act) -> None:
     """Revoke one for a reason in words of ours: what somebody says of the learning may be anything."""
     own = replace(act, reason=because)
-    after = rolling_out.revoked(skill, own)
+    after = rolling_out.revoke_promoted(skill, own)
     if after is not skill:
         tx.promotions.put(after, expected_revision=skill.revision)
         follow(tx, after, own)
@@ -71,7 +71,7 @@ def every_promoted(collections: Collections) -> Iterator[PromotedSkill]:
                 yield found
 
 
-def _promoted_from(collections: Collections, record_id: RecordId) -> tuple[PromotedSkill, ...]:
+def _list_promoted_from(collections: Collections, record_id: RecordId) -> tuple[PromotedSkill, ...]:
     try:
         return collections.promotions.of_source(record_id)
     except Corrupt:
@@ -89,7 +89,7 @@ def _forget(tx: Transaction, record_ids: Collection[RecordId]) -> None:
         with suppress(Corrupt):
             history = tx.promotions.history(skill.name)
             if any(each.source_record_id in record_ids for _, each in history):
-                left = [(number, _left_of(each, record_ids)) for number, each in history]
+                left = [(number, _erase_snapshot(each, record_ids)) for number, each in history]
                 _forget_one(tx, left, is_its_own=skill.source_record_id in record_ids)
 
 
@@ -103,7 +103,7 @@ def _forget_one(tx: Transaction, left: Sequence[tuple[int, PromotedSkill]], *, i
     tx.counters.forget_answers([skill.name])
 
 
-def _left_of(skill: PromotedSkill, record_ids: Collection[RecordId]) -> PromotedSkill:
+def _erase_snapshot(skill: PromotedSkill, record_ids: Collection[RecordId]) -> PromotedSkill:
     """What stays of a snapshot: nothing of what it said where its learning is forgotten. What people said
     about it on the way may be about that too."""
     if skill.source_record_id in record_ids:

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
-from runlore.domain.job import JobKind
 from runlore.domain.lazy import dataclass
-from runlore.domain.skills_policy import SkillCurationPolicy
-from runlore.domain.skips import sighting
-from runlore.domain.suggesting.bodies import seen_as_often
+from runlore.domain.policies.skills_policy import SkillCurationPolicy
+from runlore.domain.runs.job import JobKind
+from runlore.domain.skills.skips import sighting
+from runlore.domain.suggesting.bodies import update_frequency
 from runlore.domain.suggesting.covering import PROCEDURES
 from runlore.domain.suggestion import (
     SUGGESTION,
@@ -25,7 +25,7 @@ from runlore.domain.suggestion import (
     SuggestionState,
     pattern_digest,
 )
-from runlore.domain.taint import inherited
+from runlore.domain.taint import inherit
 from runlore.flow.policies import current_skills
 from runlore.flow.skills.every import every_suggestion
 from runlore.flow.skills.names import free_name
@@ -37,7 +37,7 @@ _IN_PROCEDURES = PROCEDURES | {Heuristic.REPEATED_ACTION}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class DetectionContext:
     """Who looked, and when. `whole_since` is when a look at everything began; None where it was at one
     session, whose findings are added to what is known."""
 
@@ -47,15 +47,15 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class KeepResult:
     """What became of findings: new ones, those seen again, and those that were skipped and stay so."""
 
     new: tuple[StoredSuggestion, ...] = ()
     again: tuple[StoredSuggestion, ...] = ()
     skipped: tuple[StoredSuggestion, ...] = ()
 
-    def __add__(self, other: "Kept") -> "Kept":
-        return Kept(
+    def __add__(self, other: "KeepResult") -> "KeepResult":
+        return KeepResult(
             new=(*self.new, *other.new),
             again=(*self.again, *other.again),
             skipped=(*self.skipped, *other.skipped),
@@ -72,21 +72,21 @@ class Kept:
         return len(self.skipped)
 
 
-def keep(tx: Transaction, found: Sequence[Suggestion], finding: Finding) -> Kept:
+def keep(tx: Transaction, found: Sequence[Suggestion], finding: DetectionContext) -> KeepResult:
     """Write what was found; the caller has the turn. What is as it was is not written again."""
-    kept = Kept()
+    kept = KeepResult()
     known = _Known(tx, is_whole=finding.whole_since is not None)
     policy = current_skills(tx).curation
     for suggestion in found:
         present = known.of(suggestion)
         if present is None:
-            kept += Kept(new=(_inserted(tx, suggestion, finding),))
+            kept += KeepResult(new=(_insert(tx, suggestion, finding),))
             continue
         seen = _see_again(tx, present, suggestion, finding=finding, policy=policy)
         if seen.state is SuggestionState.SKIPPED:
-            kept += Kept(skipped=(seen,))
+            kept += KeepResult(skipped=(seen,))
         else:
-            kept += Kept(again=(seen,))
+            kept += KeepResult(again=(seen,))
     return kept
 
 
@@ -122,7 +122,7 @@ def _are_kin(one: Suggestion, other: Suggestion) -> bool:
     return one.stands_for(other.pattern) or other.stands_for(one.pattern)
 
 
-def joined_variants(known: Suggestion, seen: Suggestion) -> tuple[str, ...]:
+def join_variants(known: Suggestion, seen: Suggestion) -> tuple[str, ...]:
     """The variants of both, without what the known one is itself."""
     both = {*known.variants, *seen.variants, pattern_digest(seen.pattern)} - {pattern_digest(known.pattern)}
     return tuple(sorted(both))[: limits.SUGGESTION_VARIANTS_MAX]
@@ -148,7 +148,7 @@ def take_back(tx: Transaction, patterns: frozenset[str], whole_since: datetime) 
     return len(gone)
 
 
-def _inserted(tx: Transaction, suggestion: Suggestion, finding: Finding) -> StoredSuggestion:
+def _insert(tx: Transaction, suggestion: Suggestion, finding: DetectionContext) -> StoredSuggestion:
     stored = StoredSuggestion(
         suggestion_id=SuggestionId(finding.ids.new("sug", finding.at)),
         suggestion=replace(suggestion, name=free_name(tx, suggestion.name)),
@@ -164,15 +164,15 @@ def _see_again(
     present: StoredSuggestion,
     found: Suggestion,
     *,
-    finding: Finding,
+    finding: DetectionContext,
     policy: SkillCurationPolicy,
 ) -> StoredSuggestion:
     # What was added since the look began is not in what was found.
     is_whole = finding.whole_since is not None and present.updated_at <= finding.whole_since
-    seen = found if is_whole else _joined(present.suggestion, found)
+    seen = found if is_whole else _join_evidence(present.suggestion, found)
     move = sighting(present, policy, finding.at)
     waits = replace(present, state=SUGGESTION.after(present.state, move, name=present.suggestion_id))
-    after = replace(waits, suggestion=_told(waits, seen))
+    after = replace(waits, suggestion=_update_words(waits, seen))
     if after == present:
         return present
     changed = replace(after, updated_at=finding.at, revision=present.revision + 1)
@@ -180,7 +180,7 @@ def _see_again(
     return changed
 
 
-def _told(present: StoredSuggestion, seen: Suggestion) -> Suggestion:
+def _update_words(present: StoredSuggestion, seen: Suggestion) -> Suggestion:
     """What a suggestion says from here on. It keeps its name; its words too, where a person has decided on
     them or a model has written them, and then what they were made of taints them still."""
     known = present.suggestion
@@ -192,12 +192,12 @@ def _told(present: StoredSuggestion, seen: Suggestion) -> Suggestion:
         times=seen.times,
         sessions=seen.sessions,
         score=seen.score,
-        provenance=inherited((known.provenance, seen.provenance)),
-        variants=joined_variants(known, seen),
+        provenance=inherit((known.provenance, seen.provenance)),
+        variants=join_variants(known, seen),
     )
 
 
-def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
+def _join_evidence(known: Suggestion, found: Suggestion) -> Suggestion:
     """What is known with what one more look at a part adds. The words are those that promise more, and what
     they were taken from stays among the evidence: forgetting finds them by it."""
     fresh = [evidence for evidence in found.evidence if _is_news(evidence, known)]
@@ -217,12 +217,12 @@ def _joined(known: Suggestion, found: Suggestion) -> Suggestion:
     sessions = known.sessions + len({each.session_id for each in fresh} - before)
     return replace(
         told,
-        body=seen_as_often(told.body, times=times, sessions=sessions),
+        body=update_frequency(told.body, times=times, sessions=sessions),
         evidence=tuple(evidence),
         times=times,
         sessions=sessions,
-        provenance=inherited((known.provenance, found.provenance)),
-        variants=joined_variants(known, found),
+        provenance=inherit((known.provenance, found.provenance)),
+        variants=join_variants(known, found),
     )
 
 

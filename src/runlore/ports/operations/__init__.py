@@ -12,7 +12,7 @@ from runlore.domain.access import Role as Role
 from runlore.ports.operations.areas import AREA_OF_VALUE, load_area
 
 if TYPE_CHECKING:
-    from runlore.domain.feedback import FeedbackVerdict as FeedbackVerdict
+    from runlore.domain.records.feedback import FeedbackVerdict as FeedbackVerdict
     from runlore.ports.operations.agent import *
     from runlore.ports.operations.declaring import OPERATIONS as OPERATIONS
     from runlore.ports.operations.learning import *

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
-from runlore.domain.approval import Approval, ApprovalId, ApprovalState
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject

@@ -16,9 +16,9 @@ from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from runlore.domain.access import Role
-from runlore.domain.codec import hints_of
 from runlore.domain.json_form import About, form_of
 from runlore.domain.lazy import dataclass
+from runlore.domain.serialization.codec import hints_of
 from runlore.ports.operations.areas import AREA_OF_OPERATION, OPERATIONS_OF, load_area
 
 MethodT = TypeVar("MethodT", bound=Callable[..., object])

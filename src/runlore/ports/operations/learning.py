@@ -6,11 +6,10 @@ from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
-from runlore.domain.feedback import FeedbackVerdict
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.learning_policy import Action
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.learning_policy import Action
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (
     JsonObject,
     Kind,
@@ -22,6 +21,7 @@ from runlore.domain.record import (
     Source,
     State,
 )
+from runlore.domain.records.feedback import FeedbackVerdict
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId

@@ -9,7 +9,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
-from runlore.domain.skill_curation import Curation, CurationAction, CurationId
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId
 from runlore.domain.suggestion import StoredSuggestion
 from runlore.ports.operations.declaring import (
     AGENTS,

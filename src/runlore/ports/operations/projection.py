@@ -7,16 +7,16 @@ from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
-from runlore.domain.journal import DERIVED_KEYS
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.projection import LearnedEntry, Projection, RebuiltSection, Receipt
+from runlore.domain.prompts.projection import LearnedEntry, Projection, RebuiltSection, Receipt
+from runlore.domain.prompts.run_memory import RunMemory
 from runlore.domain.record import RecordId
+from runlore.domain.records.visibility import Hidden
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import RunMemory
+from runlore.domain.runs.journal import DERIVED_KEYS
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.domain.visibility import Hidden
 from runlore.ports.operations.declaring import EVERYBODY, Operation, RequestForm
 from runlore.ports.operations.field_types import AsOf, PromptTokens, SearchLimit
 from runlore.ports.operations.sessions import RunView

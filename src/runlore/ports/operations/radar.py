@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
-from runlore.domain.codec import serialize
 from runlore.domain.json_form import About
 from runlore.domain.lazy import dataclass
-from runlore.domain.radar import Finding, finding_from_plain
 from runlore.domain.record import JsonValue, Record, RecordId
+from runlore.domain.records.radar import Finding, finding_from_plain
 from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.serialization.codec import serialize
 from runlore.ports.operations.declaring import (
     AGENTS,
     OPERATORS,

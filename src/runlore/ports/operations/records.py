@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
-from runlore.domain.audit import RecordEvent
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.ranking import Score
 from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sensitivity, State, Transition
+from runlore.domain.records.audit import RecordEvent
 from runlore.domain.scope import WORKSPACE, Scope
+from runlore.domain.search.ranking import Score
 from runlore.ports.operations.declaring import AGENTS, EVERYBODY, Created, Operation, RequestForm, Route
 from runlore.ports.operations.field_types import (
     AsOf,

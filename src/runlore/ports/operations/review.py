@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
-from runlore.domain.curation import Merge
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.publication import BlockedRecord, Consequences
 from runlore.domain.record import Kind, Record, RecordId
+from runlore.domain.records.curation import Merge
+from runlore.domain.records.publication import BlockedRecord, Consequences
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId

@@ -6,15 +6,15 @@ from runlore.domain import limits
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
-from runlore.domain.rollout import (
+from runlore.domain.run import RunId
+from runlore.domain.session import SessionId
+from runlore.domain.skills.rollout import (
     VERIFICATION_PROFILE,
     PromotedSkill,
     RolloutKind,
     RolloutStatus,
     SkillContext,
 )
-from runlore.domain.run import RunId
-from runlore.domain.session import SessionId
 from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Created, Operation, Route
 from runlore.ports.operations.field_types import Accepted, Cursor, PageLimit, Reason, Revision, SkillName
 from runlore.ports.operations.sessions import RunView

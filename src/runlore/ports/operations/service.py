@@ -7,13 +7,13 @@ from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.access import AccessToken, Role
-from runlore.domain.codec import Plain, as_object, as_text, as_whole
-from runlore.domain.job import Job, JobId, JobKind, JobState
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
-from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
+from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope
+from runlore.domain.serialization.codec import Plain, as_object, as_text, as_whole
 from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Created, Operation
 from runlore.ports.operations.field_types import Revision
 from runlore.ports.operations.progress import Progress, unwatched

@@ -10,12 +10,12 @@ from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 from runlore.domain import limits
 from runlore.domain.capability import CapabilityScope
-from runlore.domain.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.json_form import About, JsonForm, Shape
 from runlore.domain.lazy import dataclass
-from runlore.domain.projection import Section
+from runlore.domain.prompts.projection import Section
 from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
+from runlore.domain.runs.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
 from runlore.ports.operations.declaring import (
     AGENTS,

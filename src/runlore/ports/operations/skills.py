@@ -7,8 +7,8 @@ from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
+from runlore.domain.runs.transcript import Position, ToldRun
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
-from runlore.domain.transcript import Position, ToldRun
 from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Operation
 from runlore.ports.operations.field_types import Cursor, PageLimit
 from runlore.ports.operations.progress import Progress, unwatched

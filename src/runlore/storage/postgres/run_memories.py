@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from runlore.domain.errors import Corrupt
+from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
-from runlore.domain.run_memory import CaptureState, RunMemory
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.storage.pending_memories import is_unchanged
 from runlore.storage.postgres.session import PostgresSession

@@ -10,7 +10,7 @@ import orjson
 
 from runlore.domain.errors import Conflict
 from runlore.domain.record import RecordId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.ports.store import Answer
 from runlore.storage.sql.record_rows import damage_error, digest

@@ -4,12 +4,12 @@ of the run: it stands among the texts that can be emptied."""
 from collections.abc import Sequence
 from datetime import datetime
 
-from runlore.domain.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
-from runlore.domain.codec import as_object, as_text, serialize
+from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import as_object, as_text, serialize
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
@@ -64,7 +64,7 @@ class SqlApprovals:
     def get(self, approval_id: ApprovalId) -> Approval:
         """One request; NotFound when the id names nothing."""
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
-        rows = self._session.rows(sql, (made_storable(approval_id),))
+        rows = self._session.rows(sql, (make_storable(approval_id),))
         if not rows:
             raise _not_found(approval_id)
         return _read(rows[0])
@@ -87,12 +87,12 @@ class SqlApprovals:
             wanted = ", ".join(f"'{state.value}'" for state in sorted(states))
             asked = asked.also(f"state IN ({wanted})" if len(states) > 1 else f"state = {wanted}")
         if run_id is not None:
-            asked = asked.also("run_id = ?", made_storable(run_id))
+            asked = asked.also("run_id = ?", make_storable(run_id))
         if session_id is not None:
-            asked = asked.also("session_id = ?", made_storable(session_id))
+            asked = asked.also("session_id = ?", make_storable(session_id))
         if after is not None:
             created_at, approval_id = after
-            place = (to_milliseconds(created_at), made_storable(approval_id))
+            place = (to_milliseconds(created_at), make_storable(approval_id))
             asked = asked.also("(created_at_ms, approval_id) > (?, ?)", *place)
         found = f"SELECT * FROM approvals WHERE {asked.sql} ORDER BY created_at_ms, approval_id LIMIT ?"
         sql = f"SELECT {_SELECTED} FROM ({found}) a {_TEXT} {_OLDEST}"

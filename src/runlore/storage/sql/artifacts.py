@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import Artifact, ArtifactId, RunId
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks

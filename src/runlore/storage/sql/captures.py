@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
+from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import JsonObject, JsonValue
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import Capture, CaptureState
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
 from runlore.domain.taint import TRUSTED, Provenance
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (

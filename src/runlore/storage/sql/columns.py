@@ -7,7 +7,7 @@ import orjson
 
 from runlore.domain.errors import Corrupt
 from runlore.domain.record import JsonValue
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.record_rows import unstorable
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from runlore.domain.storable import made_storable
+from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.service_store import Switch
 from runlore.storage.sql import answers
@@ -59,7 +59,7 @@ class SqlCounters:
     @writing
     def set_note(self, name: str, text: str) -> None:
         """Keep a note, in place of the one before."""
-        self._write(_NOTE, [(name, made_storable(text))])
+        self._write(_NOTE, [(name, make_storable(text))])
 
     def newest_at(self) -> datetime | None:
         """The latest moment that a record or a run is stamped with."""

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.domain.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.record import JsonObject
+from runlore.domain.serialization.codec import Plain, as_list, as_object, as_text, deserialize, serialize
 from runlore.domain.skill import SkillId
-from runlore.domain.skill_curation import Curation, CurationId, without
-from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.skills.skill_curation import Curation, CurationId, without
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
@@ -62,7 +62,7 @@ class SqlCurations:
 
     def get(self, curation_id: CurationId) -> Curation:
         """One curation; NotFound when the id names nothing."""
-        rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (made_storable(curation_id),))
+        rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (make_storable(curation_id),))
         if not rows:
             raise _not_found(curation_id)
         return _read(rows[0])
@@ -91,7 +91,7 @@ class SqlCurations:
             return ()
         if after is None:
             return tuple(map(_read, self._session.rows(f"{_SELECT} {_NEWEST}", (limit,))))
-        last = made_storable(after)
+        last = make_storable(after)
         rows = self._session.rows(f"{_SELECT} WHERE {_AFTER} {_NEWEST}", (last, last, last, limit))
         return tuple(map(_read, rows))
 

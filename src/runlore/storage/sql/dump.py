@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from runlore.domain.errors import Conflict, Invalid
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.ports.store import DumpRow
 from runlore.storage.sql.schema import CHANGE, SchemaTable, dangling, references, tables
 from runlore.storage.sql.session import (

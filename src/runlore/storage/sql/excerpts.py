@@ -9,12 +9,12 @@ from typing import cast
 import orjson
 
 from runlore.domain.errors import Corrupt
-from runlore.domain.excerpt import excerpt
-from runlore.domain.journal import text_of
 from runlore.domain.record import JsonValue
 from runlore.domain.run import Artifact, ArtifactId, RunId
+from runlore.domain.runs.journal import text_of
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.excerpt import excerpt
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, SqlSession, chunks, in_list

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from runlore.domain.errors import RunloreError
-from runlore.domain.rollout import Execution, ExecutionKind
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.skills.rollout import Execution, ExecutionKind
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement
@@ -40,8 +40,8 @@ def add(session: SqlSession, execution: Execution) -> None:
 
 def of_run(session: SqlSession, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
     """Those of a skill that a run made or called, oldest first."""
-    run = made_storable(run_id)
-    return tuple(map(_read, session.rows(_OF_RUN, (made_storable(skill_name), run, run))))
+    run = make_storable(run_id)
+    return tuple(map(_read, session.rows(_OF_RUN, (make_storable(skill_name), run, run))))
 
 
 def check(session: SqlSession, skill_name: str) -> None:

@@ -11,17 +11,17 @@ from typing import TypeAlias
 
 import orjson
 
-from runlore.domain.approval import ApprovalId
-from runlore.domain.audit import RecordEvent, replay
-from runlore.domain.codec import Plain
+from runlore.domain.agent.approval import ApprovalId
 from runlore.domain.errors import RunloreError
-from runlore.domain.job import JobState
-from runlore.domain.policy import PolicyName
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Record
+from runlore.domain.records.audit import RecordEvent, replay
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import JobState
+from runlore.domain.serialization.codec import Plain
 from runlore.domain.session import PersonaId, SessionId
 from runlore.domain.skill import SkillId
-from runlore.domain.skill_curation import CurationId
+from runlore.domain.skills.skill_curation import CurationId
 from runlore.domain.suggestion import SuggestionId
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import (

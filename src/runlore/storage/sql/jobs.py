@@ -4,8 +4,8 @@ from datetime import datetime
 
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
-from runlore.domain.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
-from runlore.domain.storable import made_storable
+from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState, lease_lost, never_ended
+from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
 from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
@@ -150,21 +150,21 @@ class SqlJobs:
         """Let a job wait until a moment, or with None among the dead; Conflict as above."""
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
-        told = made_storable(error)[: limits.ERROR_CHARS_MAX]
+        told = make_storable(error)[: limits.ERROR_CHARS_MAX]
         self._as_holder(job, _FAIL, state.value, told, milliseconds(retry_at))
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
         """Let a job wait until a moment, and do not count the attempt; Conflict as above."""
         state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
-        told = made_storable(reason)[: limits.ERROR_CHARS_MAX]
+        told = make_storable(reason)[: limits.ERROR_CHARS_MAX]
         self._as_holder(job, _POSTPONE, state.value, told, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
         """Let a dead job wait again, its attempts at 0; one that is tried anyway stays as it is."""
         locked = f"SELECT {_ALL} FROM jobs WHERE job_id = ?"
-        rows = self._session.rows(locked + self._session.dialect.for_update, (made_storable(job_id),))
+        rows = self._session.rows(locked + self._session.dialect.for_update, (make_storable(job_id),))
         if not rows:
             raise NotFound(
                 f"there is no job {job_id!r}",
@@ -180,7 +180,7 @@ class SqlJobs:
 
     def find(self, kind: JobKind, subject: str) -> Job | None:
         """The job of a kind and subject, whatever its state."""
-        rows = self._session.rows(_FIND, (kind.value, made_storable(subject)))
+        rows = self._session.rows(_FIND, (kind.value, make_storable(subject)))
         return _read(rows[0]) if rows else None
 
     @writing
@@ -223,7 +223,7 @@ def _claimable(
 def _values(job: Job) -> Parameters:
     head = (job.job_id, job.kind.value, job.subject, job.state.value, job.attempts)
     lease = (to_milliseconds(job.due_at), milliseconds(job.lease_until), job.holder, job.fence)
-    return (*head, *lease, made_storable(job.error), to_milliseconds(job.created_at))
+    return (*head, *lease, make_storable(job.error), to_milliseconds(job.created_at))
 
 
 def _read(row: Row) -> Job:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from runlore.domain import limits
-from runlore.domain.journal import Entry, EventType, JournalEvent, is_continuing, text_of
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent, is_continuing, text_of
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row_of, stored_body

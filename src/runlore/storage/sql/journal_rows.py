@@ -3,8 +3,8 @@
 import zlib
 
 from runlore.domain.errors import Corrupt
-from runlore.domain.journal import Entry, EventType, JournalEvent
 from runlore.domain.run import RunId
+from runlore.domain.runs.journal import Entry, EventType, JournalEvent
 from runlore.domain.session import SessionId
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, from_json

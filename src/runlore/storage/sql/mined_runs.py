@@ -6,11 +6,11 @@ It is taken from what was said in a run, so all of it stands among the texts tha
 from collections.abc import Sequence
 
 from runlore.domain.detectors.mined import MinedRun
-from runlore.domain.detectors.mined_plain import mined_from_plain, mined_to_plain
+from runlore.domain.detectors.mined_json import parse_mined, serialize_mined
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -78,7 +78,7 @@ class SqlMinedRuns:
         self._session.run([SqlStatement(sql=_PUT, rows=[row])])
         # The row is ours from here on, so nobody else writes its text.
         revision, statements = texts.replace_statements(
-            self._session, _owner(mined.run_id), mined_to_plain(mined)
+            self._session, _owner(mined.run_id), serialize_mined(mined)
         )
         placed: Parameters = (revision, mined.run_id)
         self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
@@ -109,7 +109,7 @@ def _read(row: Row) -> MinedRun:
     run_id, session_id, number = row[: len(_COLUMNS)]
     text = texts.read(row)
     try:
-        mined = mined_from_plain(text)
+        mined = parse_mined(text)
         if (mined.run_id, mined.session_id, _number(mined)) != (run_id, session_id, number):
             raise ValueError("the row and its text do not agree")
     except (RunloreError, *columns.UNREADABLE) as error:

@@ -7,7 +7,7 @@ from runlore.domain.capability import capability_scope_of, plain_capability_scop
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.session import Persona, PersonaId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.record_rows import to_json

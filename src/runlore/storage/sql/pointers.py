@@ -7,11 +7,11 @@ from functools import lru_cache
 import orjson
 
 from runlore.domain.errors import Invalid
+from runlore.domain.prompts.run_memory import CaptureState, Pointer
 from runlore.domain.run import RunId
-from runlore.domain.run_memory import CaptureState, Pointer
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.run_store import PointerCounts
 from runlore.storage.sql import columns

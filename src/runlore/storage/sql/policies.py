@@ -1,7 +1,7 @@
 """The revisions of every policy; none is ever changed."""
 
 from runlore.domain.errors import Conflict
-from runlore.domain.policy import PolicyName, PolicyRevision
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, from_json
 from runlore.storage.sql.record_rows import to_json

@@ -7,12 +7,12 @@ the last one is how it stands.
 
 from collections.abc import Sequence
 
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.record import RecordId
-from runlore.domain.rollout import Execution, PromotedSkill, RolloutStatus
 from runlore.domain.run import RunId
-from runlore.domain.storable import made_storable
+from runlore.domain.serialization.codec import deserialize, serialize
+from runlore.domain.skills.rollout import Execution, PromotedSkill, RolloutStatus
+from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, executions, texts
 from runlore.storage.sql.filters import Condition
@@ -61,7 +61,7 @@ class SqlPromotions:
 
     def find(self, name: str) -> PromotedSkill | None:
         """The promoted skill of a name."""
-        rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (made_storable(name),))
+        rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (make_storable(name),))
         return _read(rows[0]) if rows else None
 
     def names(self) -> frozenset[str]:
@@ -76,7 +76,7 @@ class SqlPromotions:
     def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
         """Those that were promoted from a learning, by name."""
         sql = f"{_SELECT} WHERE p.source_record_id = ? ORDER BY p.name"
-        return tuple(map(_read, self._session.rows(sql, (made_storable(record_id),))))
+        return tuple(map(_read, self._session.rows(sql, (make_storable(record_id),))))
 
     def page(
         self,
@@ -94,9 +94,9 @@ class SqlPromotions:
             wanted = sorted(status.value for status in statuses)
             asked = asked.also(f"p.status IN ({in_list(wanted)})", *wanted)
         if source_record_id is not None:
-            asked = asked.also("p.source_record_id = ?", made_storable(source_record_id))
+            asked = asked.also("p.source_record_id = ?", make_storable(source_record_id))
         if after is not None:
-            asked = asked.also("p.name > ?", made_storable(after))
+            asked = asked.also("p.name > ?", make_storable(after))
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY p.name LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
@@ -104,14 +104,14 @@ class SqlPromotions:
         self, name: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[tuple[int, PromotedSkill], ...]:
         """Every snapshot with its number, oldest first; or so many after one."""
-        asked: Parameters = (made_storable(name), after)
+        asked: Parameters = (make_storable(name), after)
         if limit is None:
             return tuple(map(_read_snapshot, self._session.rows(_HISTORY, asked)))
         return tuple(map(_read_snapshot, self._session.rows(f"{_HISTORY} LIMIT ?", (*asked, limit))))
 
     def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
         """The last snapshot that had a status, with its number."""
-        rows = self._session.rows(_NEWEST, (made_storable(name), status.value))
+        rows = self._session.rows(_NEWEST, (make_storable(name), status.value))
         return _read_snapshot(rows[0]) if rows else None
 
     def check(self, name: str) -> None:
@@ -171,7 +171,7 @@ class SqlPromotions:
     def add_execution(self, execution: Execution) -> None:
         """Keep that a run executed a skill; the same once more changes nothing. NotFound without one."""
         self._session.make_room(freeing=False)
-        if not self._session.rows(_LOCKED, (made_storable(execution.skill_name),)):
+        if not self._session.rows(_LOCKED, (make_storable(execution.skill_name),)):
             raise not_found(execution.skill_name)
         executions.add(self._session, execution)
 

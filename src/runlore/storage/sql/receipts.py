@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from runlore.domain.codec import Plain, deserialize, serialize
 from runlore.domain.errors import NotFound, RunloreError
-from runlore.domain.projection import Receipt
+from runlore.domain.prompts.projection import Receipt
 from runlore.domain.run import RunId
-from runlore.domain.storable import is_storable
+from runlore.domain.serialization.codec import Plain, deserialize, serialize
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks

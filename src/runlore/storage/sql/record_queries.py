@@ -5,15 +5,10 @@ A record is read as its events from its last base on, so there is no second copy
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from runlore.domain.audit import RecordEvent
 from runlore.domain.record import Record, RecordId
-from runlore.domain.storable import is_storable
-from runlore.storage.sql.record_rows import (
-    EVENT_COLUMNS,
-    read_full_histories,
-    read_histories,
-    read_records,
-)
+from runlore.domain.records.audit import RecordEvent
+from runlore.domain.text.storable import is_storable
+from runlore.storage.sql.record_rows import EVENT_COLUMNS, read_full_histories, read_histories, read_records
 from runlore.storage.sql.session import IN_LIST_MAX, SqlSession, SqlValue, chunks, in_list
 
 _EVENT = ", ".join(f"e.{column}" for column in EVENT_COLUMNS)

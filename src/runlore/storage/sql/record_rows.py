@@ -14,14 +14,14 @@ from typing import cast
 
 import orjson
 
-from runlore.domain.audit import Change, RecordEvent
-from runlore.domain.codec import Plain, deserialize, serialize
+from runlore.domain.claims.subject import SemanticKey
 from runlore.domain.errors import Corrupt, Invalid
+from runlore.domain.policies.verdict import rule_of
 from runlore.domain.record import JsonObject, JsonValue, Layer, Move, Record, RecordId, State
+from runlore.domain.records.audit import RecordChange, RecordEvent
+from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.statements.ranks import Rank, rank_of
-from runlore.domain.subject import SemanticKey
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.domain.verdict import rule_of
 from runlore.storage.sql.session import Row, SqlValue
 
 EVENT_COLUMNS = (
@@ -139,7 +139,7 @@ def base_of(revision: int) -> int:
     return max(revision - revision % BASE_EVERY_REVISIONS, 1)
 
 
-def event_values(change: Change) -> tuple[SqlValue, ...]:
+def event_values(change: RecordChange) -> tuple[SqlValue, ...]:
     """The values of `EVENT_COLUMNS` for a change."""
     body = to_json(serialize(change.record)) if is_base(change.record.revision) else None
     return event_row(change.event, to_json(change.event.changes), body)

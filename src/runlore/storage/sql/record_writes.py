@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from runlore.domain import contracts
-from runlore.domain.audit import Change, RecordEvent
-from runlore.domain.codec import Plain
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId, State
+from runlore.domain.records import contracts
+from runlore.domain.records.audit import RecordChange, RecordEvent
+from runlore.domain.serialization.codec import Plain
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql.record_rows import (
     BODY,
@@ -82,7 +82,7 @@ _ERASE = (
 )
 
 
-def write(session: SqlSession, changes: Iterable[Change]) -> None:
+def write(session: SqlSession, changes: Iterable[RecordChange]) -> None:
     """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
     for piece in chunks(changes, PIECE_CHANGES):
         for change in piece:
@@ -114,12 +114,12 @@ class Expectation:
 class _RecordWrite:
     """What a piece does to one record: all its changes in their order, told by the first and the last."""
 
-    first: Change
-    last: Change
+    first: RecordChange
+    last: RecordChange
     moved_at_ms: int
     base_revision: int | None
 
-    def then(self, change: Change) -> "_RecordWrite":
+    def then(self, change: RecordChange) -> "_RecordWrite":
         """This step with one more change of the same record."""
         record = change.record
         if record.revision != self.last.record.revision + 1:
@@ -167,7 +167,7 @@ class _RecordWrite:
         )
 
 
-def _write_piece(session: SqlSession, piece: Sequence[Change]) -> None:
+def _write_piece(session: SqlSession, piece: Sequence[RecordChange]) -> None:
     steps = _steps(piece)
     old = [step for step in steps if step.expected]
     number = session.dialect.change
@@ -197,7 +197,7 @@ def _with_change(sql: str, change: str) -> str:
     return sql.format(change=change)
 
 
-def _steps(piece: Sequence[Change]) -> list[_RecordWrite]:
+def _steps(piece: Sequence[RecordChange]) -> list[_RecordWrite]:
     steps: dict[RecordId, _RecordWrite] = {}
     for change in piece:
         step = steps.get(change.record.record_id)
@@ -205,7 +205,7 @@ def _steps(piece: Sequence[Change]) -> list[_RecordWrite]:
     return list(steps.values())
 
 
-def _first_step(change: Change) -> _RecordWrite:
+def _first_step(change: RecordChange) -> _RecordWrite:
     revision = change.record.revision
     return _RecordWrite(
         first=change,

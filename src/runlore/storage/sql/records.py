@@ -8,14 +8,14 @@ no move changes, so that the list is walked in its order and stops early.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from runlore.domain import audit
-from runlore.domain.audit import RecordEvent, replay
 from runlore.domain.errors import NotFound
 from runlore.domain.record import PROMPT_KINDS, Kind, Layer, Record, RecordId, State
+from runlore.domain.records import audit
+from runlore.domain.records.audit import RecordEvent, replay
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import Position, RecordFilter, RecordLine
 from runlore.storage.sql import filters, listing, positions, record_queries

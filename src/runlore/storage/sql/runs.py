@@ -7,11 +7,11 @@ from functools import cache
 from typing import TypeAlias, cast
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound
-from runlore.domain.projection import Receipt
+from runlore.domain.prompts.projection import Receipt
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import artifacts, columns, excerpts, receipts, texts
 from runlore.storage.sql.filters import Condition

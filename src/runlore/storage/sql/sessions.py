@@ -9,7 +9,7 @@ from runlore.domain.record import JsonObject
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, SessionId, binding_of, plain_binding
 from runlore.domain.session import Session as Conversation
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, journal_rows, personas, texts
 from runlore.storage.sql.filters import Condition

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from runlore.domain.errors import RunloreError
 from runlore.domain.skill import SkillEvent, SkillEventKind, SkillId
-from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import SuggestionId
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.filters import Condition
@@ -70,7 +70,7 @@ def page(
     if before is not None:
         asked = asked.also("number < ?", before)
     if skill_id is not None:
-        asked = asked.also("skill_id = ?", made_storable(skill_id))
+        asked = asked.also("skill_id = ?", make_storable(skill_id))
     found = f"SELECT * FROM skill_events WHERE {asked.sql} ORDER BY number DESC LIMIT ?"
     sql = f"{_SELECT} FROM ({found}) e {_TEXT} ORDER BY e.number DESC"
     return tuple(map(_read, session.rows(sql, (*asked.parameters, limit))))

@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.errors import RunloreError
 from runlore.domain.run import RunId
 from runlore.domain.skill import SkillId, SkillUse, Usage, UseOutcome
-from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.session import (
@@ -64,7 +64,7 @@ def of_runs(session: SqlSession, run_ids: Sequence[RunId]) -> tuple[SkillUse, ..
 
 def settle(session: SqlSession, run_id: RunId, outcome: UseOutcome) -> None:
     """Note how a run ended, and count that instead of what was counted before."""
-    run_id = RunId(made_storable(run_id))
+    run_id = RunId(make_storable(run_id))
     _lock_used(session, [run_id])
     succeeded, failed = _ends(outcome)
     rows: list[Parameters] = []

@@ -8,9 +8,9 @@ of the skill: whoever writes one anew leaves it as it is.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.skill import (
     Skill,
     SkillEvent,
@@ -22,8 +22,8 @@ from runlore.domain.skill import (
     Usage,
     UseOutcome,
 )
-from runlore.domain.storable import is_storable, made_storable
 from runlore.domain.suggestion import SuggestionId
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, skill_log, skill_uses, texts
 from runlore.storage.sql.curations import SqlCurations
@@ -89,19 +89,19 @@ class SqlSkills:
 
     def get(self, skill_id: SkillId) -> Skill:
         """One skill, whatever its state; NotFound when the id names nothing."""
-        rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (made_storable(skill_id),))
+        rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (make_storable(skill_id),))
         if not rows:
             raise not_found(skill_id)
         return _read(rows[0])
 
     def find(self, name: str) -> Skill | None:
         """The active skill of a name."""
-        rows = self._session.rows(f"{_ACTIVE} AND s.name = ?", (digest(made_storable(name)),))
+        rows = self._session.rows(f"{_ACTIVE} AND s.name = ?", (digest(make_storable(name)),))
         return _read(rows[0]) if rows else None
 
     def find_merged(self, name: str) -> Skill | None:
         """The latest skill of a name that was merged into another."""
-        rows = self._session.rows(_MERGED, (digest(made_storable(name)),))
+        rows = self._session.rows(_MERGED, (digest(make_storable(name)),))
         return _read(rows[0]) if rows else None
 
     def active(self) -> tuple[Skill, ...]:
@@ -119,7 +119,7 @@ class SqlSkills:
             wanted = sorted(state.value for state in states)
             asked = asked.also(f"s.state IN ({in_list(wanted)})", *wanted)
         if after is not None:
-            asked = asked.also("s.skill_id > ?", made_storable(after))
+            asked = asked.also("s.skill_id > ?", make_storable(after))
         sql = f"{_SELECT} WHERE {asked.sql} ORDER BY s.skill_id LIMIT ?"
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 

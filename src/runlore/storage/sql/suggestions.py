@@ -6,12 +6,12 @@ texts that can be emptied, and the rows that are looked for hold digests.
 
 from collections.abc import Iterable, Sequence
 
-from runlore.domain.codec import deserialize, serialize
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, NotFound, RunloreError
 from runlore.domain.run import RunId
-from runlore.domain.storable import is_storable, made_storable
+from runlore.domain.serialization.codec import deserialize, serialize
 from runlore.domain.suggestion import StoredSuggestion, Suggestion, SuggestionId, SuggestionState
+from runlore.domain.text.storable import is_storable, make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, skill_log, texts
 from runlore.storage.sql.filters import Condition
@@ -81,7 +81,7 @@ class SqlSuggestions:
     def find(self, *, name: str | None = None, pattern: str | None = None) -> StoredSuggestion | None:
         """The suggestion of a name or of a pattern."""
         for column, text in (("name", name), ("pattern", pattern)):
-            if text is not None and (found := self._one(f"s.{column} = ?", digest(made_storable(text)))):
+            if text is not None and (found := self._one(f"s.{column} = ?", digest(make_storable(text)))):
                 return found
         return None
 
@@ -104,7 +104,7 @@ class SqlSuggestions:
         if after is not None:
             score, suggestion_id = after
             asked = asked.also(
-                "(score < ? OR (score = ? AND suggestion_id > ?))", score, score, made_storable(suggestion_id)
+                "(score < ? OR (score = ? AND suggestion_id > ?))", score, score, make_storable(suggestion_id)
             )
         found = f"SELECT * FROM suggestions WHERE {asked.sql} ORDER BY score DESC, suggestion_id LIMIT ?"
         sql = f"SELECT {_SELECTED} FROM ({found}) s {_TEXT} ORDER BY s.score DESC, s.suggestion_id"

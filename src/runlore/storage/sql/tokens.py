@@ -7,7 +7,7 @@ import orjson
 from runlore.domain.access import AccessToken, Role, TokenId
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.scope import Scope
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
 from runlore.storage.sql.session import Row, SqlSession, SqlStatement, SqlValue, in_list, writing

@@ -6,9 +6,9 @@ from hashlib import blake2b
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from runlore.domain.audit import Change, RecordEvent
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record, RecordId
+from runlore.domain.records.audit import RecordChange, RecordEvent
 from runlore.domain.scope import Scope
 from runlore.ports.store import Answer, DumpRow
 from runlore.storage.sql import answers, record_writes
@@ -98,7 +98,7 @@ class SqlTransaction(_Collections):
         self._session.lock(sorted({_number(scope) for scope in scopes}))
 
     @writing
-    def write(self, changes: Iterable[Change]) -> None:
+    def write(self, changes: Iterable[RecordChange]) -> None:
         """Write changes with their events."""
         record_writes.write(self._session, changes)
 

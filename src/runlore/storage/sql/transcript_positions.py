@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import cast
 
 from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.runs.transcript import Position
 from runlore.domain.session import SessionId
-from runlore.domain.storable import is_storable
+from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import to_milliseconds
-from runlore.domain.transcript import Position
 from runlore.storage.sql import columns, texts
 from runlore.storage.sql.session import (
     IN_LIST_MAX,

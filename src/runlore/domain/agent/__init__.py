@@ -1,0 +1,1 @@
+"""Runlore's own agent: its profiles, and which of its calls are made."""

@@ -1,0 +1,1 @@
+"""What texts claim: their subject, the question that they answer, and what supports them."""

@@ -1,0 +1,1 @@
+"""What is taken from a run, and whose words it is."""

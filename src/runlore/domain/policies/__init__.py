@@ -1,0 +1,1 @@
+"""Policies: their fields, and what their rules come to."""

@@ -1,0 +1,252 @@
+"""Policies: what an operator has decided for everybody, as versioned documents with defaults.
+
+A policy is put whole: what a document leaves out takes its default, what it does not know is refused with the
+field named, and nothing of a refused one takes effect.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from runlore.domain.errors import Invalid
+from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import LazyModule, dataclass
+from runlore.domain.record import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from runlore.domain.policies import learning_policy, policy_fields, policy_shapes, skills_policy
+else:
+    learning_policy = LazyModule("runlore.domain.policies.learning_policy")
+    policy_fields = LazyModule("runlore.domain.policies.policy_fields")
+    policy_shapes = LazyModule("runlore.domain.policies.policy_shapes")
+    skills_policy = LazyModule("runlore.domain.policies.skills_policy")
+
+
+class PolicyName(StrEnum):
+    """The policies that there are."""
+
+    LEARNING = "learning"
+    RUN_MEMORY = "run-memory"
+    RETENTION = "retention"
+    SKILLS = "skills"
+
+
+class SearchVisibility(StrEnum):
+    """Whose recovered runs a session's search finds."""
+
+    LEARNING_SCOPES = "learning_scopes"
+    SESSION_ONLY = "session_only"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunMemoryPolicy:
+    """What is remembered of runs, for how long, and how much of it reaches a prompt."""
+
+    enabled: bool = True
+    retention_days: int = 30
+    max_tracked_per_session: int = 32
+    max_prompt_entries: int = 3
+    budget_tokens: int = 1200
+    redact_pii: bool = True
+    search_visibility: SearchVisibility = SearchVisibility.LEARNING_SCOPES
+    external_run_idle_hours: int = 24
+
+    def oldest_kept(self, now: datetime) -> datetime:
+        """The earliest moment whose memories are kept, whether or not they are in use now."""
+        return now - timedelta(days=self.retention_days)
+
+    def remembers(self, at: datetime, now: datetime) -> bool:
+        """Whether a run that ended then is remembered now. Exactly so many days are kept."""
+        return self.enabled and at >= self.oldest_kept(now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionPolicy:
+    """How long and how much is kept; 0 is without limit. What is pruned of a journal leaves its numbers."""
+
+    journal_days: int = 0
+    journal_mb_max: int = 0
+    artifact_days: int = 180
+    artifact_mb_max: int = 2_000
+    exports_kept: int = 20
+    log_mb_max: int = 20
+    logs_kept: int = 5
+    answer_days: int = 30
+
+
+@JsonForm(document="Policy")
+@dataclass(frozen=True, kw_only=True)
+class PolicyRevision:
+    """One version of a policy. Revision 0 is the defaults that nobody has changed yet."""
+
+    name: PolicyName
+    policy: JsonObject
+    revision: int
+    updated_at: datetime | None
+    actor: str
+
+
+SWITCHED_OFF = (
+    "from now on nothing is remembered of runs, and nothing remembered is given; what is stored stays until"
+    " its retention ends, or until somebody has the run memories deleted"
+)
+PolicyT = TypeVar("PolicyT", RunMemoryPolicy, RetentionPolicy)
+
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "retention_days": (1, 3_650),
+    "max_tracked_per_session": (1, 1_000),
+    "max_prompt_entries": (0, 100),
+    "budget_tokens": (0, 100_000),
+    "external_run_idle_hours": (1, 8_760),
+    "journal_days": (0, 36_500),
+    "journal_mb_max": (0, 10_000_000),
+    "artifact_days": (0, 36_500),
+    "artifact_mb_max": (0, 10_000_000),
+    "exports_kept": (0, 100_000),
+    "log_mb_max": (1, 10_000),
+    "logs_kept": (1, 100),
+    "answer_days": (1, 3_650),
+}
+
+
+# What each field means; the reference page is printed from it.
+_TEXTS: Mapping[str, str] = {
+    "enabled": "whether runs are remembered and memories of them given; switched off, what is stored stays",
+    "retention_days": "how long the memory of a run is kept; older ones are deleted",
+    "max_tracked_per_session": "how many memories of a session are used, the newest; a new one displaces one",
+    "max_prompt_entries": "how many of them a prompt gets at most",
+    "budget_tokens": "how many tokens these may take in a prompt",
+    "redact_pii": "whether personal data is left out of what is remembered",
+    "search_visibility": "whose runs a session's search finds: those of its scopes, or its own alone",
+    "external_run_idle_hours": "after so long without a word an agent's open run is interrupted",
+    "journal_days": "how long the words of journals are kept",
+    "journal_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "artifact_days": "how long artifacts of runs are kept",
+    "artifact_mb_max": "how many megabytes of them are kept; the oldest go first",
+    "exports_kept": "how many exports are kept, the newest",
+    "log_mb_max": "how large the daemon's log grows before another one is begun",
+    "logs_kept": "how many of these logs are kept",
+    "answer_days": "how long an idempotency key is remembered with its answer",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLine:
+    """One field of a plain policy, as a reference shows it."""
+
+    name: str
+    default: str
+    allowed: str
+    text: str
+
+
+def policy_lines(policy: RunMemoryPolicy | RetentionPolicy) -> tuple[PolicyLine, ...]:
+    """Every field of a policy with its default, what it may be, and what it means."""
+    return tuple(
+        PolicyLine(
+            name=name,
+            default=str(value).lower() if isinstance(value, bool) else str(value),
+            allowed=_describe_range(name, value),
+            text=_TEXTS[name],
+        )
+        for name, value in policy_to_plain(policy).items()
+    )
+
+
+def _describe_range(name: str, value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true, false"
+    if isinstance(value, str):
+        return ", ".join(SearchVisibility)
+    least, most = _RANGES[name]
+    return f"{least:,} to {most:,}"
+
+
+def run_memory_policy(document: JsonObject) -> RunMemoryPolicy:
+    """Read a run-memory policy."""
+    policy = _read(RunMemoryPolicy, document)
+    if policy.max_prompt_entries > policy.max_tracked_per_session:
+        raise policy_shapes.bad_field(
+            "max_prompt_entries",
+            f"is {policy.max_prompt_entries}, more than max_tracked_per_session"
+            f" ({policy.max_tracked_per_session})",
+        )
+    return policy
+
+
+def retention_policy(document: JsonObject) -> RetentionPolicy:
+    """Read a retention policy."""
+    return _read(RetentionPolicy, document)
+
+
+def check_policy(name: PolicyName, document: JsonObject) -> JsonObject:
+    """The whole document of a policy: what was given, completed by the defaults."""
+    if name is PolicyName.LEARNING:
+        policy = policy_fields.learning_policy(document)
+        # The defaults are ours, and hold nothing that anybody has written.
+        return policy_to_plain(policy_fields.without_secrets(policy) if document else policy)
+    if name is PolicyName.RUN_MEMORY:
+        return policy_to_plain(run_memory_policy(document))
+    if name is PolicyName.SKILLS:
+        return policy_to_plain(skills_policy.skills_policy(document))
+    return policy_to_plain(retention_policy(document))
+
+
+def policy_remarks(revision: PolicyRevision) -> tuple[str, ...]:
+    """What whoever put a policy might not have meant, though it is accepted."""
+    if revision.name is PolicyName.RUN_MEMORY and revision.policy.get("enabled") is False:
+        return (SWITCHED_OFF,)
+    if revision.name is not PolicyName.LEARNING:
+        return ()
+    try:
+        names = policy_fields.unknown_quarantine(policy_fields.learning_policy(revision.policy))
+    except Invalid:
+        # A newer Runlore elsewhere may answer with fields that this one does not know.
+        return ()
+    return tuple(f"{name!r} is quarantined, and no rule has that name" for name in names)
+
+
+def policy_to_plain(
+    policy: "learning_policy.LearningPolicy | RunMemoryPolicy | RetentionPolicy | skills_policy.SkillsPolicy",
+) -> dict[str, JsonValue]:
+    """A policy as a document."""
+    if isinstance(policy, learning_policy.LearningPolicy):
+        return policy_fields.learning_policy_to_plain(policy)
+    if isinstance(policy, skills_policy.SkillsPolicy):
+        return skills_policy.skills_policy_to_plain(policy)
+    plain: dict[str, JsonValue] = {}
+    for field in fields(policy):
+        value = getattr(policy, field.name)
+        plain[field.name] = value.value if isinstance(value, StrEnum) else value
+    return plain
+
+
+def _read(kind: type[PolicyT], document: JsonObject) -> PolicyT:
+    defaults = kind()
+    names = {field.name for field in fields(defaults)}
+    for name in document:
+        if name not in names:
+            raise policy_shapes.bad_field(
+                name, f"is not a field of this policy; there are {', '.join(sorted(names))}"
+            )
+    given = {name: _value(name, value, getattr(defaults, name)) for name, value in document.items()}
+    return kind(**given)  # type: ignore[arg-type]
+
+
+def _value(name: str, value: JsonValue, default: object) -> bool | int | SearchVisibility:
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise policy_shapes.bad_field(name, "is neither true nor false")
+        return value
+    if isinstance(default, SearchVisibility):
+        if value not in SearchVisibility.__members__.values():
+            raise policy_shapes.bad_field(name, f"is not one of {', '.join(SearchVisibility)}")
+        return SearchVisibility(str(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise policy_shapes.bad_field(name, "is not a whole number")
+    least, most = _RANGES[name]
+    if not least <= value <= most:
+        raise policy_shapes.bad_field(name, f"is {value}, outside {least} to {most}")
+    return value

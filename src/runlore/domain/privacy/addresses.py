@@ -1,0 +1,161 @@
+"""IP addresses that lead to a machine: public ones and those of private networks.
+
+What means "this machine", "any", "everybody" or a mask is nobody's, and stays: 127.0.0.1, 0.0.0.0, ::1,
+255.255.255.0. A version with four parts stays where something says that it is one (`v131.2.3.4`,
+`==131.2.3.4`, `version 131.2.3.4`, `131.2.3.4-rc1`). Four small numbers (`1.8.1.4`) are a version, a section
+or an object id, unless something says that they are an address: a port, a prefix, `//` or `@` before them, a
+word such as host. Times, MAC addresses, key prints and `a::b` of programs are no addresses.
+"""
+
+from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from runlore.domain.guard.patterns import compile_pattern
+from runlore.domain.privacy.view import PersonalFinding, PersonalView
+
+KIND = "ip"
+_V4 = rb"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b"
+_V6 = rb"[0-9A-Fa-f:]*:[0-9A-Fa-f]{0,4}:(?:(?:[0-9A-Fa-f:]*:)?\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*)"
+_VERSION_WORDS = (
+    *("version", "versions", "ver", "release", "build", "firmware", "revision", "rev"),
+    *("versión", "versão", "versione", "версия", "版本", "バージョン"),
+)
+_ADDRESS_WORDS = (
+    *("ip", "ips", "host", "hosts", "hostname", "address", "addr", "inet", "ping", "ssh", "peer", "client"),
+    *(
+        "dns",
+        "gateway",
+        "nameserver",
+        "resolver",
+        "server",
+        "adresse",
+        "dirección",
+        "indirizzo",
+        "адрес",
+        "地址",
+    ),
+)
+_SMALL, _PRIVATE = 32, 10
+_PINS = frozenset({b"==", b">=", b"<=", b"~=", b"!=", b"^="})
+_WORD_CHARS_MAX = 24
+_V6_CHARS_MAX, _V6_CHARS_MIN = 45, 6
+_EUI_GROUPS = 8
+# The first octet from which on an address is a group's or nobody's.
+_MULTICAST = 224
+# What is routed, local to a site, local to a link, and an IPv4 address in other clothes.
+_V6_RANGES = tuple(
+    (int(IPv6Address(first)), int(IPv6Address(last)))
+    for first, last in (
+        ("2000::", "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("::ffff:1.0.0.0", "::ffff:126.255.255.255"),
+        ("::ffff:128.0.0.0", "::ffff:223.255.255.255"),
+        ("64:ff9b::", "64:ff9b::ffff:ffff"),
+    )
+)
+
+
+def find_v4(view: PersonalView) -> Iterator[PersonalFinding]:
+    """Every IPv4 address, in order."""
+    for match in compile_pattern(_V4).finditer(view.data):
+        start, end = match.start(), match.end()
+        if (
+            view.begins_alone(start, b".")
+            and _is_somebodys(view.data[start:end])
+            and _stands_as_address(view, start, end)
+        ):
+            yield PersonalFinding(KIND, start, end)
+
+
+def find_v6(view: PersonalView) -> Iterator[PersonalFinding]:
+    """Every IPv6 address, in order."""
+    if view.data.count(b":") < 2:
+        return
+    for match in compile_pattern(_V6).finditer(view.data):
+        start, end = _trim_colons(view.data, match.start(), match.end())
+        if not _V6_CHARS_MIN <= end - start <= _V6_CHARS_MAX or not view.stands_alone(start, end, b"."):
+            continue
+        if _is_v6(view.data[start:end].decode("ascii")) and not _is_index(view, start):
+            yield PersonalFinding(KIND, start, end)
+
+
+def _is_somebodys(written: bytes) -> bool:
+    try:
+        address = IPv4Address(written.decode("ascii"))
+    except AddressValueError:
+        return False
+    first = address.packed[0]
+    return 0 < first < _MULTICAST and not address.is_loopback
+
+
+def _stands_as_address(view: PersonalView, start: int, end: int) -> bool:
+    """Whether nothing around it says that it is a version, or a part of something longer."""
+    words = view.text[max(0, start - _WORD_CHARS_MAX) : start].lower().rstrip(" :=.\t\"'`([")
+    return (
+        not view.touches_word(start, end)
+        and _begins_address(view, start)
+        and _ends_address(view, end)
+        and not words.endswith(_VERSION_WORDS)
+        and (
+            not _is_small(view.data[start:end])
+            or words.endswith(_ADDRESS_WORDS)
+            or view.data[max(0, start - 1) : start] in (b"/", b"@")
+            or (view.data[end : end + 1] in (b":", b"/") and view.is_digit(end + 1))
+        )
+    )
+
+
+def _begins_address(view: PersonalView, start: int) -> bool:
+    before = view.data[max(0, start - 1) : start]
+    if before in (b"~", b"^") or view.data[max(0, start - 2) : start] in _PINS:
+        return False
+    if before in (b".", b"/"):
+        return not view.is_word(start - 2)
+    return before != b"-" or not view.is_word(start - 2) or _is_v4_behind(view, start)
+
+
+def _ends_address(view: PersonalView, end: int) -> bool:
+    behind = view.data[end : end + 1]
+    if behind not in (b".", b"-", b"+") or not view.is_word(end + 1):
+        return True
+    # A hyphen leads to the other end of a range, or to the rest of a version.
+    return behind == b"-" and compile_pattern(_V4).match(view.data, end + 1) is not None
+
+
+def _is_small(written: bytes) -> bool:
+    first, *rest = map(int, written.split(b"."))
+    return first < _SMALL and first != _PRIVATE and all(octet < _SMALL for octet in rest)
+
+
+def _is_v4_behind(view: PersonalView, start: int) -> bool:
+    begin = max(0, start - 16)
+    found = [match.end() for match in compile_pattern(_V4).finditer(view.data, begin, start - 1)]
+    return bool(found) and found[-1] == start - 1
+
+
+def _trim_colons(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """Without a colon that belongs to the sentence: `addr:fe80::1` and `fe80::1: up`."""
+    if data[start : start + 1] == b":" and data[start : start + 2] != b"::":
+        start += 1
+    if data[end - 1 : end] == b":" and data[end - 2 : end] != b"::":
+        end -= 1
+    return start, end
+
+
+def _is_v6(text: str) -> bool:
+    groups = text.split(":")
+    if len(groups) == _EUI_GROUPS and all(len(group) == 2 for group in groups):
+        return False
+    try:
+        number = int(IPv6Address(text))
+    except AddressValueError:
+        return False
+    return any(first <= number <= last for first, last in _V6_RANGES)
+
+
+def _is_index(view: PersonalView, start: int) -> bool:
+    """Whether it stands in a program's brackets, as in `rows[2000::2]`."""
+    return view.data[start - 1 : start] == b"[" and (
+        view.is_word(start - 2) or view.data[start - 2 : start - 1] in (b")", b"]")
+    )

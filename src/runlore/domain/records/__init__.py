@@ -1,0 +1,1 @@
+"""Records: what they are, which moves they make, what makes them visible."""

@@ -1,0 +1,1 @@
+"""Runs, their sessions and journals, the jobs that follow them, and runs that are imported."""

@@ -1,0 +1,223 @@
+"""The one ranking: which records a search may see, and how well each of them answers it.
+
+Whole numbers only, so that the order and the scores are the same on every machine and every database. The
+clock filters (`RankFilter.now`) and never scores. Nothing here searches: an index and a loop over all records
+give the same answer through `passes` and `score_of`.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from runlore.domain.json_form import JsonForm
+from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonValue, Kind, Layer, Record, Sensitivity, State
+from runlore.domain.scope import Scope
+from runlore.domain.text.analysis import fold_text, terms_of
+from runlore.domain.timestamps import to_milliseconds
+
+# One point of a token's score stands above everything that state and recency can add.
+TOKEN_SCALE = 32
+STATE_ACTIVE = 16
+RECENCY_MAX = 15
+EXACT = 1_000_000_000_000
+
+IMPACT_METADATA = 50
+IMPACT_MAX = 255
+LENGTH_MAX = 160
+QUERY_TERMS_MAX = 512
+
+LIVE_STATES = frozenset({State.CONSTRAINED, State.ACTIVE})
+# A point of recency is lost at an age of one hour, and at each doubling of it up to 16,384 hours.
+RECENCY_STEPS_MS = tuple(3_600_000 << doublings for doublings in range(RECENCY_MAX))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFilter:
+    """What a search may see. `None` means all; `now` hides live records that have expired by then."""
+
+    layers: frozenset[Layer] | None = None
+    kinds: frozenset[Kind] | None = None
+    states: frozenset[State] | None = None
+    scopes: frozenset[Scope] | None = None
+    include_sensitive: bool = True
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A query as it is matched: the whole of it without case, and its distinct terms in their order."""
+
+    whole: str
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """The filtered set that a score is relative to.
+
+    Its size, its newest record, and in how many of its records each term of the query stands.
+    """
+
+    size: int
+    newest_at_ms: int
+    document_frequency: Mapping[str, int]
+
+
+@JsonForm(omit_default=("meaning",))
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The parts of a score, already scaled, so that they add up to it.
+
+    `meaning` is what vectors add where there are any (`domain.search.fusion`); the words have no part in it.
+    """
+
+    exact: int
+    summary: int
+    metadata: int
+    state: int
+    recency: int
+    meaning: int = 0
+
+    @property
+    def total(self) -> int:
+        """What records are ordered by, before `created_at` and `record_id`."""
+        return self.exact + self.summary + self.metadata + self.state + self.recency + self.meaning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impacts:
+    """How much each term of a record counts, before its rarity: in the summary, and in the metadata."""
+
+    summary: Mapping[str, int]
+    metadata: Mapping[str, int]
+
+
+def passes(record: Record, where: RankFilter) -> bool:
+    """Whether a record belongs to the filtered set."""
+    return (
+        (where.states is None or record.state in where.states)
+        and (where.layers is None or record.layer in where.layers)
+        and (where.kinds is None or record.kind in where.kinds)
+        and (where.scopes is None or record.scope in where.scopes)
+        and (where.include_sensitive or record.sensitivity is not Sensitivity.SENSITIVE)
+        and not (record.state in LIVE_STATES and record.is_expired(where.now))
+    )
+
+
+def analyse_query(query: str) -> Query:
+    """Read a query once. Terms beyond the limit are left out, the later ones first."""
+    terms = tuple(dict.fromkeys(terms_of(query)))[:QUERY_TERMS_MAX]
+    return Query(whole=fold_text(query), terms=terms)
+
+
+def score_of(
+    record: Record, query: Query, collection: Collection, *, impacts: Impacts | None = None
+) -> Score | None:
+    """How well a record of the collection answers the query; None when it does not match at all.
+
+        total = 10^12          if the whole query is the summary, but for case and outer white space
+              + 32 x the sum over the query's distinct terms of
+                     rarity(df, n) x (impact(tf, length) in the summary + 50 if in the metadata)
+              + 16             if the record is active
+              + recency        15 for the newest hour, one less for each doubling of the age
+
+    A worked example. Seven records pass the filter; `deploy` stands in three of them and `canary` in one. The
+    newest is five hours younger than this one, whose summary has four terms (`the`, `with`, `a` are none):
+
+    >>> from datetime import UTC, datetime
+    >>> from runlore.domain.record import Kind, Layer, RecordId, State
+    >>> from runlore.domain.scope import WORKSPACE
+    >>> record = Record(
+    ...     record_id=RecordId("r1"), layer=Layer.SEMANTIC, kind=Kind.FACT, state=State.ACTIVE,
+    ...     scope=WORKSPACE, summary="Deploy the shop with a canary release",
+    ...     metadata={"topic_tags": ["deployment"]}, created_by="example",
+    ...     created_at=datetime(2026, 1, 1, tzinfo=UTC))
+    >>> newest_at_ms = to_milliseconds(datetime(2026, 1, 1, 5, tzinfo=UTC))
+    >>> frequency = {"deploy": 3, "canari": 1}
+    >>> collection = Collection(size=7, newest_at_ms=newest_at_ms, document_frequency=frequency)
+    >>> rarity(3, 7), rarity(1, 7)     # 16 x log2(16/7) = 19.08, 16 x log2(16/3) = 38.6
+    (19, 38)
+    >>> impact(1, length=4)            # 25600 / (128 + 96 + 4) = 112.3
+    112
+    >>> score_of(record, analyse_query("deploying canaries"), collection)
+    Score(exact=0, summary=204288, metadata=30400, state=16, recency=12, meaning=0)
+
+    The summary's part is 32 x (19 x 112 + 38 x 112), the metadata's 32 x 19 x 50 (`deployment` has the stem
+    of `deploy`), and at five hours the age has doubled three times: it is below 8, not below 4.
+
+    Whoever has analysed the record already hands its `impacts` in.
+    """
+    impacts = impacts or impacts_of(record)
+    exact = bool(query.whole) and fold_text(record.summary) == query.whole
+    summary = metadata = 0
+    for term in query.terms:
+        in_summary, in_metadata = impacts.summary.get(term, 0), impacts.metadata.get(term, 0)
+        if in_summary or in_metadata:
+            weight = rarity(collection.document_frequency[term], collection.size)
+            summary += weight * in_summary
+            metadata += weight * in_metadata
+    if not (exact or summary or metadata):
+        return None
+    return Score(
+        exact=EXACT if exact else 0,
+        summary=TOKEN_SCALE * summary,
+        metadata=TOKEN_SCALE * metadata,
+        state=state_points(record.state),
+        recency=recency(collection.newest_at_ms - to_milliseconds(record.created_at)),
+    )
+
+
+@lru_cache(maxsize=4_096)
+def rarity(document_frequency: int, size: int) -> int:
+    """Sixteen times the binary logarithm of (n + 1) / (df + 1/2), rounded down, and at least one.
+
+    The logarithm is exact and needs no floating point: the number of binary digits of the sixteenth power.
+    """
+    ratio = (2 * size + 2) ** 16 // (2 * document_frequency + 1) ** 16
+    return max(1, ratio.bit_length() - 1)
+
+
+def impact(occurrences: int, *, length: int) -> int:
+    """What a term counts in a summary of `length` terms: 100 when it stands once among 32, always 66 to 199.
+
+    BM25's saturation with k1 = 1, b = 1/4 and a constant pivot of 32 terms, in hundredths. The length stops
+    counting at 160 terms, so that a word of a long summary still counts for more than one of the metadata.
+    """
+    return 25_600 * occurrences // (128 * occurrences + 96 + min(length, LENGTH_MAX))
+
+
+def impacts_of(record: Record) -> Impacts:
+    """The terms of a record. A term counts once for all metadata, however often it stands there."""
+    terms = terms_of(record.summary)
+    length, once = len(terms), impact(1, length=len(terms))
+    summary = {
+        term: once if count == 1 else impact(count, length=length) for term, count in Counter(terms).items()
+    }
+    # A line break joins no words, so all strings are read at once.
+    texts = "\n".join(strings_of(record.metadata))
+    return Impacts(summary=summary, metadata=dict.fromkeys(terms_of(texts), IMPACT_METADATA))
+
+
+def state_points(state: State) -> int:
+    """Active records stand above stale and waiting ones that match as well."""
+    return STATE_ACTIVE if state is State.ACTIVE else 0
+
+
+def recency(age_ms: int) -> int:
+    """15 for an age below one hour, 14 below two, 13 below four, and so on down to 0 from 16,384 on."""
+    return RECENCY_MAX - bisect_right(RECENCY_STEPS_MS, age_ms)
+
+
+def strings_of(value: JsonValue) -> Iterator[str]:
+    """Every string in a metadata value, however deep. Keys and numbers say nothing about the content."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from strings_of(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from strings_of(inner)

@@ -1,0 +1,1 @@
+"""JSON from types: how it is written, read and described."""

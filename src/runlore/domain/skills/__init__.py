@@ -1,0 +1,1 @@
+"""Skills, suggestions and promoted procedures, and what becomes of them."""

@@ -1,0 +1,152 @@
+"""Values of the moment: what a command was given once and nobody will give it again."""
+
+import re
+from collections.abc import Sequence
+
+from runlore.domain.detectors.mined import StepCommand
+from runlore.domain.suggesting.value_positions import find_placed_values
+
+_HASH = re.compile(r"^(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}(?:[~^][~^0-9]{0,8})?$")
+_UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$", re.IGNORECASE)
+_TEMPORARY = re.compile(r"^(?:/private)?(?:/tmp|/var/tmp|/var/folders|/dev/shm|\$TMPDIR|\$\{TMPDIR\})(?:/|$)")
+_HOME = re.compile(
+    r"^(?:~|/home/[^/\s]+|/Users/[^/\s]+|/root|/workspace|/workspaces/[^/\s]+|/testbed)(?:/|$)"
+)
+_LINE = re.compile(r"^[^\s:]+\.\w+:\d+(?::\d+)?$")
+_SED_LINES = re.compile(r"^\d+(?:,\d+)?[pd]$")
+_LONG_TEXT_CHARS = 60
+COMMAND_CHARS_LONG = 300
+# A branch of one's own that a tool is pointed at; git and gh are read with more care.
+_BRANCH = re.compile(r" --(?:branch|ref|head)[ =](?!origin/(?:main|master)\b)[\w.-]{1,80}/[\w./-]{1,200}")
+_MESSAGE_FLAGS = {
+    **dict.fromkeys(("-m", "--message", "-am", "--notes", "--comment"), "message"),
+    **dict.fromkeys(("--body",), "body"),
+    **dict.fromkeys(("--title",), "title"),
+}
+_LOOKS = (
+    (_UUID, "id"),
+    (_HASH, "id"),
+    (_TEMPORARY, "temporary-path"),
+    (_HOME, "path"),
+    (_LINE, "lines"),
+    (_SED_LINES, "lines"),
+)
+_NAMED_BY_PROGRAM = {("git", "id"): "commit", ("gh", "id"): "commit", ("cd", "path"): "folder"}
+
+
+_TEST_FLAGS = frozenset(
+    ("-run", "-k", "--grep", "-g", "-t", "--testNamePattern", "--test-name-pattern", "--tests")
+)
+# What is told the names of tests without a flag.
+_FILTERED = ("cargo test", "cargo nextest run")
+# A script that somebody wrote to see something once, by what such scripts are called.
+_THROW_AWAY = re.compile(
+    r"^(?:\S{1,200}/)?(?:repro|reproduce|reproduction|reproducer|debug|scratch|tmp|temp|try|verify_fix|test_fix)"
+    r"(?:[_\d-][\w-]{0,60})?\.(?:py|js|mjs|ts|rb|sh|pl|php|go|rs|lua)$"
+)
+_PART_FLAGS = frozenset(
+    ("-tags", "--tags", "--build-tags", "-tag", "--tag", "--features", "-P", "--profile", "--group")
+)
+_OF_CLOUDS = frozenset({"docker", "podman", "kubectl", "helm", "git", "gh", "curl"})
+_WITH_BRANCH = frozenset({"worktree", "push", "checkout", "switch", "merge", "rebase", "pull"})
+_REVISION_FLAGS = frozenset({"--new-from-rev", "--since", "--from-rev", "--changed-since"})
+_LASTING_NAMES = frozenset(
+    {
+        "origin",
+        "upstream",
+        "main",
+        "master",
+        "develop",
+        "dev",
+        "trunk",
+        "HEAD",
+        "origin/main",
+        "origin/master",
+    }
+)
+_ON_FILES = frozenset(
+    ("gofmt", "goimports", "prettier", "black", "ruff", "eslint", "rustfmt", "isort", "shellcheck",
+     "clang-format", "autopep8", "biome", "stylelint", "flake8", "pylint")
+)  # fmt: skip
+# What is told which packages it is about: those of the day.
+_PACKAGES = frozenset({"go", "golangci-lint"})
+_PACKAGE = re.compile(r"^\./(?!\.)[\w-]{1,80}/[\w./-]{1,200}$")
+_FILE = re.compile(r"^(?![^/]*\*)[\w./@-]{1,200}\.[A-Za-z][A-Za-z0-9]{0,7}$")
+
+
+def is_momentary(command: StepCommand) -> bool:
+    """Whether a command is given a value of the moment, or a text that was made up for once."""
+    if "<<" in command.text or "\n" in command.text or len(command.text) > COMMAND_CHARS_LONG:
+        return True
+    if is_own(command):
+        return True
+    if command.topic not in ("git", "gh", "glab") and _BRANCH.search(command.text):
+        return True
+    return any(momentary_name(command, placed.value) for placed in find_placed_values(command))
+
+
+def is_own(command: StepCommand) -> bool:
+    """Whether the program lies in a temporary folder, or in somebody's own, or is a script of the moment."""
+    program = command.text.split(maxsplit=1)[0] if command.text.strip() else ""
+    is_script = command.verb == "run" and any(map(_THROW_AWAY.match, command.values[:1]))
+    return is_script or _TEMPORARY.match(program) is not None or _HOME.match(program) is not None
+
+
+def is_temporary(value: str) -> bool:
+    """Whether a path leads into a folder for what is thrown away."""
+    return _TEMPORARY.match(value) is not None
+
+
+def is_focused(command: StepCommand) -> bool:
+    """Whether it runs the tests that were asked for by name, and not all of them."""
+    placed = find_placed_values(command)
+    is_filtered = command.form.startswith(_FILTERED) and any(not each.flag for each in placed)
+    return is_filtered or any(each.flag in _TEST_FLAGS for each in placed)
+
+
+def parts_chosen(command: StepCommand) -> frozenset[str]:
+    """The parts of the code that a flag lets a command look at, which it passes over otherwise."""
+    return frozenset(placed.value for placed in find_placed_values(command) if placed.flag in _PART_FLAGS)
+
+
+def momentary_name(command: StepCommand, value: str, *, flag: str = "") -> str:
+    """The name of the parameter that such a value becomes; empty where the value may be meant to last."""
+    program, subcommand = (*command.form.split()[:2], "", "")[:2]
+    if program in ("git", "gh", "hg", "jj", "alembic") and flag in _MESSAGE_FLAGS:
+        return _MESSAGE_FLAGS[flag]
+    by_look = next((name for pattern, name in _LOOKS if pattern.match(value)), "")
+    if by_look:
+        return _NAMED_BY_PROGRAM.get((program, by_look), by_look)
+    if value.isdigit() and program in ("gh", "glab", "kill", "wait"):
+        return "pid" if program in ("kill", "wait") else "run-id" if subcommand == "run" else "number"
+    is_text = "\n" in value or (len(value) > _LONG_TEXT_CHARS and " " in value)
+    return "text" if is_text else ""
+
+
+def particular_name(command: StepCommand, value: str, *, flag: str = "") -> str:
+    """The name of the parameter for what a command is pointed at this time: a test, a branch, a file.
+
+    Such a value is no sign that the command serves the moment, but nobody needs just this one again.
+    """
+    words = command.form.split()
+    if flag and not flag.startswith("-"):
+        # A setting before the command, such as `GIT_EDITOR=true`.
+        return ""
+    if flag == "--head" or (flag in _REVISION_FLAGS and value not in _LASTING_NAMES):
+        return "branch" if flag == "--head" else "revision"
+    if flag in _TEST_FLAGS and not _OF_CLOUDS.intersection(words):
+        return "test"
+    if words[:1] == ["git"]:
+        return _of_git(words, value)
+    if _PACKAGES.intersection(words) and _PACKAGE.match(value):
+        # Where the code lies that a tag stands for does not change from day to day.
+        return "" if parts_chosen(command) else "path"
+    return "file" if _ON_FILES.intersection(words) and _FILE.match(value) else ""
+
+
+def _of_git(words: Sequence[str], value: str) -> str:
+    is_named = len(words) > 1 and words[1] in _WITH_BRANCH and value not in _LASTING_NAMES
+    if not is_named or value.startswith((".", "-")):
+        return ""
+    is_base = words[1] == "worktree" and value.startswith(("origin/", "upstream/"))
+    return "base" if is_base else "branch"
