@@ -18,7 +18,8 @@ RULES = ApprovalRules(allow=("git status*", "ls *", "make test", "ls", "grep 'a 
 # No program is found, so that bash hands every command to the handler, which tells its words.
 TELLING = (
     "exec 9>&1 >/dev/null\n"
-    "command_not_found_handle() { printf '%s\\0' \"$@\" >&9; printf '\\n\\0' >&9; }\n"
+    # In one write: the commands of a pipeline run at once.
+    "command_not_found_handle() { printf '%s\\0' \"$@\" $'\\n' >&9; }\n"
     'PATH=/nowhere; set -f; for line; do ( eval "$line" ); done'
 )
 PARTS = st.sampled_from(
