@@ -98,7 +98,7 @@ def test_neither_secrets_nor_personal_data_leave_this_machine(tmp_path: Path, re
         world.operator.put_policy(
             ops.PolicyChange(name=PolicyName.RUN_MEMORY, policy={"redact_pii": redact_pii})
         )
-        write(world, "ask-eve", f"Ask eve@example.org, log in with {KEY}.")
+        write(world, "ask-eve", "Ask eve@example.org, log in.")
         embed(world)
         asked(world, f"hoist with {KEY} as mallory@example.org")
 
@@ -110,14 +110,14 @@ def test_neither_secrets_nor_personal_data_leave_this_machine(tmp_path: Path, re
 
 def test_on_this_machine_everything_is_sent_as_it_is(tmp_path: Path) -> None:
     with shelf(tmp_path, good) as (world, server):
-        write(world, "ask-eve", f"Ask eve@example.org, log in with {KEY}.")
+        write(world, "ask-eve", "Ask eve@example.org, log in.")
         embed(world)
         world.session("hidden", private=True)
         query = f"hoist with {KEY} as mallory@example.org"
         found = world.operator.match_skills(ops.MatchRequest(query=query, session_id=SessionId("hidden")))
 
         assert found.semantic
-        assert f"ask-eve: Ask eve@example.org, log in with {KEY}." in texts(server)
+        assert "ask-eve: Ask eve@example.org, log in." in texts(server)
         assert texts(server)[-1] == query
 
 
