@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.measure import Percentiles, print_table
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.policies.policy import PolicyName

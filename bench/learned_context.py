@@ -22,9 +22,9 @@ from bench.measure import Percentiles, print_table
 from bench.ranking_corpus import NOW, corpus, queries
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.embedding import Backend
-from runlore.daemon.meaning import LearningVectors
 from runlore.daemon.parts import Parts
+from runlore.daemon.search.embedding_backend import Backend
+from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.wiring import DenseEngine, open_parts
 from runlore.domain.record import (
     PROMPT_KINDS,

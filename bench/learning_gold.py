@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.learning_people import person_id
 from bench.measure import data_folder
-from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.runs.transcript import ReadCounts, ToldRun, TranscriptSource
 from runlore.domain.statements.user_messages import UserMessage, list_user_messages
 

@@ -22,7 +22,7 @@ from bench.serving import EMPTY, over_socket, over_tcp, serving
 from runlore.client.transport import Transport
 from runlore.config.settings import Settings
 from runlore.daemon.parts import Parts
-from runlore.daemon.sockets import DaemonFile
+from runlore.daemon.process.sockets import DaemonFile
 from runlore.daemon.wiring import open_parts
 from runlore.domain.prompts.run_memory import RunMemory, RunText, build_run_memory, pointer_to
 from runlore.domain.record import Kind

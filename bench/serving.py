@@ -11,14 +11,14 @@ from contextlib import contextmanager
 
 from starlette.responses import Response
 
-from runlore.api.calls import Call
+from runlore.api.calls import ApiCall
 from runlore.api.handlers import BESIDE
 from runlore.api.serve import serve
 from runlore.client.addresses import transport_to
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import read_settings
-from runlore.daemon.server import planned
-from runlore.daemon.sockets import DaemonFile, read_daemon_file
+from runlore.daemon.process.server import make_plan
+from runlore.daemon.process.sockets import DaemonFile, read_daemon_file
 
 EMPTY = "/v1/empty"
 
@@ -50,7 +50,7 @@ def over_tcp(told: DaemonFile, token: str) -> Transport:
     return transport_to(told.url, token=token)
 
 
-def empty(call: Call, size: str) -> Response:
+def empty(call: ApiCall, size: str) -> Response:
     """As many bytes as are asked for, that say nothing."""
     del call
     return Response(b" " * int(size), media_type="application/json")
@@ -59,6 +59,6 @@ def empty(call: Call, size: str) -> Response:
 if __name__ == "__main__":
     BESIDE.append((empty, f"GET {EMPTY}/{{size}}", None, "probes"))
     serve(
-        planned(read_settings(home=sys.argv[1], environment={}), port=0),
+        make_plan(read_settings(home=sys.argv[1], environment={}), port=0),
         on_ready=lambda told: print(told.pid, flush=True),
     )

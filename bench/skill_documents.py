@@ -17,8 +17,8 @@ from bench.measure import cpu_percentiles, data_folder, print_table
 from runlore.domain.errors import Invalid
 from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import ReadSkill
-from runlore.skill_files.front_matter import decoded, front_matter_of
-from runlore.skill_files.reading import read_skill
+from runlore.skill_files.front_matter import decode_file, front_matter_of
+from runlore.skill_files.skill_text import read_skill
 
 _NUMBER = re.compile(r"[0-9][0-9,]*")
 TITLE = "published skills: loaded, refused and why, the validator's verdict, CPU time a document"
@@ -34,7 +34,7 @@ class Published:
     @property
     def text(self) -> str:
         """Its text."""
-        return decoded(self.content)
+        return decode_file(self.content)
 
 
 def main() -> None:

@@ -24,10 +24,10 @@ import orjson
 from bench.measure import data_folder, print_table
 from runlore.config.settings import Settings
 from runlore.daemon.mining.dry_run import look_through
-from runlore.daemon.mining.findings import Findings
-from runlore.daemon.mining.places import local_transcripts
-from runlore.daemon.mining.storing import store
-from runlore.daemon.wiring import embedded
+from runlore.daemon.mining.findings import LearnFindings
+from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.store_runs import store
+from runlore.daemon.wiring import open_embedded
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 from runlore.domain.serialization.codec import serialize
 
@@ -115,7 +115,7 @@ def _second_run(folder: Path, home: Path) -> None:
     for name in ("first", "second", "after one session has grown"):
         if name.startswith("after"):
             _grow(folder)
-        with embedded(Settings(state_root=str(home))) as operations:
+        with open_embedded(Settings(state_root=str(home))) as operations:
             seconds = time.perf_counter()
             stored = store(operations, local_transcripts(), _found(folder))
             seconds = time.perf_counter() - seconds
@@ -153,7 +153,7 @@ def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
 
 
-def _plain(findings: Findings) -> str:
+def _plain(findings: LearnFindings) -> str:
     told = [serialize(suggestion) for suggestion in findings.suggestions]
     return json.dumps([told, repr(findings.reading), repr(findings.days)])
 

@@ -31,8 +31,8 @@ from runlore.domain.agent.conversation import AssistantSaid, Message, ToolCall, 
 from runlore.domain.run import RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
-from runlore.ports.chat import Listening, Said, Turn
-from runlore.ports.model import Provider, ProviderKind, Usage
+from runlore.ports.chat import ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import Provider, ProviderKind, TokenUsage
 from runlore.ports.stopping import Stop
 from tests.model_server import Received, Reply, calls, model_server, says
 
@@ -135,7 +135,7 @@ class _Speaking:
         """There is one."""
         return model or "local:scripted"
 
-    def say(self, turn: Turn, listening: Listening, _stop: Stop) -> Said:
+    def say(self, turn: ChatTurn, listening: ChatListener, _stop: Stop) -> ChatReply:
         """One turn, at once; the request is told as it would be sent."""
         body = {"model": turn.model, "instructions": turn.instructions, "said": list(map(str, turn.messages))}
         listening.on_request(json.dumps(body))
@@ -145,8 +145,8 @@ class _Speaking:
         asked = (
             ToolCall(call_id=f"call_{len(turn.messages)}", name="read_file", arguments=_arguments(called)),
         )
-        usage = Usage(input_tokens=120, output_tokens=30)
-        return Said(text=text, calls=asked if called else (), model="local:scripted", usage=usage)
+        usage = TokenUsage(input_tokens=120, output_tokens=30)
+        return ChatReply(text=text, calls=asked if called else (), model="local:scripted", usage=usage)
 
     def close(self) -> None:
         """Nothing is held."""

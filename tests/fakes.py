@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from runlore.domain.record import JsonObject, RecordId
-from runlore.ports.model import ModelFailure, Question, Reply, Usage
+from runlore.ports.model import ModelFailure, Question, Reply, TokenUsage
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -97,7 +97,7 @@ class ScriptedModels:
             output=output,
             model=self.resolve(question.model),
             prompt=f"{question.purpose}-1",
-            usage=Usage(input_tokens=10, output_tokens=5),
+            usage=TokenUsage(input_tokens=10, output_tokens=5),
         )
 
     def close(self) -> None:

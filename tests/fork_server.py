@@ -23,7 +23,7 @@ LOADED = (
     "runlore.api.serve",
     "runlore.cli.main",
     "runlore.client.remote.operations",
-    "runlore.daemon.server",
+    "runlore.daemon.process.server",
     "runlore.storage.postgres.store",
     "tests.fakes",
     "tests.flow.meanings",

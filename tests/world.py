@@ -16,7 +16,7 @@ import psycopg
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
-from runlore.daemon.run_ends import closing, remembering
+from runlore.daemon.runs.run_ends import closing, remembering
 from runlore.daemon.wiring import INDEX_NAME, open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.prompts.run_memory import RunMemory

@@ -14,8 +14,10 @@ _OPEN_ATTEMPTS = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def atomic_write(path: str, write: Callable[[BinaryIO], object]) -> None:
+def atomic_write(path: str, write: Callable[[BinaryIO], object], *, durable: bool = True) -> None:
     """Write `path.new` for this user alone, sync it, rename it to `path`, sync the folder.
+
+    What is not `durable` is not synced: after a power cut it may be lost, or empty.
 
     OSError leaves the file in place as it was; BlockingIOError where another process is writing it.
     """
@@ -24,12 +26,14 @@ def atomic_write(path: str, write: Callable[[BinaryIO], object]) -> None:
         with open(descriptor, "wb") as file:
             write(file)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
             os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    sync_folder(os.path.dirname(os.path.abspath(path)))
+    if durable:
+        sync_folder(os.path.dirname(os.path.abspath(path)))
 
 
 @contextmanager

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 from runlore.agents.loop import AgentLoop
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall, ToolSpec, UserSaid
-from runlore.ports.chat import Cancelled, Listening, Said, Turn
-from runlore.ports.model import ModelFailure, Usage
-from runlore.ports.runner import AgentEnd, AgentTask, Decision, Tool, ToolOutcome, Verdict
+from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import ModelFailure, TokenUsage
+from runlore.ports.runner import AgentEnd, AgentTask, GateDecision, Tool, ToolOutcome, Verdict
 from runlore.ports.stopping import Stop
 from tests.fakes import FakeClock
 
 FIRST, SECOND = "test:first", "test:second"
-USED = Usage(input_tokens=10, output_tokens=5, cost_micro_usd=7)
+USED = TokenUsage(input_tokens=10, output_tokens=5, cost_micro_usd=7)
 LIMITS = AgentLimits(
     turns_max=20,
     seconds_max=600.0,
@@ -25,12 +25,14 @@ LIMITS = AgentLimits(
     turn_seconds_max=120.0,
 )
 
-Speech: TypeAlias = Said | ModelFailure | Callable[[Turn, Listening, Stop], "Said | ModelFailure"]
+Speech: TypeAlias = (
+    ChatReply | ModelFailure | Callable[[ChatTurn, ChatListener, Stop], "ChatReply | ModelFailure"]
+)
 
 
-def said(text: str = "", *calls: ToolCall, **fields: Any) -> Said:
+def said(text: str = "", *calls: ToolCall, **fields: Any) -> ChatReply:
     """What a model says."""
-    return Said(**{"text": text, "calls": calls, "model": FIRST, "usage": USED, **fields})
+    return ChatReply(**{"text": text, "calls": calls, "model": FIRST, "usage": USED, **fields})
 
 
 def call(
@@ -51,7 +53,7 @@ class ScriptedChat:
     def __init__(self, *script: Speech, names: Mapping[str, str | ModelFailure] | None = None) -> None:
         self._script = list(script)
         self._names = {"": FIRST, FIRST: FIRST, SECOND: SECOND, **(names or {})}
-        self.turns: list[Turn] = []
+        self.turns: list[ChatTurn] = []
 
     def resolve(self, model: str = "") -> str:
         """The whole name, or the failure that stands in its place."""
@@ -60,14 +62,14 @@ class ScriptedChat:
             raise name
         return name
 
-    def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
+    def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
         """Say what comes next, as a server would: the request, the words, the whole."""
         self.turns.append(turn)
         if stop.is_set():
             raise Cancelled
         listening.on_request(f"request {len(self.turns)}")
         speech = self._script[0] if len(self._script) == 1 else self._script.pop(0)
-        told = speech if isinstance(speech, Said | ModelFailure) else speech(turn, listening, stop)
+        told = speech if isinstance(speech, ChatReply | ModelFailure) else speech(turn, listening, stop)
         if isinstance(told, ModelFailure):
             raise told
         if stop.is_set():
@@ -86,23 +88,23 @@ class Notebook:
     heard: list[tuple[Any, ...]] = field(default_factory=list)
     refuses: str = ""
 
-    def text(self, piece: str) -> None:
+    def on_text(self, piece: str) -> None:
         """Words."""
         self._note("text", piece)
 
-    def requested(self, body: str, model: str) -> None:
+    def on_request(self, body: str, model: str) -> None:
         """A request."""
         self._note("requested", body, model)
 
-    def said(self, said: AssistantSaid, model: str, usage: Usage) -> None:
+    def on_message(self, said: AssistantSaid, model: str, usage: TokenUsage) -> None:
         """A message."""
         self._note("said", said, model, usage)
 
-    def answered(self, answer: ToolAnswered) -> None:
+    def on_tool_answer(self, answer: ToolAnswered) -> None:
         """An answer."""
         self._note("answered", answer)
 
-    def remarked(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         """A remark."""
         self._note("remarked", remark)
 
@@ -120,10 +122,12 @@ class Notebook:
 class Gate:
     """A gate that lets pass what the test says, and all else by default."""
 
-    decides: Callable[[ToolCall, Stop], Decision] = lambda _call, _stop: Decision(verdict=Verdict.ALLOWED)
+    decides: Callable[[ToolCall, Stop], GateDecision] = lambda _call, _stop: GateDecision(
+        verdict=Verdict.ALLOWED
+    )
     asked: list[ToolCall] = field(default_factory=list)
 
-    def decide(self, call: ToolCall, stop: Stop) -> Decision:
+    def decide(self, call: ToolCall, stop: Stop) -> GateDecision:
         """What the test says."""
         self.asked.append(call)
         return self.decides(call, stop)

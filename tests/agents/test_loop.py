@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from runlore.domain import limits
 from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall, UserSaid
 from runlore.domain.errors import Refused
-from runlore.ports.chat import Cancelled, Listening, Said, Turn
-from runlore.ports.model import Usage
-from runlore.ports.runner import Decision, EndKind, ToolOutcome, Verdict
+from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import TokenUsage
+from runlore.ports.runner import EndKind, GateDecision, ToolOutcome, Verdict
 from runlore.ports.stopping import Stop
 from tests.agents.acting import (
     FIRST,
@@ -33,7 +33,7 @@ from tests.agents.acting import (
 pytestmark = pytest.mark.req("AGT-1")
 
 
-def repeating(text: str, call_id: str = "c1") -> Said:
+def repeating(text: str, call_id: str = "c1") -> ChatReply:
     """A turn with one call of the tool that repeats."""
     return said("", call("repeat", {"text": text}, call_id))
 
@@ -85,14 +85,14 @@ def test_everything_is_told_in_order_and_before_the_next_thing_happens() -> None
         AssistantSaid(text="Looking.", calls=(first, second)),
         *answers,
     )
-    assert end.usage == Usage(input_tokens=20, output_tokens=10, cost_micro_usd=14)
+    assert end.usage == TokenUsage(input_tokens=20, output_tokens=10, cost_micro_usd=14)
 
 
 def test_the_cost_is_known_only_where_that_of_each_turn_is() -> None:
-    unknown = Usage(input_tokens=1, output_tokens=1)
+    unknown = TokenUsage(input_tokens=1, output_tokens=1)
     acting = Acting(ScriptedChat(replace(repeating("a"), usage=unknown), said("Done.")), (Named(),))
 
-    assert acting.run().usage == Usage(input_tokens=11, output_tokens=6)
+    assert acting.run().usage == TokenUsage(input_tokens=11, output_tokens=6)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_call_that_cannot_be_made_is_answered_with_what_is_wrong(asked: ToolCa
 
 def test_a_call_that_is_denied_is_not_made_and_its_reason_is_told() -> None:
     tool = Named()
-    gate = Gate(lambda _call, _stop: Decision(verdict=Verdict.DENIED, why="nobody answered"))
+    gate = Gate(lambda _call, _stop: GateDecision(verdict=Verdict.DENIED, why="nobody answered"))
     acting = Acting(ScriptedChat(repeating("a"), said("Then not.")), (tool,), gate)
 
     assert acting.run().text == "Then not."
@@ -266,7 +266,7 @@ def test_what_a_model_thought_goes_back_to_it_with_its_calls() -> None:
 def test_a_task_ends_with_its_turns_and_the_last_one_is_announced(turns: int) -> None:
     count = iter(range(100))
 
-    def speech(_turn: Turn, _listening: Listening, _stop: Stop) -> Said:
+    def speech(_turn: ChatTurn, _listening: ChatListener, _stop: Stop) -> ChatReply:
         number = next(count)
         return said(f"step {number}", call("repeat", {"text": str(number)}, f"c{number}"))
 
@@ -365,25 +365,25 @@ def test_a_stop_is_obeyed_wherever_it_comes(where: str) -> None:
 
     tool = Named(does=does)
 
-    def speech(_turn: Turn, _listening: Listening, at: Stop) -> Said:
+    def speech(_turn: ChatTurn, _listening: ChatListener, at: Stop) -> ChatReply:
         if where == "model":
             stop.set()
             assert at.wait(5)
             raise Cancelled
         return said("Go.", call("repeat", {"text": "a"}, "c1"), call("repeat", {"text": "b"}, "c2"))
 
-    def decides(_call: ToolCall, at: Stop) -> Decision:
+    def decides(_call: ToolCall, at: Stop) -> GateDecision:
         if where == "gate":
             stop.set()
             assert at.is_set()
-            return Decision(verdict=Verdict.DENIED, why="stopped")
+            return GateDecision(verdict=Verdict.DENIED, why="stopped")
         if where == "late gate":
             stop.set()
-        return Decision(verdict=Verdict.ALLOWED)
+        return GateDecision(verdict=Verdict.ALLOWED)
 
     class Stopping(Notebook):
-        def said(self, said: AssistantSaid, model: str, usage: Usage) -> None:
-            super().said(said, model, usage)
+        def on_message(self, said: AssistantSaid, model: str, usage: TokenUsage) -> None:
+            super().on_message(said, model, usage)
             if where == "said":
                 stop.set()
 
@@ -429,11 +429,11 @@ def test_a_turn_has_the_time_that_is_left_and_is_silent_for_no_more_than_it_may(
 def test_the_time_that_a_person_takes_is_not_the_agents(who: str) -> None:
     acting = Acting(ScriptedChat(repeating("a"), said("Done.")))
 
-    def decides(_call: ToolCall, stop: Stop) -> Decision:
+    def decides(_call: ToolCall, stop: Stop) -> GateDecision:
         assert stop is acting.stop
         acting.clock.advance(seconds=5_000 if who == "gate" else 0)
         acting.clock.set_right(timedelta(days=-1))
-        return Decision(verdict=Verdict.ALLOWED)
+        return GateDecision(verdict=Verdict.ALLOWED)
 
     given_stops: list[Stop] = []
 

@@ -14,8 +14,8 @@ from runlore.agents.deadline import Deadline
 from runlore.agents.model_turns import backoff_s
 from runlore.domain import limits
 from runlore.domain.agent.conversation import ToolCall
-from runlore.ports.chat import Cancelled, Listening, Said, Turn
-from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import ModelFailure, TokenUsage
 from runlore.ports.runner import EndKind, ToolOutcome
 from runlore.ports.stopping import Stop
 from tests.agents.acting import (
@@ -68,7 +68,7 @@ def test_the_fallback_takes_over_for_the_rest_of_the_run(code: str) -> None:
 
 @pytest.mark.parametrize("code", HERE)
 def test_what_another_model_would_not_mend_is_the_end(code: str) -> None:
-    acting = Acting(ScriptedChat(failure(code, usage=Usage(input_tokens=3))), fallback=SECOND)
+    acting = Acting(ScriptedChat(failure(code, usage=TokenUsage(input_tokens=3))), fallback=SECOND)
 
     end = acting.run()
 
@@ -117,10 +117,10 @@ def test_a_model_that_is_not_there_at_all_leaves_the_task_to_the_fallback() -> N
     assert end.failure.code == "model.none"
 
 
-def breaking(code: str, **fields: Any) -> Callable[[Turn, Listening, Stop], ModelFailure]:
+def breaking(code: str, **fields: Any) -> Callable[[ChatTurn, ChatListener, Stop], ModelFailure]:
     """An answer that breaks off behind its first words."""
 
-    def breaks(_turn: Turn, listening: Listening, _stop: Stop) -> ModelFailure:
+    def breaks(_turn: ChatTurn, listening: ChatListener, _stop: Stop) -> ModelFailure:
         listening.on_text("I will")
         return failure(code, **fields)
 
@@ -230,7 +230,7 @@ def test_a_wait_ends_at_once_when_the_run_is_stopped() -> None:
     begun = Event()
 
     class Waking(Notebook):
-        def remarked(self, remark: str) -> None:
+        def on_remark(self, remark: str) -> None:
             begun.set()
 
     acting.notes = Waking()
@@ -252,7 +252,7 @@ def test_a_wait_ends_at_once_when_the_run_is_stopped() -> None:
 def test_a_model_that_is_out_of_the_runs_time_ends_it_so(fallback: str) -> None:
     acting = Acting(ScriptedChat(said("late")), fallback=fallback)
 
-    def late(_turn: Turn, _listening: Listening, _stop: Stop) -> ModelFailure:
+    def late(_turn: ChatTurn, _listening: ChatListener, _stop: Stop) -> ModelFailure:
         acting.clock.advance(seconds=600)
         return failure("model.timeout", passes=True)
 
@@ -305,7 +305,7 @@ def test_a_tool_that_gives_up_with_its_stop_is_answered_for() -> None:
 def test_whatever_a_model_says_every_run_ends() -> None:
     """A model that always wants more is ended by the first of its limits."""
 
-    def speech(turn: Turn, _listening: Listening, _stop: Stop) -> Said:
+    def speech(turn: ChatTurn, _listening: ChatListener, _stop: Stop) -> ChatReply:
         return said("more", call("repeat", {"text": str(len(turn.messages))}, f"c{len(turn.messages)}"))
 
     acting = Acting(ScriptedChat(speech), (Named(),), limits=replace(LIMITS, turns_max=50))

@@ -200,7 +200,7 @@ def test_a_stop_ends_a_turn_that_hangs(talk: Talk) -> None:
     chat, _ = talk.begin(hangs())
 
     class Stopping(Notebook):
-        def requested(self, body: str, model: str) -> None:
+        def on_request(self, body: str, model: str) -> None:
             talk.stop.set()
 
     talk.notes = Stopping()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.answering import document
 from runlore.api.app import all_endpoints
 from runlore.api.hints import ROUTES, hint_over_http
+from runlore.api.responses import document
 from runlore.api.routes import holds_hints
 from runlore.domain.record import JsonValue
-from runlore.ports.operations.declaring import OPERATIONS
+from runlore.ports.operations.declaration import OPERATIONS
 
 pytestmark = pytest.mark.req("SUR-7")
 
@@ -24,8 +24,8 @@ BEFORE_HTTP = (
     "client",
     "config",
     "storage/sqlite/files.py",
-    "daemon/sockets.py",
-    "daemon/mounting.py",
+    "daemon/process/sockets.py",
+    "daemon/skills/mounting.py",
 )
 # What is done on the machine of the daemon, by whoever looks after it, is told as it is done there.
 ON_ITS_MACHINE = ("runlore learn", "runlore skill mount")

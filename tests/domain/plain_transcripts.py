@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from runlore.daemon.mining.dry_run import look_through
-from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.suggestion import Suggestion
 from tests.fakes import START
 

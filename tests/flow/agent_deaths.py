@@ -10,7 +10,7 @@ from runlore.daemon.app import Application
 from runlore.daemon.own_runs.service import AgentService
 from runlore.domain.errors import Unavailable
 from runlore.domain.run import ProcessId
-from runlore.ports.chat import Chat, Listening, Said, Turn
+from runlore.ports.chat import Chat, ChatListener, ChatReply, ChatTurn
 from runlore.ports.stopping import Stop
 from runlore.ports.store import Snapshot, Store, Transaction
 from runlore.ports.workspaces import ShellResult, Workspace, Workspaces
@@ -25,7 +25,7 @@ class DyingChat:
         self._real = real
         self._fuse = fuse
 
-    def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
+    def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
         """One turn."""
         self._fuse.at("before a turn")
         said = self._real.say(turn, listening, stop)

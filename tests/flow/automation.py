@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
 from runlore.domain.policies.learning_policy import Action
 from runlore.domain.policies.policy import PolicyName
@@ -17,7 +17,7 @@ from runlore.domain.runs.job import Job, JobState
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports import operations as ops
-from runlore.ports.model import ModelFailure, Question, Reply, Usage
+from runlore.ports.model import ModelFailure, Question, Reply, TokenUsage
 from tests.world import World
 
 CONTENT = "The project codename is Atlas"
@@ -125,7 +125,7 @@ class Judge:
             output={"action": said, "reason": "because"},
             model=self.resolve(question.model),
             prompt="judge-1",
-            usage=Usage(input_tokens=10, output_tokens=2),
+            usage=TokenUsage(input_tokens=10, output_tokens=2),
         )
 
     def close(self) -> None:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import Capture, CaptureState
 from runlore.domain.record import JsonObject, Kind, Origin, Record

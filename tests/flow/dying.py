@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from runlore.daemon.app import Application
-from runlore.daemon.maintenance import BOOT
+from runlore.daemon.background.maintenance import BOOT
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.record import Kind
 from runlore.domain.run import MemoryState, Run, RunId

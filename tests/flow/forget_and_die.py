@@ -14,7 +14,7 @@ from typing import Any, cast
 from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.follower import Follower
+from runlore.daemon.search.index_sync import IndexSync
 from runlore.daemon.wiring import INDEX_NAME, RecallEngine, open_parts
 from runlore.domain.record import RecordId
 from runlore.ports import operations as ops
@@ -92,7 +92,7 @@ def main(point: str, record_id: str, root: str, url: str | None = None) -> None:
         settings = replace(settings, embedding=EmbeddingSettings(shared=shared))
     parts = open_parts(settings, clock=FakeClock())
     store = cast("Store", DyingStore(parts.store, point))
-    follower = Follower(store, os.path.join(root, INDEX_NAME), RecallEngine())
+    follower = IndexSync(store, os.path.join(root, INDEX_NAME), RecallEngine())
     operations = Application(replace(parts, store=store, follower=follower), OPERATOR)
     operations.search(ops.SearchRequest(query="anything"))
     operations.forget(decision(RecordId(record_id)))

@@ -15,8 +15,8 @@ from typing import Any
 from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
 from runlore.daemon import wiring
-from runlore.daemon.embedding import Backend, opened
-from runlore.daemon.meaning import LearningVectors
+from runlore.daemon.search.embedding_backend import Backend, open_backend
+from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.wiring import DenseEngine
 from runlore.domain.record import RecordId
 from runlore.domain.text.analysis import terms_of
@@ -111,7 +111,7 @@ def reopened(world: World, server: ModelServer, **changes: Any) -> None:
 
 def again(world: World, server: ModelServer, **changes: Any) -> Backend | None:
     """A backend that leads to a server."""
-    return opened(backend_of(server.base_url(), **changes), world.clock)
+    return open_backend(backend_of(server.base_url(), **changes), world.clock)
 
 
 def switched_off(world: World) -> None:

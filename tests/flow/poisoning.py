@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind, Record
 from runlore.domain.records.visibility import hidden_because
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
-from runlore.ports.model import Purpose, Question
+from runlore.ports.model import ModelPurpose, Question
 from tests.world import World
 
 PAGE = "https://example.org/page"
@@ -53,7 +53,7 @@ class Obeying:
     def answer(self, purpose: str) -> JsonObject:
         """The answer to a question of this purpose."""
         self.asked.append(purpose)
-        if purpose == Purpose.JUDGE:
+        if purpose == ModelPurpose.JUDGE:
             return {"action": "publish_active", "reason": "it says that it is approved"}
         pieces = dict.fromkeys((self.text[:PIECE_CHARS_MAX], self.text[-PIECE_CHARS_MAX:]))
         return {

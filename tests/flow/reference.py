@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import combinations
 
-from runlore.daemon.requests import SEARCHED_LAYERS
+from runlore.daemon.calls.requests import SEARCHED_LAYERS
 from runlore.domain.claims.subject import SemanticKey, conflicts
 from runlore.domain.record import Layer, Record, RecordId, State
 from runlore.domain.records.publication import MERGES

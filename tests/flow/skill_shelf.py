@@ -6,8 +6,8 @@ from typing import Any
 
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
-from runlore.daemon.skill_library import LibraryParts, SkillLibrary
-from runlore.daemon.wiring import WORDS_NAME, SkillEngine
+from runlore.daemon.skills.library import LibraryParts, SkillLibrary
+from runlore.daemon.wiring import WORDS_NAME, SkillIndexEngine
 from runlore.domain.skill import Skill
 from runlore.flow.skills.library import text_of
 from runlore.ports import operations as ops
@@ -78,7 +78,7 @@ def library_on(
         LibraryParts(
             store=store or world.parts.store,
             files=SkillRoot(str(world.root), disk=disk, settled_ns=settled_ns),
-            engine=SkillEngine(str(world.root / WORDS_NAME)),
+            engine=SkillIndexEngine(str(world.root / WORDS_NAME)),
             clock=world.clock,
             ids=world.ids,
             folder=str(world.root / "index"),

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.maintenance import enforce_policies
+from runlore.daemon.background.maintenance import enforce_policies
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.policies.policy import PolicyName

@@ -11,10 +11,10 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import QUICK_KINDS, do_due_jobs
+from runlore.daemon.background.maintenance import sweep
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs
-from runlore.daemon.maintenance import sweep
-from runlore.daemon.wiring import embedded
+from runlore.daemon.wiring import open_embedded
 from runlore.domain.agent.approval import ApprovalId
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import Layer
@@ -176,13 +176,13 @@ def test_a_command_that_leaves_interrupts_its_runs_and_does_what_follows_from_th
     with at_work(settings, folder, held) as work:
         given = work.world.settings
         work.world.close()
-        with embedded(given) as operations:
+        with open_embedded(given) as operations:
             session_id = operations.create_session(ops.NewSession()).session_id
             run_id = operations.start_input(ops.NewInput(session_id=session_id, text="Hello")).run.run_id
             held.wait()
         held.let_go.set()
         assert work.world.tables()["jobs"] == [], "what needs no model is left to nobody"
-        with embedded(given) as operations:
+        with open_embedded(given) as operations:
             assert operations.get_run(run_id).run.status is RunStatus.INTERRUPTED
         work.world.restart()
 

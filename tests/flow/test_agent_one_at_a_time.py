@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.agent.working import begun_or_ended
+from runlore.daemon.agent.run_worker import begun_or_ended
 from runlore.daemon.app import Application
-from runlore.daemon.own_runs.service import Place
+from runlore.daemon.own_runs.service import RunSlot
 from runlore.domain.errors import Conflict, Unavailable
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
@@ -223,7 +223,7 @@ def test_a_run_of_somebody_else_that_has_taken_the_id_is_left_as_it_is(local: Se
             work.world.run("x", session_id=session_id).run_id,
         ]
         for run_id in others:
-            place = Place(session_id)
+            place = RunSlot(session_id)
             place.take(run_id)
             with pytest.raises(Conflict), begun_or_ended(work.world.parts, place):
                 raise Conflict("the id is taken", code="run.exists", hint="use another one")

@@ -9,7 +9,7 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.agent.conversation import AssistantSaid, ToolCall, UserSaid
 from runlore.domain.claims.support import Support
 from runlore.domain.record import EvidenceRef, Kind, RecordId
@@ -20,8 +20,8 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.flow.pipeline.reviewing import evidence_sources
 from runlore.flow.review.verification import support_for
 from runlore.ports import operations as ops
-from runlore.ports.chat import Listening, Said, Turn
-from runlore.ports.model import Usage
+from runlore.ports.chat import ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import TokenUsage
 from runlore.ports.operations import RunEventKind
 from runlore.ports.stopping import Stop
 from tests.flow.agent_world import AtWork, at_work
@@ -344,17 +344,17 @@ class Shouting:
         """Any name will do."""
         return model or "test:shouting"
 
-    def say(self, _turn: Turn, listening: Listening, _stop: Stop) -> Said:
+    def say(self, _turn: ChatTurn, listening: ChatListener, _stop: Stop) -> ChatReply:
         """A huge call, then a word."""
         self._turns += 1
         listening.on_request(json.dumps({"messages": ["x" * 9_000_000]}))
         huge = ToolCall(call_id="c1", name="scratch" * 40, arguments={"note": "y" * 5_000_000})
         is_first = self._turns == 1
-        return Said(
+        return ChatReply(
             text="" if is_first else "Done.",
             calls=(huge,) if is_first else (),
             model="test:shouting",
-            usage=Usage(),
+            usage=TokenUsage(),
         )
 
     def close(self) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.daemon.own_runs.live import Live
-from runlore.daemon.own_runs.trickle import AGE_S, HELD_CHARS, SILENCE_S, Trickle
+from runlore.daemon.own_runs.live_events import Live
+from runlore.daemon.own_runs.stream_redaction import AGE_S, HELD_CHARS, SILENCE_S, StreamRedactor
 from runlore.domain import limits
 from runlore.domain.privacy.redaction import redact_text
 from runlore.ports.operations import RunEventKind
@@ -35,7 +35,7 @@ SECRETS = [
 
 def told_of(text: str, cuts: list[int]) -> str:
     """What is told of a text that is cut at these places, at once."""
-    trickle = Trickle(lambda: 0.0)
+    trickle = StreamRedactor(lambda: 0.0)
     places = [0, *sorted({cut % (len(text) + 1) for cut in cuts}), len(text)]
     pieces = [text[start:end] for start, end in pairwise(places)]
     return "".join(map(trickle.add, pieces)) + trickle.rest()
@@ -66,7 +66,7 @@ def test_no_word_is_lost_or_told_twice(text: str, cuts: list[int]) -> None:
 
 def test_what_is_held_back_is_told_in_a_moment() -> None:
     now = 0.0
-    trickle = Trickle(lambda: now)
+    trickle = StreamRedactor(lambda: now)
     assert trickle.add("The first words of a li") == ""
     now += AGE_S
     assert trickle.due() == "The first words of a ", "whole words, once they are old enough"
@@ -80,7 +80,7 @@ def test_what_is_held_back_is_told_in_a_moment() -> None:
 
 def test_a_name_that_was_told_still_gives_its_value_away() -> None:
     now = 0.0
-    trickle = Trickle(lambda: now)
+    trickle = StreamRedactor(lambda: now)
     told = trickle.add("export API_KEY=")
     now += SILENCE_S
     told += trickle.due()

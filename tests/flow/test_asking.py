@@ -13,7 +13,7 @@ from runlore.config.settings import Settings
 from runlore.daemon.wiring import open_parts
 from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.flow.model_budget import BudgetedModels, budget_day, budget_renews_at, usage_on
-from runlore.ports.model import ModelFailure, Models, Purpose, Question, Reply
+from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question, Reply
 from runlore.ports.service_store import DayUse
 from tests.fakes import START
 from tests.flow.dying import Died
@@ -43,7 +43,7 @@ def world(settings: Settings, server: ModelServer) -> Iterator[World]:
     made.close()
 
 
-def question(purpose: Purpose = Purpose.JUDGE, **fields: Any) -> Question:
+def question(purpose: ModelPurpose = ModelPurpose.JUDGE, **fields: Any) -> Question:
     """A question."""
     return Question(purpose=purpose, document={"content": "x"}, schema=SCHEMA, **fields)
 
@@ -55,7 +55,7 @@ def asking(world: World, models: Models | None = None) -> BudgetedModels:
     )
 
 
-def used(world: World, purpose: Purpose = Purpose.JUDGE) -> DayUse:
+def used(world: World, purpose: ModelPurpose = ModelPurpose.JUDGE) -> DayUse:
     """What a purpose has used on the clock's day."""
     with world.parts.store.snapshot() as snapshot:
         return usage_on(snapshot, purpose, budget_day(world.clock.now()))
@@ -148,9 +148,9 @@ def test_the_refusal_names_the_purpose_the_limits_and_when_it_goes_on(world: Wor
 def test_each_purpose_has_a_budget_of_its_own(world: World) -> None:
     budget = ModelBudget(calls_per_day=1)
 
-    told = {purpose: [outcome(world, budget, purpose=purpose) for _ in range(2)] for purpose in Purpose}
+    told = {purpose: [outcome(world, budget, purpose=purpose) for _ in range(2)] for purpose in ModelPurpose}
 
-    assert told == {purpose: ["answered", "model.budget"] for purpose in Purpose}
+    assert told == {purpose: ["answered", "model.budget"] for purpose in ModelPurpose}
 
 
 @pytest.mark.parametrize("budget", [ModelBudget(calls_per_day=0), ModelBudget(tokens_per_day=0)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import ALL_KINDS, THINKING_KINDS, do_due_jobs, finish_earlier_learning
+from runlore.daemon.background.jobs import ALL_KINDS, THINKING_KINDS, do_due_jobs, finish_earlier_learning
 from runlore.domain.errors import Conflict
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
@@ -21,7 +21,7 @@ from runlore.flow.pipeline.keeping_skills import IMPROVING, KeepingSkills, Savin
 from runlore.flow.skills.library import take_in
 from runlore.flow.skills.saving import MADE_BEFORE, SKIPPED_BEFORE, auto_save
 from runlore.ports import operations as ops
-from runlore.ports.model import ModelFailure, Purpose, Question
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from tests.fakes import ScriptedModels
 from tests.flow.capture_and_die import capturing
 from tests.flow.dying import Died
@@ -359,9 +359,9 @@ def test_a_death_at_any_point_leaves_what_an_undisturbed_run_leaves(tmp_path: Pa
 
 def answered(question: Question) -> JsonObject:
     """What a model says to each purpose."""
-    if question.purpose is Purpose.CURATION:
+    if question.purpose is ModelPurpose.CURATION:
         return {"comment": "Both ship the app."}
-    if question.purpose is Purpose.ENHANCEMENT:
+    if question.purpose is ModelPurpose.ENHANCEMENT:
         return better(question)
     return {"candidates": []}
 

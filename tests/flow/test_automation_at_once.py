@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runlore.daemon.jobs import do_one_job
+from runlore.daemon.background.jobs import do_one_job
 from runlore.daemon.parts import Parts
 from runlore.domain.record import PublishTier, Record, State
 from runlore.domain.runs.job import JobKind, JobState

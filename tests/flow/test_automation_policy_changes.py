@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from runlore.daemon.jobs import do_one_job
+from runlore.daemon.background.jobs import do_one_job
 from runlore.daemon.parts import Parts
 from runlore.domain.policies.learning_policy import Action, Mode
 from runlore.domain.policies.policy import PolicyName

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_due_jobs, do_on_leaving
-from runlore.daemon.wiring import embedded
-from runlore.daemon.workers import Workers
+from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_due_jobs, do_on_leaving
+from runlore.daemon.background.workers import Workers
+from runlore.daemon.wiring import open_embedded
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.policies.learning_policy import Action
@@ -101,10 +101,10 @@ class TestLeaving:
 
     def test_a_candidate_is_reviewed_by_the_command_that_made_it(self, tmp_path: Path) -> None:
         settings = Settings(state_root=str(tmp_path / "home"))
-        with embedded(settings) as operations:
+        with open_embedded(settings) as operations:
             made = operations.create_candidate(ops.NewCandidate(kind=Kind.FACT, content=CONTENT))
 
-        with embedded(settings) as operations:
+        with open_embedded(settings) as operations:
             assert review_of(operations.get_record(made.record_id)) is not None
             assert operations.list_jobs() == ()
 
@@ -112,14 +112,14 @@ class TestLeaving:
         settings = Settings(state_root=str(tmp_path / "home"))
 
         def failing() -> None:
-            with embedded(settings) as operations:
+            with open_embedded(settings) as operations:
                 operations.create_candidate(ops.NewCandidate(kind=Kind.FACT, content=CONTENT))
                 raise KeyError
 
         with pytest.raises(KeyError):
             failing()
 
-        with embedded(settings) as operations:
+        with open_embedded(settings) as operations:
             (made,) = operations.list_candidates(ops.CandidateRequest()).items
             assert review_of(made) is None
 

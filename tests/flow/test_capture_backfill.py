@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.maintenance import maintain
+from runlore.daemon.background.maintenance import maintain
 from runlore.domain.errors import RunloreError
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import CaptureState

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import do_due_jobs, do_one_job
 from runlore.daemon.boot import boot, boot_daemon
-from runlore.daemon.jobs import do_due_jobs, do_one_job
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import CaptureState
 from runlore.domain.record import JsonObject, RecordId

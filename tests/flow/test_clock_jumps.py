@@ -10,9 +10,9 @@ import pytest
 
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application, Parts
+from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
+from runlore.daemon.background.maintenance import BOOT, maintain, sweep
 from runlore.daemon.clock import CERTAIN_S, SETTLED_S, Readings, SystemClock
-from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
-from runlore.daemon.maintenance import BOOT, maintain, sweep
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts, system_clock
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.run import RunId, RunStatus

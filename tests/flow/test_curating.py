@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
@@ -16,7 +16,7 @@ from runlore.flow.queueing import queue
 from runlore.flow.skills.curating import apply, look, undo
 from runlore.flow.skills.library import accept, delete, import_skill, take_in, text_of
 from runlore.ports import operations as ops
-from runlore.ports.model import ModelFailure, Purpose, Question
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from tests.fakes import ScriptedModels
 from tests.flow.kill_points import dies_at
 from tests.flow.saved_skills import (
@@ -316,7 +316,7 @@ def test_a_model_comments_where_the_policy_lets_it_and_decides_nothing(
         curation = snapshot.curations.latest()
     assert curation is not None
     assert (curation.comment, curation.actor) == ("Both ship the app." if llm_curate else "", "daemon")
-    assert [question.purpose for question in asked] == ([Purpose.CURATION] if llm_curate else [])
+    assert [question.purpose for question in asked] == ([ModelPurpose.CURATION] if llm_curate else [])
     assert set(library(world)) == {"ship-0", "plan-it"}
     assert waiting(world, JobKind.CURATE) == []
 

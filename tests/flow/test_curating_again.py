@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.skill import SkillState

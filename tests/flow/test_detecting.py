@@ -5,8 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import (
+    QUICK_KINDS,
+    THINKING_KINDS,
+    do_due_jobs,
+    do_on_leaving,
+    learning_skills,
+)
 from runlore.daemon.boot import boot, boot_daemon
-from runlore.daemon.jobs import QUICK_KINDS, THINKING_KINDS, do_due_jobs, do_on_leaving, learning_skills
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.errors import Conflict, Invalid
 from runlore.domain.policies.policy import PolicyName

@@ -10,7 +10,7 @@ from runlore.domain.suggesting.enhancing import Unfit
 from runlore.flow.model_budget import BudgetedModels, budget_day, usage_on
 from runlore.flow.skills.enhancing import Enhancing
 from runlore.models.prompt_files import load_prompt
-from runlore.ports.model import ModelFailure, Models, Purpose
+from runlore.ports.model import ModelFailure, ModelPurpose, Models
 from runlore.ports.service_store import DayUse
 from tests.domain.suggested import SUGGESTION, better, better_body
 from tests.fakes import START
@@ -48,7 +48,7 @@ def enhancing(world: World, models: Models | None = None, budget: ModelBudget | 
 def used(world: World) -> DayUse:
     """What enhancement has used on the clock's day."""
     with world.parts.store.snapshot() as snapshot:
-        return usage_on(snapshot, Purpose.ENHANCEMENT, budget_day(world.clock.now()))
+        return usage_on(snapshot, ModelPurpose.ENHANCEMENT, budget_day(world.clock.now()))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.jobs import do_due_jobs, do_on_leaving
+from runlore.daemon.background.jobs import do_due_jobs, do_on_leaving
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobKind, JobState
 from runlore.domain.suggestion import SuggestionState

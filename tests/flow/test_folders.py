@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.folders import working_folder
+from runlore.daemon.calls.working_folders import working_folder
 from runlore.domain.errors import Invalid
 from runlore.domain.project import project_id
 from runlore.domain.scope import Scope, ScopeKind

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.clock import TimeOrderedIds
-from runlore.daemon.follower import SAVE_AFTER_RECORDS
+from runlore.daemon.search.index_sync import SAVE_AFTER_RECORDS
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.ports import operations as ops

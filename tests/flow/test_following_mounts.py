@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from skills_ref.validator import validate
 
-from runlore.daemon.mounting import MountFollower, Mounting, Refreshed, files_of, usable_skills
+from runlore.daemon.skills.mounting import MountFollower, MountManager, MountReport, files_of, usable_skills
 from runlore.domain.errors import Unavailable
 from runlore.domain.skill import SkillDocument
 from runlore.ports import operations as ops
@@ -30,9 +30,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".claude" / "skills"
 
 
-def mounted(world: World, folder: Path) -> Mounting:
+def mounted(world: World, folder: Path) -> MountManager:
     """The skills of a world, mounted."""
-    mounting = Mounting(world.parts.state_root)
+    mounting = MountManager(world.parts.state_root)
     mounting.mount([str(folder)], usable_skills(world.operator))
     return mounting
 
@@ -108,7 +108,7 @@ class RivalDisk(Disk):
     def lock(self, folder: int, *, shared: bool, wait_s: float) -> bool:
         """We get it when the other is done."""
         if self._folders:
-            Mounting(self._root).unmount([self._folders.pop()])
+            MountManager(self._root).unmount([self._folders.pop()])
         return super().lock(folder, shared=shared, wait_s=wait_s)
 
 
@@ -118,7 +118,7 @@ def test_who_follows_goes_by_no_note_that_another_process_is_taking_out(
     put_by_hand(sqlite_world, "mine")
     mounted(sqlite_world, folder)
     root = sqlite_world.parts.state_root
-    late = Mounting(root, lists=MountLists(root, disk=RivalDisk(root, str(folder))))
+    late = MountManager(root, lists=MountLists(root, disk=RivalDisk(root, str(folder))))
 
     assert late.refresh({"mine": skill_text("mine"), "more": skill_text("more")}).items == ()
 
@@ -133,12 +133,12 @@ def test_many_who_mount_unmount_and_follow_leave_no_copy_without_a_note(
 
     def come_and_go() -> None:
         for _ in range(8):
-            Mounting(root).mount([path], skills)
-            Mounting(root).unmount([path])
+            MountManager(root).mount([path], skills)
+            MountManager(root).unmount([path])
 
     def follow() -> None:
         for _ in range(16):
-            Mounting(root).refresh(skills)
+            MountManager(root).refresh(skills)
 
     threads = [threading.Thread(target=target) for target in (come_and_go, follow, follow)]
     for thread in threads:
@@ -146,7 +146,7 @@ def test_many_who_mount_unmount_and_follow_leave_no_copy_without_a_note(
     for thread in threads:
         thread.join()
 
-    assert (Mounting(root).folders(), list(folder.parent.parent.rglob("SKILL.md"))) == ((), [])
+    assert (MountManager(root).folders(), list(folder.parent.parent.rglob("SKILL.md"))) == ((), [])
 
 
 def test_a_look_where_nothing_has_changed_reads_no_skill(sqlite_world: World, folder: Path) -> None:
@@ -154,11 +154,11 @@ def test_a_look_where_nothing_has_changed_reads_no_skill(sqlite_world: World, fo
     mounted(sqlite_world, folder)
 
     assert follower(sqlite_world).catch_up().items
-    assert follower(sqlite_world).catch_up() == Refreshed()
+    assert follower(sqlite_world).catch_up() == MountReport()
     (folder / "mine" / "SKILL.md").unlink()
     assert [one.state for one in follower(sqlite_world).catch_up().items] == [MountState.REPAIRED]
     [seen] = follower(sqlite_world).catch_up().items
-    assert (seen.state, follower(sqlite_world).catch_up()) == (MountState.UNCHANGED, Refreshed())
+    assert (seen.state, follower(sqlite_world).catch_up()) == (MountState.UNCHANGED, MountReport())
     skill = sqlite_world.operator.get_skill("mine")
     with sqlite_world.parts.store.transaction() as tx:
         later = replace(skill, revision=skill.revision + 1)

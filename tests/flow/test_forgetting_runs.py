@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.maintenance import maintain
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.record import Kind, RecordId, StateReason
 from runlore.domain.run import ArtifactId, MemoryState, Run, RunId, RunStatus

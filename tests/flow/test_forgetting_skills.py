@@ -7,7 +7,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
+from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.run import Run
 from runlore.domain.runs.job import JobKind

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import do_due_jobs, learning_skills
+from runlore.daemon.background.jobs import do_due_jobs, learning_skills
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.run import RunId

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
-from runlore.daemon.jobs import do_due_jobs
-from runlore.daemon.maintenance import maintain
+from runlore.daemon.background.jobs import do_due_jobs
+from runlore.daemon.background.maintenance import maintain
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid
 from runlore.domain.policies.policy import PolicyName

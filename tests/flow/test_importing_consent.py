@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.mining.storing import store
+from runlore.daemon.mining.store_runs import store
 from runlore.domain.record import RecordId
 from runlore.domain.run import MemoryState
 from runlore.domain.runs.transcript import (

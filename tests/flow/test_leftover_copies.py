@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runlore.agents.workspace.worktrees import LocalWorkspaces
-from runlore.daemon.agent.leftovers import FOLDER, Copy, CopyNotes
+from runlore.daemon.agent.worktree_cleanup import FOLDER, Copy, CopyNotes
 from runlore.domain.errors import Unavailable
 from runlore.domain.run import RunId
 from runlore.ports.workspaces import Workspaces
@@ -25,7 +25,7 @@ COPIES = ".runlore-worktrees"
 CHILD = """
 import sys
 from runlore.agents.workspace.worktrees import LocalWorkspaces
-from runlore.daemon.agent.leftovers import Copy, CopyNotes
+from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes
 root, folder, skill, call_id = sys.argv[1:]
 copy = Copy(folder=folder, call_id=call_id)
 with CopyNotes(root).noted(copy, call_id), LocalWorkspaces().worktree(folder, skill, call_id):
@@ -79,7 +79,7 @@ def _killed(process: subprocess.Popen[str]) -> None:
 def test_a_note_is_there_as_long_as_its_copy_and_for_nobody_else_to_read(root: Path, folder: Path) -> None:
     notes = CopyNotes(str(root))
 
-    with notes.noted(Copy(folder=str(folder), call_id="call_1"), RunId("run_1")):
+    with notes.keep_note(Copy(folder=str(folder), call_id="call_1"), RunId("run_1")):
         (note,) = (root / FOLDER).iterdir()
         assert stat.S_IMODE(note.stat().st_mode) == 0o600
         assert stat.S_IMODE(note.parent.stat().st_mode) == 0o700
@@ -122,7 +122,7 @@ def test_a_living_copy_of_the_same_call_is_not_taken_for_the_dead_one(
     notes = CopyNotes(str(root))
     copy = Copy(folder=str(folder), call_id="call_1")
 
-    with notes.noted(copy, RunId("another")), workspaces.worktree(str(folder), "other", "call_1") as made:
+    with notes.keep_note(copy, RunId("another")), workspaces.worktree(str(folder), "other", "call_1") as made:
         assert notes.sweep(workspaces) == ()
         assert os.path.isdir(made.workspace.folder)
 
@@ -158,7 +158,7 @@ def test_without_a_note_there_is_no_copy(root: Path, folder: Path) -> None:
 
     with (
         pytest.raises(Unavailable) as caught,
-        CopyNotes(str(root)).noted(Copy(folder=str(folder), call_id="call_1"), RunId("run_1")),
+        CopyNotes(str(root)).keep_note(Copy(folder=str(folder), call_id="call_1"), RunId("run_1")),
     ):
         pytest.fail("nobody works without a note")
     assert caught.value.code == "worktree.note"
@@ -193,7 +193,7 @@ def test_a_copy_that_cannot_be_removed_stays_noted_until_it_can(
 @pytest.mark.parametrize("is_left", [True, False])
 def test_a_note_outlives_its_copy_only_where_that_is_left(root: Path, folder: Path, is_left: bool) -> None:
     copy = Copy(folder=str(folder), call_id="call-1")
-    with CopyNotes(str(root)).noted(copy, RunId("run-1"), is_left=lambda: is_left):
+    with CopyNotes(str(root)).keep_note(copy, RunId("run-1"), is_left=lambda: is_left):
         assert len(list((root / FOLDER).iterdir())) == 1
 
     assert len(list((root / FOLDER).iterdir())) == is_left

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.maintenance import maintain
 from runlore.domain.policies.learning_policy import Action, Mode
 from runlore.domain.policies.verdict import review_of
 from runlore.domain.record import Kind, Record, State

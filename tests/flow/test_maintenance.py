@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
+from runlore.daemon.background.jobs import QUICK_KINDS, do_due_jobs
+from runlore.daemon.background.maintenance import enforce_policies, maintain
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs
-from runlore.daemon.maintenance import enforce_policies, maintain
-from runlore.daemon.server import opened, planned
+from runlore.daemon.process.server import make_plan, open_service
 from runlore.domain.errors import Unavailable
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, JsonValue
@@ -211,7 +211,7 @@ class TestRebuild:
         stopped = tmp_path / "home" / "index" / "clean-stop"
 
         def is_rebuilt(*, in_order: bool = True) -> bool:
-            with suppress(Died), opened(planned(settings)) as service:
+            with suppress(Died), open_service(make_plan(settings)) as service:
                 with service.parts.store.snapshot() as snapshot:
                     told = json.loads(snapshot.counters.note(MAINTENANCE_NOTE) or "")
                 if not in_order:

@@ -10,13 +10,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from runlore.daemon.background.jobs import do_one_job
+from runlore.daemon.background.maintenance import enforce_policies, maintain
+from runlore.daemon.background.workers import Workers
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import do_one_job
-from runlore.daemon.maintenance import enforce_policies, maintain
 from runlore.daemon.parts import Parts
-from runlore.daemon.run_ends import remembering
-from runlore.daemon.scrubbing import Scrubbing
-from runlore.daemon.workers import Workers
+from runlore.daemon.runs.run_ends import remembering
+from runlore.daemon.scrubbing import ScrubNotes
 from runlore.domain.errors import Corrupt, Unavailable
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import RunMemory
@@ -420,9 +420,9 @@ class TestScrubbing:
         operations = watched(world, "before delete", broken)
         assert outcome(lambda: operations.forget(decision(run.run_id))) == "journal.damaged"  # type: ignore[arg-type]
 
-        assert Scrubbing(str(world.root)).is_owed()
+        assert ScrubNotes(str(world.root)).is_owed()
         world.restart()
-        assert not Scrubbing(str(world.root)).is_owed()
+        assert not ScrubNotes(str(world.root)).is_owed()
         assert world.memory(run) is None
         assert world.files_with("xylophone") == []
 
@@ -436,7 +436,7 @@ class TestScrubbing:
 
         world.restart()
 
-        assert not Scrubbing(str(world.root)).is_owed()
+        assert not ScrubNotes(str(world.root)).is_owed()
         assert (world.memory(run), world.memory(damaged) is None) == (None, False)
         assert world.files_with("xylophone") == []
 
@@ -446,7 +446,7 @@ class TestScrubbing:
         told = outcome(lambda: world.forget(run.run_id, expected_revision=99))  # type: ignore[arg-type]
 
         assert told == "record.revision"
-        assert not Scrubbing(str(world.root)).is_owed()
+        assert not ScrubNotes(str(world.root)).is_owed()
         assert [name for name in os.listdir(world.root) if name.startswith("scrub")] == []
 
 

@@ -6,8 +6,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
-from runlore.daemon.skills.choosing import Turn
-from runlore.daemon.skills.shelf import Shelf
+from runlore.daemon.skills.choice import SkillQuery
+from runlore.daemon.skills.skill_cache import ActiveSkills
 from runlore.domain.errors import Denied, NotFound
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject
@@ -157,7 +157,7 @@ def test_what_is_taken_away_while_it_is_chosen_is_not_in_the_answer(sqlite_world
     shelf_of(world)
     chosen = world.parts.library._choosing.fitting
 
-    def meddled(turn: Turn, shelf: Shelf) -> ops.FittingSkills:
+    def meddled(turn: SkillQuery, shelf: ActiveSkills) -> ops.FittingSkills:
         found = chosen(turn, shelf)
         world.operator.delete_skill("deploy-shop")
         return found

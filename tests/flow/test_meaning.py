@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from runlore.daemon import answers
-from runlore.daemon.embedding import FAILURES_MAX
+from runlore.daemon.search.embedding_backend import FAILURES_MAX
 from runlore.domain.search.fusion import SHARE
 from runlore.domain.serialization.codec import Plain
 from runlore.ports import operations as ops

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.workers import Workers
+from runlore.daemon.background.workers import Workers
 from runlore.domain import limits
 from runlore.domain.record import Record, RecordId, Sensitivity, StateReason
 from runlore.domain.scope import WORKSPACE
@@ -172,7 +172,7 @@ def test_forgetting_alone_leaves_no_trace_whoever_works_afterwards(embedding: Wo
     embedding.forget(record)
 
     assert traces(embedding, SECRET) == []
-    assert len(embedding.parts.meaning._opened()) == 0
+    assert len(embedding.parts.meaning._ensure_loaded()) == 0
     embedding.close()
     assert traces(embedding, SECRET) == []
     embedding.restart()
@@ -417,7 +417,7 @@ def test_on_this_machine_everything_is_embedded_as_it_is(light: World, server: M
 def test_doctor_finds_a_vector_of_what_is_not_live_and_erases_it(light: World) -> None:
     learnings.learn(light, "Ship on fridays")
     embed(light)
-    vectors = light.parts.meaning._opened()
+    vectors = light.parts.meaning._ensure_loaded()
     vectors.put([meanings.embedded(RecordId("rec_nobody"), "Nobody")])
 
     (problem,) = [each for each in light.operator.doctor().findings if each.check == "embedding"]

@@ -11,13 +11,13 @@ from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.policies.policy import PolicyName
 from runlore.flow.model_budget import BudgetedModels
 from runlore.ports import operations as ops
-from runlore.ports.model import ModelFailure, Purpose, Question
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from tests.model_server import KEY, USAGE, fails, model_server
 from tests.world import World
 
 pytestmark = pytest.mark.req("POL-12", "OPS-1", "OPS-2", "AGT-3")
 
-QUESTION = Question(purpose=Purpose.JUDGE, document={}, schema={"type": "object"})
+QUESTION = Question(purpose=ModelPurpose.JUDGE, document={}, schema={"type": "object"})
 UNUSED = {"calls": 0, "failures": 0, "input_tokens": 0, "output_tokens": 0, "cost_micro_usd": 0}
 
 
@@ -43,7 +43,7 @@ def test_without_a_model_nothing_fails_and_it_is_said(sqlite_world: World) -> No
     section = told(sqlite_world)
 
     assert section["default"] is None
-    assert section["today"] == {purpose.value: UNUSED for purpose in Purpose}
+    assert section["today"] == {purpose.value: UNUSED for purpose in ModelPurpose}
     assert section["budget"] == {"calls_per_day": 500, "tokens_per_day": 1_000_000}
     assert (finding(sqlite_world).outcome, finding(sqlite_world).detail) == (
         "ok",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.boot import boot
-from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.policies.learning_policy import Action
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import (

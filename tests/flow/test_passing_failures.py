@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs, do_on_leaving, do_one_job
-from runlore.daemon.maintenance import maintain
-from runlore.daemon.workers import Workers
+from runlore.daemon.background.jobs import do_due_jobs, do_on_leaving, do_one_job
+from runlore.daemon.background.maintenance import maintain
+from runlore.daemon.background.workers import Workers
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.policies.learning_policy import Action

@@ -9,7 +9,7 @@ from runlore.config.settings import Settings
 from runlore.domain.record import JsonObject, Kind, State
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
-from runlore.ports.model import Purpose
+from runlore.ports.model import ModelPurpose
 from tests.flow.poisoning import (
     WAYS,
     Obeying,
@@ -57,7 +57,7 @@ def world(tmp_path: Path, obeying: Obeying) -> Iterator[World]:
 
     def say(received: Received) -> JsonObject:
         is_judged = "candidate" in received.document and "allowed_actions" in received.document
-        return obeying.answer(Purpose.JUDGE if is_judged else Purpose.EXTRACTION)
+        return obeying.answer(ModelPurpose.JUDGE if is_judged else ModelPurpose.EXTRACTION)
 
     with model_server(say) as server:
         made = World(server.settings(Settings(state_root=str(tmp_path / "home"))))
@@ -114,7 +114,7 @@ def test_the_model_was_asked_and_the_judge_would_have_let_it_pass(world: World, 
     asked_without_a_label(world, QUIET[0])
     work(world)
 
-    assert set(obeying.asked) == {Purpose.EXTRACTION, Purpose.JUDGE}
+    assert set(obeying.asked) == {ModelPurpose.EXTRACTION, ModelPurpose.JUDGE}
     assert [record.summary for record in visible(world)] == [QUIET[0]]
 
 

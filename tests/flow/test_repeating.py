@@ -2,8 +2,8 @@
 
 import pytest
 
+from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
 from runlore.daemon.boot import boot
-from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import Kind, Layer, Origin, Proposal, Record, RecordId, State, StateReason

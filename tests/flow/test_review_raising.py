@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runlore.daemon.jobs import do_one_job
+from runlore.daemon.background.jobs import do_one_job
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import (

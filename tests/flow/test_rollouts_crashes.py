@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.maintenance import sweep_expired
+from runlore.daemon.background.maintenance import sweep_expired
 from runlore.daemon.parts import Parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Record, StateReason

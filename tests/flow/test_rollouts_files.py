@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.skills.comparing import Difference
+from runlore.daemon.skills.file_differences import FileDifference
 from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.domain.skills.rollout import RolloutStatus
 from runlore.flow.skills.catalogue import skill_id_of
@@ -53,7 +53,7 @@ def use(world: World) -> str:
     return world.operator.use_skill(asked).document.body if told == "done" else told
 
 
-def differences(world: World) -> dict[str, Difference]:
+def differences(world: World) -> dict[str, FileDifference]:
     return {each.name: each.difference for each in world.parts.library.look()}
 
 
@@ -187,7 +187,7 @@ def test_a_file_under_the_name_of_a_promoted_skill_is_no_skill_of_anybodys(
 
     assert (stored(world), catalogue(world)) == (before, set())
     assert skill_file(world, NAME).read_text() == EVIL
-    assert differences(world) == {NAME: Difference.TAKEN}
+    assert differences(world) == {NAME: FileDifference.TAKEN}
     assert any("promoted skill" in each for each in problems(world))
 
 
@@ -229,7 +229,7 @@ def test_a_skill_of_another_store_is_not_read_in_as_a_hand_written_one(
     try:
         shutil.copytree(sqlite_world.root / "skills", other.root / "skills")
         assert catalogue(other) == set()
-        assert differences(other) == {NAME: Difference.TAKEN}
+        assert differences(other) == {NAME: FileDifference.TAKEN}
         assert files(other) == files(sqlite_world)
     finally:
         other.close()

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from runlore.daemon.maintenance import sweep_expired
-from runlore.daemon.workers import Workers
+from runlore.daemon.background.maintenance import sweep_expired
+from runlore.daemon.background.workers import Workers
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId, Source
 from runlore.domain.skills.rollout import ExecutionKind, RolloutMove, RolloutStatus

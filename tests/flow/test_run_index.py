@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.maintenance import maintain
+from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.parts import Parts
 from runlore.domain.record import RecordId
 from runlore.domain.search.ranking import RankFilter

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from runlore.daemon.maintenance import enforce_policies, maintain
+from runlore.daemon.background.maintenance import enforce_policies, maintain
 from runlore.domain.errors import Refused
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, Kind

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from runlore.daemon.app import Application
-from runlore.daemon.jobs import do_due_jobs
-from runlore.daemon.maintenance import maintain
-from runlore.daemon.run_ends import remembering
+from runlore.daemon.background.jobs import do_due_jobs
+from runlore.daemon.background.maintenance import maintain
+from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.domain.policies.policy import PolicyName

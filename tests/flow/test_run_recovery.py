@@ -6,8 +6,8 @@ from threading import Barrier, Thread
 
 import pytest
 
+from runlore.daemon.background.jobs import do_due_jobs, do_one_job
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import do_due_jobs, do_one_job
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
 from runlore.domain.run import MemoryState, Run, RunStatus

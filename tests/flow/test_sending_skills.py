@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.embedding import Backend
-from runlore.daemon.skill_library import LibraryParts, SkillLibrary
-from runlore.daemon.wiring import WORDS_NAME, SkillEngine
+from runlore.daemon.search.embedding_backend import Backend
+from runlore.daemon.skills.library import LibraryParts, SkillLibrary
+from runlore.daemon.wiring import WORDS_NAME, SkillIndexEngine
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.session import SessionId
 from runlore.models.embedding import open_embedder
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.req("SKL-10", "RET-8")
 KEY = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
-class Counting(SkillEngine):
+class Counting(SkillIndexEngine):
     """An engine that counts how often all marks of its vectors were asked for."""
 
     compared = 0
@@ -48,7 +48,7 @@ class Counting(SkillEngine):
 
 @contextmanager
 def elsewhere(
-    folder: Path, *script: Script, timeout_s: float | None = None, engine: SkillEngine | None = None
+    folder: Path, *script: Script, timeout_s: float | None = None, engine: SkillIndexEngine | None = None
 ) -> Iterator[tuple[World, ModelServer]]:
     """Skills in a world that takes its server for one beyond this machine."""
     with shelf(folder, *script) as (world, server):
@@ -58,7 +58,7 @@ def elsewhere(
         parts = LibraryParts(
             store=world.parts.store,
             files=SkillRoot(str(world.root)),
-            engine=engine or SkillEngine(str(world.root / WORDS_NAME)),
+            engine=engine or SkillIndexEngine(str(world.root / WORDS_NAME)),
             clock=world.clock,
             ids=world.ids,
             folder=str(world.root / "index"),

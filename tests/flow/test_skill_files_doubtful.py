@@ -2,7 +2,7 @@
 
 import pytest
 
-from runlore.daemon.skills.comparing import Difference
+from runlore.daemon.skills.file_differences import FileDifference
 from runlore.ports import operations as ops
 from tests.flow.skill_shelf import (
     library_on,
@@ -57,7 +57,7 @@ def test_a_person_says_which_of_the_two_stands(sqlite_world: World) -> None:
     path.write_text(short)
     world.parts.library.refresh()
     (cut,) = world.parts.library.look()
-    assert cut.difference is Difference.CUT
+    assert cut.difference is FileDifference.CUT
 
     def settled(keep: ops.Keep) -> list[bool]:
         """What is told of the file before and after, wherever the skill is shown."""

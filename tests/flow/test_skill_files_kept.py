@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from runlore.config.settings import Settings
-from runlore.daemon.jobs import ALL_KINDS, do_due_jobs
-from runlore.daemon.skills.comparing import Difference
+from runlore.daemon.background.jobs import ALL_KINDS, do_due_jobs
+from runlore.daemon.skills.file_differences import FileDifference
 from runlore.domain.errors import Unavailable
 from runlore.domain.skill import SkillOrigin
 from runlore.ports import operations as ops
@@ -78,7 +78,7 @@ def test_a_store_that_was_put_back_from_a_backup_takes_no_word_of_a_file(sqlite_
     assert files(world) == before
     # The one that says something else in either place waits for somebody to look.
     differing = world.parts.library.look()
-    assert [(each.name, each.difference) for each in differing] == [("old", Difference.CONTESTED)]
+    assert [(each.name, each.difference) for each in differing] == [("old", FileDifference.CONTESTED)]
     assert rows(world) == {**before, "old": FIRST}
     assert world.operator.get_skill("learned").origin is SkillOrigin.LEARNED
     skill_file(world, "old").unlink()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.errors import Conflict
 from runlore.domain.runs.job import JobKind
 from runlore.domain.skill import SkillEventKind, SkillMove, SkillOrigin, SkillState

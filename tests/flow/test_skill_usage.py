@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.boot import boot, boot_daemon
-from runlore.daemon.jobs import do_due_jobs
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonObject, RecordId
 from runlore.domain.run import Run, RunStatus

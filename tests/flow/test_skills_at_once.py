@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.parts import Parts
 from runlore.domain.errors import Conflict, NotFound
 from runlore.domain.records.audit import Act

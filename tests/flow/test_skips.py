@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.errors import NotFound
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.record import JsonValue

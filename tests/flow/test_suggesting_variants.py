@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobKind
 from runlore.domain.runs.transcript import ToldRun

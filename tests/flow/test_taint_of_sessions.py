@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.mining.dry_run import look_through
-from runlore.daemon.mining.places import local_transcripts
-from runlore.daemon.mining.storing import store
+from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.store_runs import store
 from runlore.domain import limits
 from runlore.domain.claims.support import Support
 from runlore.domain.detectors.earlier_reads import LEFT_OUT

@@ -15,9 +15,9 @@ import pytest
 
 from runlore.config.agent import AgentSettings
 from runlore.config.settings import Settings
-from runlore.daemon.acts import Call
-from runlore.daemon.agent.children import Children, Sent
-from runlore.daemon.agent.leftovers import FOLDER
+from runlore.daemon.agent.children import Children, ChildRequest
+from runlore.daemon.agent.worktree_cleanup import FOLDER
+from runlore.daemon.calls.idempotency import Call
 from runlore.domain import limits
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.errors import Conflict, Denied, Invalid, NotFound, Refused, RunloreError
@@ -466,7 +466,7 @@ def test_a_start_sweeps_the_copy_of_a_process_that_died(local: Scene) -> None:
     script = (
         "import os, sys\n"
         "from runlore.agents.workspace.worktrees import LocalWorkspaces\n"
-        "from runlore.daemon.agent.leftovers import Copy, CopyNotes\n"
+        "from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes\n"
         "root, folder = sys.argv[1:]\n"
         "notes = CopyNotes(root).noted(Copy(folder=folder, call_id='call_9'), 'run_9')\n"
         "notes.__enter__()\n"
@@ -481,11 +481,11 @@ def test_a_start_sweeps_the_copy_of_a_process_that_died(local: Scene) -> None:
     assert local.is_clean()
 
 
-def _sent(made: Scene, **fields: Any) -> Sent:
+def _sent(made: Scene, **fields: Any) -> ChildRequest:
     made.session()
     session = made.world.operator.get_session(SessionId("talk"))
     return replace(
-        Sent(
+        ChildRequest(
             skill=made.world.operator.get_promoted(SKILL),
             arguments="",
             kind=ExecutionKind.TRIAL,

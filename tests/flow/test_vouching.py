@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.domain.errors import Conflict, Invalid, Refused, RunloreError
 from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobKind

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from runlore.daemon.app import Application
+from runlore.daemon.background.jobs import Heartbeat, do_one_job
+from runlore.daemon.background.maintenance import interrupt_abandoned, interrupt_idle, sweep
+from runlore.daemon.background.workers import Workers
 from runlore.daemon.boot import boot_daemon
-from runlore.daemon.jobs import Heartbeat, do_one_job
-from runlore.daemon.maintenance import interrupt_abandoned, interrupt_idle, sweep
 from runlore.daemon.parts import Parts
-from runlore.daemon.workers import Workers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Unavailable
 from runlore.domain.policies.policy import PolicyName

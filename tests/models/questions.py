@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runlore.ports.model import ModelFailure, Models, Purpose, Question
+from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question
 
 GOOD = {"action": "reject", "reason": "Nobody needs to know that."}
 SCHEMA: dict[str, Any] = {
@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {
 def question(**fields: Any) -> Question:
     """A question for the judge."""
     asked = {"document": {"content": "The build takes two minutes"}, "timeout_s": 20.0, **fields}
-    return Question(**{"purpose": Purpose.JUDGE, "schema": SCHEMA, **asked})
+    return Question(**{"purpose": ModelPurpose.JUDGE, "schema": SCHEMA, **asked})
 
 
 def failure(models: Models, **fields: Any) -> ModelFailure:

@@ -18,7 +18,7 @@ from runlore.domain.agent.conversation import (
     UserSaid,
 )
 from runlore.domain.prompts.token_budget import estimate
-from runlore.ports.model import Usage
+from runlore.ports.model import TokenUsage
 from tests.model_server import USAGE, Reply, calls, model_server, refuses, says, sends
 from tests.models.conftest import Line, Talking
 from tests.models.turns import SHELL, Ear, failure, say, turn
@@ -103,7 +103,7 @@ def test_whatever_a_model_says_is_heard_piece_by_piece_and_as_a_whole(
         )
     assert said.model == "test:scripted"
     assert not said.is_cut
-    assert said.usage == Usage(input_tokens=USAGE[0], output_tokens=USAGE[1])
+    assert said.usage == TokenUsage(input_tokens=USAGE[0], output_tokens=USAGE[1])
 
 
 def test_a_tool_is_offered_with_its_schema_as_it_is(talking: Talking) -> None:
@@ -288,7 +288,7 @@ def test_a_refusal_is_a_failure_that_knows_what_it_took(talking: Talking) -> Non
     error = failure(chat)
 
     assert error.code == "model.refused"
-    assert error.usage == Usage(input_tokens=USAGE[0], output_tokens=USAGE[1])
+    assert error.usage == TokenUsage(input_tokens=USAGE[0], output_tokens=USAGE[1])
     assert "I will not" not in f"{error} {error.hint}"
 
 

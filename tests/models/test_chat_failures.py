@@ -19,7 +19,7 @@ from runlore.config.providers import BUILT_IN
 from runlore.domain import limits
 from runlore.models.configured import ConfiguredChat
 from runlore.models.model_choice import ModelChoice
-from runlore.ports.chat import Cancelled, Listening, Said
+from runlore.ports.chat import Cancelled, ChatListener, ChatReply
 from runlore.ports.model import ModelFailure
 from tests.model_server import (
     KEY_VARIABLE,
@@ -313,7 +313,7 @@ def test_what_a_listener_raises_ends_the_turn_and_reaches_the_caller(talking: Ta
     def late(_: str) -> None:
         raise TimeoutError("the database is locked")
 
-    for listening in (Listening(on_text=late), Listening(on_request=late)):
+    for listening in (ChatListener(on_text=late), ChatListener(on_request=late)):
         with pytest.raises(TimeoutError, match="the database is locked"):
             chat.say(turn(), listening, threading.Event())
         server.script[:] = [says("Yes.")]
@@ -328,9 +328,9 @@ def test_a_slow_listener_holds_up_nobody_else(talking: Talking) -> None:
         heard.set()
         go_on.wait(IN_TIME_S)
 
-    said: list[Said] = []
+    said: list[ChatReply] = []
     other = threading.Thread(
-        target=lambda: said.append(chat.say(turn(), Listening(on_text=slow), threading.Event()))
+        target=lambda: said.append(chat.say(turn(), ChatListener(on_text=slow), threading.Event()))
     )
     other.start()
     assert heard.wait(IN_TIME_S)
@@ -352,7 +352,7 @@ def test_a_listener_that_takes_longer_than_the_turn_hears_it_to_the_end() -> Non
 
     with model_server(says("Yes, that is how it is.")) as server:
         chat = server.chat()
-        said = chat.say(turn(timeout_s=1.5), Listening(on_text=slow), threading.Event())
+        said = chat.say(turn(timeout_s=1.5), ChatListener(on_text=slow), threading.Event())
         chat.close()
 
     assert "".join(pieces) == said.text == "Yes, that is how it is."
@@ -414,7 +414,7 @@ def test_closing_ends_what_is_said_and_nothing_is_said_afterwards(talking: Talki
     gc.collect()
 
 
-def _outcome(chat: ConfiguredChat) -> Said | ModelFailure:
+def _outcome(chat: ConfiguredChat) -> ChatReply | ModelFailure:
     try:
         return say(chat)
     except ModelFailure as error:

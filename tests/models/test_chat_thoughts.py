@@ -8,7 +8,7 @@ import pytest
 
 from runlore.domain import limits
 from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, UserSaid
-from runlore.ports.chat import Said
+from runlore.ports.chat import ChatReply
 from tests.model_server import Reply, fails, says, sends
 from tests.models.conftest import Talking
 from tests.models.turns import failure, say, turn
@@ -64,7 +64,7 @@ def calling(call_id: str = "c1", **fields: Any) -> dict[str, Any]:
     return {"tool_calls": [{"index": 0, "id": call_id, "function": function, **fields}]}
 
 
-def going_on(first: Said, *, thoughts: object = None) -> list[Message]:
+def going_on(first: ChatReply, *, thoughts: object = None) -> list[Message]:
     """The conversation with the model's first answer in it."""
     spoken = AssistantSaid(text=first.text, calls=first.calls, thoughts=thoughts or first.thoughts)
     answers = [ToolAnswered(call_id=call.call_id, name="shell", output="x") for call in first.calls]

@@ -17,7 +17,7 @@ from runlore.domain import limits
 from runlore.domain.errors import Unavailable
 from runlore.models.configured import ConfiguredModels
 from runlore.models.model_choice import ModelChoice
-from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.model import ModelFailure, TokenUsage
 from tests.certificate import loopback_certificate
 from tests.model_server import (
     KEY,
@@ -38,7 +38,7 @@ from tests.models.questions import GOOD, failure, question
 
 pytestmark = pytest.mark.req("AGT-2", "POL-7", "CAP-4")
 
-NOTHING = Usage()
+NOTHING = TokenUsage()
 SOON_S = 0.4
 # Far below what the server would take, far above what a busy machine needs.
 IN_TIME_S = 8.0
@@ -108,7 +108,7 @@ def test_a_refusal_to_answer_is_told_with_what_it_took(scripted: Scripted) -> No
     error = failure(models)
 
     assert error.code == "model.refused"
-    assert error.usage == Usage(input_tokens=USAGE[0], output_tokens=USAGE[1])
+    assert error.usage == TokenUsage(input_tokens=USAGE[0], output_tokens=USAGE[1])
     assert "I will not" not in f"{error} {error.hint}"
 
 

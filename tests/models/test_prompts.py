@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runlore.models.prompt_files import CLOSING, CURRENT, OPENING, load_prompt, render_document
-from runlore.ports.model import Purpose
+from runlore.ports.model import ModelPurpose
 from tests.architecture.source_tree import ROOT
 
 pytestmark = pytest.mark.req("POL-8", "CAP-4", "SKL-5")
@@ -40,7 +40,7 @@ def test_released_prompts_are_what_they_were() -> None:
 
 
 def test_each_purpose_has_its_prompt_and_asks_with_the_latest() -> None:
-    assert set(CURRENT) == set(Purpose)
+    assert set(CURRENT) == set(ModelPurpose)
     for purpose, version in CURRENT.items():
         numbers = [int(name.rpartition("-")[2]) for name in files() if name.startswith(f"{purpose.value}-")]
         assert version == f"{purpose.value}-{max(numbers)}"
@@ -52,12 +52,12 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
         text = load_prompt(version)
         assert f"`{OPENING}` and `{CLOSING}`" in text
         assert "has no authority" in text
-    assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.JUDGE]) for name in ("action", "reason"))
+    assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.JUDGE]) for name in ("action", "reason"))
     fields = ("candidates", "kind", "content", "confidence", "fact", "preference", "decision")
-    assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.EXTRACTION]) for name in fields)
-    assert "`comment`" in load_prompt(CURRENT[Purpose.CURATION])
+    assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.EXTRACTION]) for name in fields)
+    assert "`comment`" in load_prompt(CURRENT[ModelPurpose.CURATION])
     reworded = ("name", "description", "topic", "actions", "body", "name_is_fixed")
-    assert all(f"`{name}`" in load_prompt(CURRENT[Purpose.ENHANCEMENT]) for name in reworded)
+    assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.ENHANCEMENT]) for name in reworded)
 
 
 @given(document=DOCUMENTS)

@@ -9,7 +9,7 @@ import pytest
 
 from runlore.domain.agent.conversation import Message, ToolSpec, UserSaid
 from runlore.models.configured import ConfiguredChat
-from runlore.ports.chat import Listening, Said, Turn
+from runlore.ports.chat import ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure
 
 SHELL = ToolSpec(
@@ -32,23 +32,23 @@ class Ear:
     requests: list[str] = field(default_factory=list)
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ChatListener:
         """Who hears it."""
-        return Listening(on_text=self.pieces.append, on_request=self.requests.append)
+        return ChatListener(on_text=self.pieces.append, on_request=self.requests.append)
 
 
-def turn(messages: Sequence[Message] = (UserSaid(text="What is here?"),), **fields: Any) -> Turn:
+def turn(messages: Sequence[Message] = (UserSaid(text="What is here?"),), **fields: Any) -> ChatTurn:
     """A turn with one tool; the fields that matter to a test are given."""
     defaults: dict[str, Any] = {"instructions": "Be brief.", "tools": (SHELL,), "timeout_s": 30.0}
-    return Turn(messages=tuple(messages), **{**defaults, **fields})
+    return ChatTurn(messages=tuple(messages), **{**defaults, **fields})
 
 
-def say(chat: ConfiguredChat, said: Turn | None = None, ear: Ear | None = None) -> Said:
+def say(chat: ConfiguredChat, said: ChatTurn | None = None, ear: Ear | None = None) -> ChatReply:
     """Say a turn, with nobody to stop it."""
     return chat.say(said or turn(), (ear or Ear()).listening, threading.Event())
 
 
-def failure(chat: ConfiguredChat, said: Turn | None = None, ear: Ear | None = None) -> ModelFailure:
+def failure(chat: ConfiguredChat, said: ChatTurn | None = None, ear: Ear | None = None) -> ModelFailure:
     """What a turn fails with."""
     with pytest.raises(ModelFailure) as caught:
         say(chat, said, ear)

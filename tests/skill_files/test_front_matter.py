@@ -12,8 +12,8 @@ from runlore.domain.errors import Invalid
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_document import render_document
 from runlore.domain.taint import Provenance
-from runlore.skill_files.front_matter import decoded, front_matter_of
-from runlore.skill_files.reading import read_skill
+from runlore.skill_files.front_matter import decode_file, front_matter_of
+from runlore.skill_files.skill_text import read_skill
 from tests.domain.any_skill_document import DOCUMENTS, HOSTILE, PROVENANCES, texts
 
 pytestmark = pytest.mark.req("SKL-8")
@@ -204,7 +204,7 @@ def test_a_text_that_cannot_be_kept_is_refused(text: str) -> None:
 )
 def test_bytes_that_are_no_text_are_refused(content: bytes, code: str) -> None:
     with pytest.raises(Invalid) as refused:
-        decoded(content)
+        decode_file(content)
     assert refused.value.code == code
     assert refused.value.hint
 
@@ -220,7 +220,7 @@ def test_the_body_is_kept_to_the_byte_whatever_ends_the_lines(
 ) -> None:
     text = f"{mark}---{blank}{end}name: x{end}list:{end}  - a{end}---{blank}{end}{body}"
 
-    front = front_matter_of(decoded(text.encode()))
+    front = front_matter_of(decode_file(text.encode()))
 
     assert front.fields == {"name": "x", "list": ["a"]}
     assert front.body == body

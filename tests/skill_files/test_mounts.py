@@ -16,9 +16,9 @@ from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_document import render_document
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.disk import Disk
-from runlore.skill_files.managed import Mark, Seal
-from runlore.skill_files.places import PLACES, Level, looked_in, mount_folders
-from runlore.skill_files.reading import read_skill
+from runlore.skill_files.locations import PLACES, Level, looked_in, mount_folders
+from runlore.skill_files.seal import Mark, Seal
+from runlore.skill_files.skill_text import read_skill
 from tests.domain.any_skill_document import DOCUMENTS, texts
 from tests.skill_files.agents_folders import body, lists, mounts, tree
 from tests.skill_files.disks import Crash, DyingDisk, KeptDisk, WatchedDisk

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.req("SKL-8")
 
 def problems(state: Path) -> dict[str, str]:
     """What is refused, by folder."""
-    return {found.folder: found.problem for found in quick_root(state).found() if found.read is None}
+    return {found.folder: found.problem for found in quick_root(state).scan() if found.read is None}
 
 
 def test_a_root_that_is_not_there_holds_nothing_and_is_not_made_to_look(tmp_path: Path) -> None:
     root: SkillFiles = quick_root(tmp_path)
 
-    assert root.found() == ()
+    assert root.scan() == ()
     assert root.find("pdf") is None
     root.remove("pdf")
 
@@ -38,7 +38,7 @@ def test_what_is_put_is_found_ours_private_and_with_nothing_left_beside_it(tmp_p
     root.put("pdf", text_of("pdf"))
     root.put("csv", text_of("csv"))
 
-    found = root.found()
+    found = root.scan()
 
     assert [(one.folder, one.standing, one.problem) for one in found] == [
         ("csv", FileStanding.OURS, ""),
@@ -144,7 +144,7 @@ def test_a_folder_goes_with_its_skill_and_what_people_put_beside_it_stays(tmp_pa
     for name in ("pdf", "csv", "csv", "never-there"):
         root.remove(name)
 
-    assert root.found() == ()
+    assert root.scan() == ()
     assert notes.read_text("utf-8") == "mine"
     assert not (tmp_path / "skills" / "pdf").exists()
     root.put("csv", text_of("csv"))
@@ -258,14 +258,14 @@ def test_what_is_no_skill_is_passed_over_and_what_is_odd_is_told(tmp_path: Path)
         " it is of use",
         "small": "its file is called skill.md; call it SKILL.md",
     }
-    assert [found.folder for found in quick_root(tmp_path).found() if found.read] == ["good"]
+    assert [found.folder for found in quick_root(tmp_path).scan() if found.read] == ["good"]
 
 
 def test_two_folders_of_one_name_are_two_skills(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         written(tmp_path, folder, text_of("same"))
 
-    found = quick_root(tmp_path).found()
+    found = quick_root(tmp_path).scan()
 
     assert [one.read and one.read.document.name for one in found] == ["one", "two"]
     assert all(one.read and one.read.remarks for one in found)
@@ -275,10 +275,10 @@ def test_more_folders_than_are_read_are_refused_as_a_whole(tmp_path: Path) -> No
     for number in range(4):
         written(tmp_path, f"f{number}", text_of("x"))
     size = 4 * len(text_of("x"))
-    assert len(SkillRoot(str(tmp_path), folders_max=4, bytes_max=size).found()) == 4
+    assert len(SkillRoot(str(tmp_path), folders_max=4, bytes_max=size).scan()) == 4
     for root in (SkillRoot(str(tmp_path), folders_max=3), SkillRoot(str(tmp_path), bytes_max=size - 1)):
         with pytest.raises(Refused) as refused:
-            root.found()
+            root.scan()
         assert refused.value.code == "skill.folder-size"
 
 
@@ -306,7 +306,7 @@ def test_a_link_is_told_and_neither_read_nor_written_through(
     make(top, outside)
     root = quick_root(tmp_path / "state")
 
-    [found] = root.found()
+    [found] = root.scan()
 
     assert found.read is None
     assert "is a link" in found.problem
@@ -328,7 +328,7 @@ def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "skills").symlink_to(tmp_path / "elsewhere")
     root = quick_root(tmp_path)
-    for act in (root.found, lambda: root.find("pdf"), lambda: root.put("pdf", text_of("pdf"))):
+    for act in (root.scan, lambda: root.find("pdf"), lambda: root.put("pdf", text_of("pdf"))):
         with pytest.raises(Refused) as refused:
             act()
         assert refused.value.code == "skill.link"
@@ -375,6 +375,6 @@ def test_what_is_no_file_is_neither_waited_for_nor_read(kind: str) -> None:
 def test_a_fifo_in_place_of_a_folder_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "skills").mkdir()
     os.mkfifo(tmp_path / "skills" / "pdf")
-    assert quick_root(tmp_path).found() == ()
+    assert quick_root(tmp_path).scan() == ()
     with pytest.raises(Conflict):
         quick_root(tmp_path).put("pdf", text_of("pdf"))

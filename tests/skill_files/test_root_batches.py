@@ -102,7 +102,7 @@ def test_a_file_that_was_being_removed_when_the_process_died_is_still_found(tmp_
     path_of(tmp_path).rename(path_of(tmp_path).with_name(".SKILL.md.gone"))
 
     assert standing(tmp_path, "pdf") is FileStanding.OURS
-    [found] = quick_root(tmp_path).found()
+    [found] = quick_root(tmp_path).scan()
     assert found.read is not None
     assert found.read.text == OLD
     quick_root(tmp_path).put("pdf", NEW)
@@ -113,7 +113,7 @@ def test_a_file_that_was_being_removed_when_the_process_died_is_still_found(tmp_
 class PlainDisk(QuickDisk):
     """A disk of a system that can move a file, and no more."""
 
-    def _renamed(self, name: str, other: str, *, within: int, flag: int) -> bool:
+    def _rename(self, name: str, other: str, *, within: int, flag: int) -> bool:
         return False
 
 
@@ -126,7 +126,7 @@ def test_where_the_system_cannot_swap_files_they_are_written_and_removed_all_the
         assert path_of(tmp_path).read_text() == text
         assert list(path_of(tmp_path).parent.iterdir()) == [path_of(tmp_path)]
     root.remove("pdf")
-    assert root.found() == ()
+    assert root.scan() == ()
 
 
 def files(body: str, *, stored: StoredAs | None = None) -> list[SkillFile]:
@@ -146,7 +146,7 @@ def test_for_many_files_the_list_is_written_before_and_behind_all_of_them(tmp_pa
     assert root.put_all(files("new")) == {}
     assert lists_written(disk) <= 4
 
-    assert {found.folder: found.standing for found in root.found()} == dict.fromkeys(NAMES, FileStanding.OURS)
+    assert {found.folder: found.standing for found in root.scan()} == dict.fromkeys(NAMES, FileStanding.OURS)
     assert root.put_all([SkillFile(name=name, text=None) for name in NAMES]) == {}
     assert lists_written(disk) <= 5
     assert [path.name for path in (tmp_path / "skills").iterdir()] == [".written.json"]
@@ -161,7 +161,7 @@ def test_many_files_are_taken_with_one_writing_of_the_list(tmp_path: Path) -> No
     assert SkillRoot(str(tmp_path), disk=disk).take_all(files("by hand", stored=stored)) == {}
 
     assert lists_written(disk) == 1
-    found = quick_root(tmp_path).found()
+    found = quick_root(tmp_path).scan()
     assert {each.standing for each in found} == {FileStanding.OURS}
     assert {each.stored for each in found} == {stored}
 
@@ -192,7 +192,7 @@ def test_a_death_among_many_leaves_each_old_or_new_and_all_of_them_ours(tmp_path
         try:
             SkillRoot(str(state), disk=DyingDisk(at)).put_all(files("new"))
         except Crash:
-            found = quick_root(state).found()
+            found = quick_root(state).scan()
             assert [each.folder for each in found] == NAMES
             assert {each.standing for each in found} == {FileStanding.OURS}
             bodies = {each.read.document.body.strip() for each in found if each.read}
@@ -242,13 +242,13 @@ def test_only_files_that_have_changed_are_read_again(tmp_path: Path) -> None:
     quick_root(tmp_path).put_all(files("old"))
     disk = WatchedDisk()
     root = SkillRoot(str(tmp_path), disk=disk, settled_ns=0)
-    first = root.found()
+    first = root.scan()
     assert opened(disk) == len(NAMES)
 
-    assert root.found() == first
+    assert root.scan() == first
     assert opened(disk) == len(NAMES)
     written(tmp_path, NAMES[0], text_of(NAMES[0], "edited"))
-    assert [found.standing for found in root.found()] == [FileStanding.EDITED] + [FileStanding.OURS] * 4
+    assert [found.standing for found in root.scan()] == [FileStanding.EDITED] + [FileStanding.OURS] * 4
     assert opened(disk) == len(NAMES) + 1
 
 
@@ -257,7 +257,7 @@ def test_a_file_that_was_changed_just_now_is_read_each_time(tmp_path: Path) -> N
     disk = WatchedDisk()
     root = SkillRoot(str(tmp_path), disk=disk, settled_ns=10**12)
     for times in (1, 2):
-        root.found()
+        root.scan()
         assert opened(disk) == times * len(NAMES)
 
 
@@ -307,8 +307,8 @@ def test_whatever_somebody_changes_the_next_look_sees_what_a_first_look_sees(
     state = tmp_path_factory.mktemp("state")
     quick_root(state).put_all(files("old"))
     root = SkillRoot(str(state), disk=QuickDisk(), settled_ns=0)
-    root.found()
+    root.scan()
     for name, number in changes:
         if path_of(state, name).is_file() and not path_of(state, name).parent.is_symlink():
             CHANGES[number](path_of(state, name))
-        assert root.found() == quick_root(state).found()
+        assert root.scan() == quick_root(state).scan()

@@ -83,7 +83,7 @@ def assert_sound(state: Path, act: Act) -> None:
         *([FileStanding.FOREIGN] if act is take else []),
     )
     assert standing(state, "other") is FileStanding.OURS
-    assert not [found.problem for found in quick_root(state).found() if found.problem]
+    assert not [found.problem for found in quick_root(state).scan() if found.problem]
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -292,7 +292,7 @@ def test_who_reads_while_another_writes_sees_ours_and_nothing_else(tmp_path: Pat
 
     def read() -> None:
         while not (done.is_set() and seen):
-            seen.update(found.standing for found in quick_root(tmp_path).found())
+            seen.update(found.standing for found in quick_root(tmp_path).scan())
 
     def write(half: list[str]) -> None:
         for text in half:
@@ -318,7 +318,7 @@ def test_a_root_that_another_process_keeps_is_told(tmp_path: Path) -> None:
     try:
         assert Disk().lock(held, shared=False, wait_s=0)
         with pytest.raises(Unavailable) as refused:
-            SkillRoot(str(tmp_path), disk=KeptDisk()).found()
+            SkillRoot(str(tmp_path), disk=KeptDisk()).scan()
         assert refused.value.code == "skill.folder-locked"
     finally:
         os.close(held)

@@ -20,7 +20,7 @@ def main(top: str) -> None:
     if os.geteuid() == 0:
         os.seteuid(_NOBODY)
     root, mounts = SkillRoot(top), FolderMounts(MountLists(top))
-    for found in root.found():
+    for found in root.scan():
         print(found.folder, found.standing.value, found.problem)
     for act in (
         lambda: root.put("pdf", text_of("pdf", "new")),

@@ -9,7 +9,7 @@ import psycopg
 
 from runlore.domain.record import Record, RecordId
 from runlore.domain.records.audit import RecordChange, RecordEvent
-from runlore.ports.store import Position, Store
+from runlore.ports.store import Store, StorePosition
 from runlore.storage.open import open_store
 from runlore.storage.sqlite.store import SqliteStore
 
@@ -116,7 +116,7 @@ def stored(store: Store) -> list[Record]:
         return [record for record, _ in snapshot.records.everything()]
 
 
-def changes_since(store: Store, position: Position) -> tuple[list[Record], Position]:
+def changes_since(store: Store, position: StorePosition) -> tuple[list[Record], StorePosition]:
     """What a follower is told, and where it stands afterwards."""
     with store.snapshot() as snapshot:
         return list(snapshot.records.changed_since(position)), snapshot.records.position()

@@ -70,3 +70,15 @@ def test_a_temporary_file_is_gone_unless_it_was_renamed(tmp_path: Path) -> None:
         os.close(folder)
 
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"kept": b"2"}
+
+
+def test_what_is_not_durable_waits_for_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "note"
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    atomic_write(str(path), lambda file: file.write(b"new"), durable=False)
+    assert (path.read_bytes(), synced) == (b"new", [])
+
+    atomic_write(str(path), lambda file: file.write(b"newer"))
+    assert (path.read_bytes(), len(synced)) == (b"newer", 2)

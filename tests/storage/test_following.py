@@ -15,13 +15,13 @@ import pytest
 
 from runlore.domain.record import Move, Record, RecordId
 from runlore.domain.run import Run, RunStatus
-from runlore.ports.store import Position, Store
+from runlore.ports.store import Store, StorePosition
 from tests.builders import changed, confirmed, fact, proposed
 from tests.postgres_server import PostgresServer, find_programs
 from tests.storage.places import PostgresPlace, SqlitePlace, changes_since, ids, stored, write
 from tests.storage.run_values import at, keep, run, session
 
-FROM_THE_START = Position(store_id="", cursor=0)
+FROM_THE_START = StorePosition(store_id="", cursor=0)
 
 
 @pytest.mark.req("OPS-4")

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runlore.config.settings import Settings
-from runlore.daemon.wiring import WORDS_NAME, embedded
+from runlore.daemon.wiring import WORDS_NAME, open_embedded
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
 from runlore.domain.skill import SkillDocument
@@ -78,14 +78,14 @@ def test_a_command_keeps_what_it_read_and_forgetting_deletes_it(tmp_path: Path) 
     world.close()
     words = tmp_path / "home" / WORDS_NAME
 
-    with embedded(settings) as operations:
+    with open_embedded(settings) as operations:
         first = operations.match_skills(ASKED)
     assert b"xylophon" in words.read_bytes()
     written = words.stat().st_mtime_ns
-    with embedded(settings) as operations:
+    with open_embedded(settings) as operations:
         assert operations.match_skills(ASKED) == first
     assert words.stat().st_mtime_ns == written
 
-    with embedded(settings) as operations:
+    with open_embedded(settings) as operations:
         operations.forget(ops.Decision(record_id=RecordId(run.run_id)))
     assert not words.exists()

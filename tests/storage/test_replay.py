@@ -34,7 +34,7 @@ from runlore.domain.record import (
 )
 from runlore.domain.records.audit import RecordChange, RecordEvent, as_of, erase_event, forget_record, replay
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
-from runlore.ports.store import Position, RecordFilter, Store
+from runlore.ports.store import RecordFilter, Store, StorePosition
 from tests.builders import (
     ACME,
     act,
@@ -137,7 +137,7 @@ class Moves(RuleBasedStateMachine):
         self.store = store
         self.events: dict[RecordId, list[RecordEvent]] = {}
         self.at = START
-        self.position = Position(store_id="", cursor=0)
+        self.position = StorePosition(store_id="", cursor=0)
         self.followed: dict[RecordId, Record] = {}
 
     @property

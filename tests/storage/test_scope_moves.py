@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from runlore.domain.record import Kind, Layer, Move, Record, RecordId, Sensitivity, State
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.search.ranking import RankFilter
-from runlore.ports.store import Position, RecordFilter, Snapshot, Store
+from runlore.ports.store import RecordFilter, Snapshot, Store, StorePosition
 from runlore.recall import RankingIndex, Sizes
 from tests.builders import ACME, act, changed, fact, preference, proposed
 from tests.fakes import START
@@ -58,7 +58,7 @@ class Movers(RuleBasedStateMachine):
         self.told: dict[tuple[Scope, int], Content] = {}
         self.last: dict[Scope, tuple[int, Content]] = {}
         self.index = RankingIndex(Sizes(tail_documents_max=2, batch_documents_max=4))
-        self.position = Position(store_id="", cursor=0)
+        self.position = StorePosition(store_id="", cursor=0)
 
     @rule(scopes=st.lists(st.sampled_from(SCOPES), min_size=1, max_size=3), likes=st.booleans())
     def propose(self, scopes: list[Scope], likes: bool) -> None:

@@ -14,7 +14,7 @@ import orjson
 
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
-from runlore.daemon.sockets import is_listening, read_daemon_file
+from runlore.daemon.process.sockets import is_listening, read_daemon_file
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.prompts.run_memory import RunMemory

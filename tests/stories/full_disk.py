@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from runlore.cli.background import end_daemon, start_detached
-from runlore.cli.reach import reached
+from runlore.cli.connect import open_operations
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.logs import log_path
-from runlore.daemon.server import Health
-from runlore.daemon.tokens import operator_secret
+from runlore.daemon.process.logs import log_path
+from runlore.daemon.process.server import Health
+from runlore.daemon.process.tokens import operator_secret
 from runlore.daemon.wiring import EMBEDDED_OPERATOR, open_parts
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import Kind, Record, State
@@ -115,7 +115,7 @@ class Story:
             start_detached(self.settings, log)
         (self.folder / "reserve").unlink()
         lacks = start_detached(self.settings, log)
-        with reached(self.settings) as daemon:
+        with open_operations(self.settings) as daemon:
             refused = outcome(lambda: daemon.add_episode(_episode()))
         self.told["a daemon"] = {
             "without a byte": (nothing.value.code, "start it again" in nothing.value.hint),

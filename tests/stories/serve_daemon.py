@@ -10,8 +10,8 @@ from dataclasses import asdict
 from runlore.api.serve import DEGRADED_S, serve
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
-from runlore.daemon.server import planned
-from runlore.daemon.sockets import DaemonFile
+from runlore.daemon.process.server import make_plan
+from runlore.daemon.process.sockets import DaemonFile
 from runlore.domain.errors import RunloreError
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     log_file = given.pop("log_file", None)
     degraded_s = given.pop("degraded_s", DEGRADED_S)
     try:
-        plan = planned(Settings(server=server, **given))
+        plan = make_plan(Settings(server=server, **given))
         return serve(plan, log_file=log_file, on_ready=_say, degraded_s=degraded_s)
     except RunloreError as error:
         print(json.dumps({"code": error.code, "detail": error.sentence, "hint": error.hint}), flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.sockets import SOCKET_PATH_BYTES_MAX, is_listening, read_daemon_file, socket_path
+from runlore.daemon.process.sockets import SOCKET_PATH_BYTES_MAX, is_listening, read_daemon_file, socket_path
 from tests.certificate import loopback_certificate
 from tests.stories.daemon_process import Daemon, daemon
 from tests.surfaces.api_client import TIMEOUT_S, UnixConnection, call

@@ -18,10 +18,10 @@ from runlore.api.app import create_app
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
-from runlore.daemon.logs import PrivateLog, follow_policy
 from runlore.daemon.parts import Parts
-from runlore.daemon.server import is_loopback, planned
-from runlore.daemon.sockets import (
+from runlore.daemon.process.logs import PrivateLog, follow_policy
+from runlore.daemon.process.server import is_loopback, make_plan
+from runlore.daemon.process.sockets import (
     DAEMON_FILE,
     SOCKET_PATH_BYTES_MAX,
     DaemonFile,
@@ -31,7 +31,7 @@ from runlore.daemon.sockets import (
     socket_path,
     write_daemon_file,
 )
-from runlore.daemon.tokens import TokenBook, operator_secret, read_secret
+from runlore.daemon.process.tokens import TokenBook, operator_secret, read_secret
 from runlore.daemon.wiring import open_parts
 from runlore.domain.errors import Denied, RunloreError
 from runlore.domain.policies.policy import PolicyName, RetentionPolicy
@@ -151,9 +151,9 @@ def test_what_counts_as_this_machine(host: str, *, loopback: bool) -> None:
 def test_without_tcp_no_tls_is_wanted(tmp_path: Path) -> None:
     settings = Settings(state_root=str(tmp_path), server=ServerSettings(host="0.0.0.0", tcp=False))
 
-    assert planned(settings).server.host == "0.0.0.0"
+    assert make_plan(settings).server.host == "0.0.0.0"
     with pytest.raises(RunloreError) as refused:
-        planned(replace(settings, server=ServerSettings()), host="0.0.0.0")
+        make_plan(replace(settings, server=ServerSettings()), host="0.0.0.0")
     assert code_of(refused) == "server.tls"
 
 
@@ -248,7 +248,7 @@ class MeanwhileRevoked:
         with self._store.snapshot() as snapshot:
             yield snapshot
         if self.book is not None:
-            self.book.changed()
+            self.book.invalidate()
 
 
 def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(parts: Parts) -> None:
@@ -257,12 +257,12 @@ def test_a_token_that_is_revoked_while_it_is_looked_up_is_not_remembered(parts: 
     book = TokenBook(store, is_alone=True)
 
     book.caller(secret)
-    assert book.remembered(secret) is not None
-    book.changed()
+    assert book.cached_caller(secret) is not None
+    book.invalidate()
     store.book = book
     book.caller(secret)
 
-    assert book.remembered(secret) is None
+    assert book.cached_caller(secret) is None
 
 
 def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
@@ -271,7 +271,7 @@ def test_what_no_token_names_is_not_remembered(parts: Parts) -> None:
     for secret in ("", "x", "x" * 100_000, "\ud800"):
         with pytest.raises(Denied):
             book.caller(secret)
-        assert book.remembered(secret) is None
+        assert book.cached_caller(secret) is None
 
 
 @pytest.mark.req("OPS-6")

@@ -23,9 +23,9 @@ from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
 from runlore.daemon.parts import Parts
-from runlore.daemon.server import Service, service
-from runlore.daemon.sockets import bind_tcp, bind_unix
-from runlore.daemon.tokens import operator_secret
+from runlore.daemon.process.server import Service, service
+from runlore.daemon.process.sockets import bind_tcp, bind_unix
+from runlore.daemon.process.tokens import operator_secret
 from runlore.daemon.wiring import open_parts
 from runlore.domain.access import Caller, Role
 from runlore.domain.scope import Scope

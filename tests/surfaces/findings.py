@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from runlore.daemon.mining.findings import AgentRead, Day, Example, Findings, Reading, Unread
+from runlore.daemon.mining.findings import AgentRead, Day, Example, LearnFindings, ReadingSummary, Unread
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.detectors.mined import Outcome, Step
 from runlore.domain.run import RunId
@@ -110,7 +110,7 @@ def example() -> Example:
     )
 
 
-def findings() -> Findings:
+def findings() -> LearnFindings:
     """Six weeks of two agents, with four suggestions, one of them from outside."""
     first = suggestion()
     others = (
@@ -118,8 +118,8 @@ def findings() -> Findings:
         suggestion("user-correction-build", heuristic=Heuristic.USER_CORRECTION),
         suggestion("repeated-docker-build", heuristic=Heuristic.REPEATED_ACTION),
     )
-    return Findings(
-        reading=Reading(
+    return LearnFindings(
+        reading=ReadingSummary(
             agents=(
                 AgentRead(agent="claude-code", files=12, lines=8_400, bytes=9_000_000, sessions=12, runs=96),
                 AgentRead(

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from runlore.daemon.mining.pool import Told
+from runlore.daemon.mining.process_pool import Told
 from runlore.domain.errors import Invalid
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.config.settings import Settings
-from runlore.daemon.wiring import embedded
+from runlore.daemon.wiring import open_embedded
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId
@@ -16,7 +16,7 @@ from tests.surfaces.command_line import Runlore
 def operations_of(runlore: Runlore) -> Iterator[ops.Operations]:
     """The operations on the state of a command line, for as long as no command runs."""
     settings = Settings(state_root=str(runlore.home), database_url=runlore.database_url)
-    with embedded(settings) as operations:
+    with open_embedded(settings) as operations:
         yield operations
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.cli.agent_asking import NOBODY, NOBODY_ALLOWS, Asking
-from runlore.cli.agent_screen import OUTPUT_CHARS_MAX, OUTPUT_LINES_MAX, Screen, call_text
-from runlore.cli.terminal import say, spoken
+from runlore.cli.agent.approval_prompt import NOBODY, NOBODY_ALLOWS, ApprovalPrompt
+from runlore.cli.agent.screen import OUTPUT_CHARS_MAX, OUTPUT_LINES_MAX, Screen, call_text
+from runlore.cli.terminal import escape_spoken, say
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.record import JsonObject
 from runlore.domain.run import Run, RunId, RunStatus
@@ -67,7 +67,7 @@ def shown(*events: RunEvent) -> str:
     with looking() as terminal:
         screen = Screen(hidden=False)
         for each in events:
-            screen.heard(each)
+            screen.show_event(each)
     return terminal.getvalue()
 
 
@@ -129,8 +129,8 @@ def test_nothing_that_is_told_reaches_the_terminal_as_it_is(told: list[tuple[str
 
 @given(st.text("ab \t\n\\x41\u00e9", max_size=60))
 def test_code_is_told_as_it_is_written(code: str) -> None:
-    assert spoken(code) == code
-    assert spoken(f"{code}\r\n\x1b{code}") == f"{code}\r\n\\x1b{code}"
+    assert escape_spoken(code) == code
+    assert escape_spoken(f"{code}\r\n\x1b{code}") == f"{code}\r\n\\x1b{code}"
 
 
 class Gone(io.StringIO):
@@ -165,9 +165,9 @@ def test_a_run_goes_on_when_nobody_reads_what_it_does() -> None:
     with redirect_stdout(out), redirect_stderr(Gone()):
         screen = Screen(hidden=False)
         for each in (event("tool_call", name="shell", arguments={}), output("x\n"), text("so ")):
-            screen.heard(each)
+            screen.show_event(each)
         screen.note("and so on")
-        screen.ended(ended("The answer\t1"))
+        screen.show_end(ended("The answer\t1"))
 
     assert out.getvalue() == "The answer\t1\n"
 
@@ -188,8 +188,8 @@ def test_where_nobody_watches_the_answer_is_told_once(answer: str) -> None:
             event("tool_call", name="list_skills", arguments={}),
             *(text("It is "), text("done"), event("assistant_message", text="It is done\n")),
         ):
-            screen.heard(each)
-        screen.ended(ended(answer))
+            screen.show_event(each)
+        screen.show_end(ended(answer))
 
     assert out.getvalue() == f"{answer}\n"
     last = "" if answer == "It is done" else "It is done\n"
@@ -259,7 +259,7 @@ def test_a_word_at_the_terminal_says_yes_or_no_and_why(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
     with looking():
-        decision = Asking(Screen(hidden=False), yes=False, is_terminal=True).decided(asked_for())
+        decision = ApprovalPrompt(Screen(hidden=False), yes=False, is_terminal=True).decide(asked_for())
 
     assert decision is not None
     assert (decision.approve, decision.answer) == (approve, why)
@@ -270,9 +270,9 @@ def test_a_word_at_the_terminal_says_yes_or_no_and_why(
 def test_whoever_looks_on_leaves_it_to_others(kind: ApprovalKind) -> None:
     with looking() as terminal:
         screen = Screen(hidden=False)
-        left = Asking(screen, yes=False, is_terminal=False, leaves=True).decided(asked_for(kind))
-        own = Asking(screen, yes=False, is_terminal=False).decided(asked_for(kind))
-        allowed = Asking(screen, yes=True, is_terminal=False, leaves=True).decided(asked_for())
+        left = ApprovalPrompt(screen, yes=False, is_terminal=False, leaves=True).decide(asked_for(kind))
+        own = ApprovalPrompt(screen, yes=False, is_terminal=False).decide(asked_for(kind))
+        allowed = ApprovalPrompt(screen, yes=True, is_terminal=False, leaves=True).decide(asked_for())
 
     assert left is None
     assert "runlore approvals show ask\n" in terminal.getvalue()
@@ -291,7 +291,7 @@ def test_all_of_a_command_is_shown_before_anybody_is_asked(monkeypatch: pytest.M
     approval = asked_for(arguments={"command": command})
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     with looking() as terminal:
-        decision = Asking(Screen(hidden=False), yes=False, is_terminal=True).decided(approval)
+        decision = ApprovalPrompt(Screen(hidden=False), yes=False, is_terminal=True).decide(approval)
 
     assert decision is not None
     assert decision.approve is False

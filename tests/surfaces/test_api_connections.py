@@ -16,7 +16,7 @@ import pytest
 from runlore.api.connections import Bounds
 from runlore.api.security import BODY_BYTES_PER_S_MIN
 from runlore.config.settings import Settings
-from runlore.daemon.server import GRACE_S, Health
+from runlore.daemon.process.server import GRACE_S, Health
 from runlore.ports.store import Transaction
 from tests.surfaces.api_client import TIMEOUT_S, Api, serving
 

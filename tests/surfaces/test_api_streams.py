@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.api.streaming import EventsAnswer, Pace, Streams, Watched, written
-from runlore.client.listening import Listening
+from runlore.api.event_streams import EventsAnswer, Pace, Streams, Watched, encode_event
+from runlore.client.event_stream import EventStream
 from runlore.domain.errors import Denied, NotFound, Unavailable
 from runlore.ports.operations import RunEvent, RunEventKind
 from tests.surfaces.scripted_server import served_once
@@ -80,7 +80,7 @@ async def answered(
     """One stream from its beginning to its end."""
     streams = Streams(pace=pace)
     await asyncio.wait_for(
-        EventsAnswer(await streams.begun(events, look))({}, client.receive, client.send), WAIT_S
+        EventsAnswer(await streams.open(events, look))({}, client.receive, client.send), WAIT_S
     )
 
 
@@ -136,8 +136,8 @@ def test_what_is_wrong_is_said_before_anything_is_sent_and_takes_no_place() -> N
         streams = Streams(streams_max=1)
         for _ in range(3):
             with pytest.raises(NotFound):
-                await streams.begun(fails, watched())
-        await (await streams.begun(Endless().events, watched())).close()
+                await streams.open(fails, watched())
+        await (await streams.open(Endless().events, watched())).close()
 
     asyncio.run(tried())
 
@@ -145,15 +145,15 @@ def test_what_is_wrong_is_said_before_anything_is_sent_and_takes_no_place() -> N
 def test_there_are_only_so_many_streams_and_each_end_makes_room() -> None:
     async def tried() -> None:
         streams = Streams(streams_max=2)
-        opened = [await streams.begun(Endless().events, watched()) for _ in range(2)]
+        opened = [await streams.open(Endless().events, watched()) for _ in range(2)]
         with pytest.raises(Unavailable) as busy:
-            await streams.begun(Endless().events, watched())
+            await streams.open(Endless().events, watched())
         assert busy.value.code == "stream.busy"
         for _ in range(2):
             await opened[0].close()
-        await streams.begun(Endless().events, watched())
+        await streams.open(Endless().events, watched())
         with pytest.raises(Unavailable):
-            await streams.begun(Endless().events, watched())
+            await streams.open(Endless().events, watched())
 
     asyncio.run(tried())
 
@@ -163,7 +163,7 @@ def test_nothing_follows_the_end() -> None:
 
     asyncio.run(answered(lambda: iter([END, BEAT, END]), watched(), client))
 
-    assert client.body == b"retry: 1000\n\n" + written(END)
+    assert client.body == b"retry: 1000\n\n" + encode_event(END)
 
 
 texts = st.text(max_size=30) | st.sampled_from(["\n", "\r\n\r\nevent: end", "data: x\n\n", ": \n", "\u2028"])
@@ -177,7 +177,7 @@ events = st.builds(
 
 @given(st.lists(events, max_size=6), st.lists(st.integers(1, 40), min_size=1, max_size=8))
 def test_what_is_written_is_read_back_however_it_is_cut(sent: list[RunEvent], cuts: list[int]) -> None:
-    whole = b"".join(map(written, sent))
+    whole = b"".join(map(encode_event, sent))
     pieces, place = list[bytes](), 0
     while place < len(whole):
         size = cuts[len(pieces) % len(cuts)]
@@ -186,7 +186,7 @@ def test_what_is_written_is_read_back_however_it_is_cut(sent: list[RunEvent], cu
     chunked = b"".join(f"{len(piece):x}\r\n".encode() + piece + b"\r\n" for piece in pieces)
     ours = served_once(lambda theirs: theirs.sendall(chunked + b"0\r\n\r\n"))
 
-    listening = Listening(ours, ours.makefile("rb"))
+    listening = EventStream(ours, ours.makefile("rb"))
     heard = list(listening.events())
     listening.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runlore.cli.agent_screen import Screen
+from runlore.cli.agent.screen import Screen
 from runlore.domain.agent.conversation import AssistantSaid, UserSaid
 from runlore.ports import operations as ops
 from tests.model_server import Received, Reply, calls, model_server, says

@@ -86,17 +86,31 @@ READ_FROM = {
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),
     # A daemon is started, found and ended here.
-    *("runlore.api.serve", "runlore.daemon.alone", "runlore.daemon.server", "runlore.daemon.sockets"),
-    "runlore.daemon.tokens",
-    *("runlore.daemon.logs", "runlore.daemon.presence"),
+    *(
+        "runlore.api.serve",
+        "runlore.daemon.process.daemon_lock",
+        "runlore.daemon.process.server",
+        "runlore.daemon.process.sockets",
+    ),
+    "runlore.daemon.process.tokens",
+    *("runlore.daemon.process.logs", "runlore.daemon.process.state_root"),
+    # A page is written whole or not at all.
+    "runlore.atomic_write",
     # Transcripts are read on the machine that the command runs on.
     "runlore.daemon.clock",
     *(
         f"runlore.daemon.mining.{name}"
-        for name in ("decided", "dry_run", "findings", "places", "sources", "storing")
+        for name in (
+            "dry_run",
+            "findings",
+            "local_transcripts",
+            "past_decisions",
+            "source_reader",
+            "store_runs",
+        )
     ),
     # Folders in which agents look for skills are those of the machine that the command runs on.
-    *("runlore.daemon.mounting", "runlore.daemon.skill_texts"),
+    *("runlore.daemon.skills.mounting", "runlore.daemon.skills.file_text"),
     # The one table of statuses, for the problem documents of `--json`.
     "runlore.api.errors",
 }

@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 import typer
 
-from runlore.cli.agent_asking import Asking
-from runlore.cli.agent_screen import Screen
-from runlore.cli.run import looked_at, worked
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.screen import Screen
+from runlore.cli.run import looked_at, work_run
 from runlore.daemon import answers
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind
 from runlore.domain.errors import Conflict, Denied, NotFound, RunloreError
@@ -98,15 +98,15 @@ class Scripted:
 Follow = Callable[[Scripted], ops.RunEnded]
 
 
-def asking(screen: Screen) -> Asking:
+def asking(screen: Screen) -> ApprovalPrompt:
     """Nobody is there."""
-    return Asking(screen, yes=False, is_terminal=False)
+    return ApprovalPrompt(screen, yes=False, is_terminal=False)
 
 
 def begun(run: Scripted, begin: Callable[[], RunId] = lambda: RUN) -> ops.RunEnded:
     """A run of one's own, followed to its end."""
     screen = Screen(hidden=True)
-    return worked(cast("ops.Operations", run), begin, screen, asking(screen))
+    return work_run(cast("ops.Operations", run), begin, screen, asking(screen))
 
 
 def looked(run: Scripted) -> ops.RunEnded:

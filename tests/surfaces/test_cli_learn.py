@@ -7,7 +7,7 @@ import pytest
 
 from runlore.daemon.mining.dry_run import look_through
 from runlore.daemon.mining.findings import AgentRead
-from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.serialization.codec import serialize
 from tests.surfaces.command_line import Json, Runlore
 from tests.surfaces.transcripts import add_turns, releases, settle, write_session

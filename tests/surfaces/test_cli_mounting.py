@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.mount_notes import NAME, Mount, MountNotes
-from runlore.daemon.mounting import MountFollower, Mounting
+from runlore.daemon.skills.mount_notes import NAME, Mount, MountNotes
+from runlore.daemon.skills.mounting import MountFollower, MountManager
 from runlore.domain.errors import Conflict
 from runlore.domain.skill import SkillMove
 from runlore.storage.open import open_store
@@ -205,8 +205,8 @@ def test_a_project_that_is_gone_is_forgotten_when_it_is_unmounted(embedded: Runl
 def test_a_folder_holds_the_skills_of_one_runlore(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     folder = str(tmp_path / "project" / ".agents" / "skills")
-    ours = Mounting(str(tmp_path / "state"))
-    theirs = Mounting(str(tmp_path / "state"), source="https://example.org")
+    ours = MountManager(str(tmp_path / "state"))
+    theirs = MountManager(str(tmp_path / "state"), source="https://example.org")
     ours.mount([folder], {"tidy-up": skill_md()})
 
     with pytest.raises(Conflict) as mounting:

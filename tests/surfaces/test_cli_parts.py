@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from runlore.cli.command_table import PARTS
 from runlore.cli.main import app
-from runlore.cli.parts import PARTS
 
 pytestmark = pytest.mark.req("SUR-7")
 

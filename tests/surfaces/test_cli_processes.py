@@ -17,7 +17,7 @@ from tests.surfaces.command_line import PROGRAM, TIMEOUT_S, Runlore
 # What a command may load only when it needs it, and which commands need none of it.
 HEAVY = (
     *("numpy", "psycopg", "apsw", "pydantic", "pydantic_ai", "openai", "anthropic", "rich", "click"),
-    *("runlore.agents", "runlore.daemon.agent.working"),
+    *("runlore.agents", "runlore.daemon.agent.run_worker"),
 )
 LOADED = """
 import sys

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.cli.tables import show_review
+from runlore.cli.tables.record_tables import show_review
 from runlore.domain.records.publication import Consequences, Obstacle
 from runlore.ports import operations as ops
 from tests.builders import fact

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.cli.skill_prompt import PREVIEW_LINES_MAX, ask_about, show_preview
+from runlore.cli.skills.prompt import PREVIEW_LINES_MAX, ask_about, show_preview
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId
 from runlore.domain.taint import TRUSTED, Provenance
 from tests.domain.suggested import SUGGESTION

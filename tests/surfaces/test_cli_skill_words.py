@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.cli import library_tables
+from runlore.cli.tables import library_tables
 from runlore.domain.skill import SkillId
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId, CurationKind
 from tests.fakes import START

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from runlore.api.streaming import written
-from runlore.client.listening import Listening
+from runlore.api.event_streams import encode_event
+from runlore.client.event_stream import EventStream
 from runlore.client.remote import RemoteOperations
-from runlore.client.remote.following import AGAIN, ATTEMPTS_MAX, followed
+from runlore.client.remote.run_stream import AGAIN, ATTEMPTS_MAX, follow_run
 from runlore.daemon.answers import problem
 from runlore.domain.errors import Denied, NotFound, RunloreError, Unavailable
 from runlore.domain.run import RunId
@@ -38,7 +38,7 @@ AGAIN_TOLD = RunEvent(kind=RunEventKind.REMARK, data={"text": AGAIN})
 
 def stream(*events: RunEvent | bytes, last: bytes = LAST) -> bytes:
     """An answer with events; comments as they are."""
-    blocks = [event if isinstance(event, bytes) else written(event) for event in events]
+    blocks = [event if isinstance(event, bytes) else encode_event(event) for event in events]
     return HEAD + b"".join(f"{len(block):x}\r\n".encode() + block + b"\r\n" for block in blocks) + last
 
 
@@ -54,7 +54,7 @@ def answer(status: int, error: RunloreError) -> bytes:
 def follow(script: Script, after: int = 0, **more: Any) -> Iterator[RunEvent]:
     """The run's events."""
     request = FollowRun(run_id=RUN, after=after, **more)
-    return followed(script.transport(token="t"), request, wait_s=0.0)
+    return follow_run(script.transport(token="t"), request, wait_s=0.0)
 
 
 def begins_after(request: bytes) -> int | None:
@@ -166,7 +166,7 @@ def test_an_event_has_a_bound_whatever_it_is_made_of(line: bytes) -> None:
 
     def heard(body: bytes, bytes_max: int) -> list[bytes]:
         ours, theirs = socket.socketpair()
-        with theirs, closing(Listening(ours, ours.makefile("rb"))) as listening:
+        with theirs, closing(EventStream(ours, ours.makefile("rb"))) as listening:
             theirs.sendall(body)
             return [each.data for each in listening.events(bytes_max=bytes_max)]
 

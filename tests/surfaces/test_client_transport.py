@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runlore
-from runlore.client.answer import Answer, Upload, read_answer
+from runlore.client.http_response import HttpResponse, Upload, read_answer
 from runlore.client.transport import Transport, tcp_connect, unix_connect
 from runlore.domain.errors import Denied, Invalid, RunloreError, Unavailable
 from tests.surfaces.scripted_server import OK, scripted, served_once
@@ -263,7 +263,7 @@ def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one() -> None:
 def test_any_bytes_are_an_answer_or_an_error_of_ours(reply: bytes) -> None:
     with served_once(lambda theirs: theirs.sendall(reply)) as connection:
         try:
-            assert isinstance(read_answer(connection), Answer)
+            assert isinstance(read_answer(connection), HttpResponse)
         except (Unavailable, ConnectionError):
             return
 

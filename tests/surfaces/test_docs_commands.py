@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runlore.cli.main import run as run_command
-from runlore.daemon.sockets import SOCKET_NAME
+from runlore.daemon.process.sockets import SOCKET_NAME
 from tests.console_blocks import Ids, Mismatch, Step, blocks, normalised, steps
 from tests.model_server import model_server
 from tests.surfaces.page_model import PAGE_ADDRESS, page_model

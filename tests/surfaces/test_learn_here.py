@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.daemon.mining.dry_run import ALONE_BYTES_MAX, _here
-from runlore.daemon.mining.pool import Task, worked
+from runlore.daemon.mining.process_pool import Task, run_tasks
 from runlore.domain.runs.transcript import TranscriptAgent, TranscriptSource
 from tests.surfaces import pool_work
 
@@ -33,7 +33,7 @@ def test_what_is_not_for_the_command_is_done_by_others(here: frozenset[int]) -> 
     tasks = [Task(job=number, name=f"file-{number}") for number in range(9)]
     told: dict[int, int] = {}
     done = dict(
-        worked(
+        run_tasks(
             pool_work.where,
             tasks,
             bundles=BUNDLES,
@@ -65,7 +65,7 @@ def test_the_command_reads_small_files_where_they_are_its_share(sizes: list[int]
 
 
 def test_a_process_that_reads_loads_neither_stages_nor_what_suggests() -> None:
-    program = "import sys, runlore.daemon.mining.reading; print(*sys.modules)"
+    program = "import sys, runlore.daemon.mining.worker; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     loaded = {name for name in answer.stdout.split() if name.startswith("runlore.")}

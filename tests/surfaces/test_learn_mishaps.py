@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from runlore.daemon.mining import storing
+from runlore.daemon.mining import store_runs
 from runlore.daemon.mining.findings import Unread
-from runlore.daemon.mining.folders import told_folder
-from runlore.daemon.mining.mishaps import contained
-from runlore.daemon.mining.places import local_transcripts
-from runlore.daemon.mining.sources import Folders, read_source
-from runlore.daemon.mining.sums import shown
+from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.source_errors import isolate_errors
+from runlore.daemon.mining.source_reader import FolderCache, read_source
+from runlore.daemon.mining.totals import printable_path
 from runlore.domain.errors import Invalid, Unavailable
 from runlore.domain.runs.transcript import START, Position, ReadCounts, ToldRun, TranscriptSource
 from runlore.ports.operations.skills import ImportedRuns, RunsToImport, SkillOperations
@@ -72,16 +72,16 @@ class Importer:
         return dict.fromkeys(sources, START)
 
 
-def stored(importer: Importer, transcripts: Failing, folder: Path) -> storing.Stored:
+def stored(importer: Importer, transcripts: Failing, folder: Path) -> store_runs.Stored:
     sources = list(transcripts.find([str(folder)]))
-    return storing.store(cast("SkillOperations", importer), transcripts, sources)
+    return store_runs.store(cast("SkillOperations", importer), transcripts, sources)
 
 
 def test_a_reader_that_fails_costs_the_rest_of_its_source_alone(tmp_path: Path) -> None:
     turns = [("Do it", [("make one", "ok", 0)]), ("And more", [("make two", "ok", 0)])]
     path = write_session(tmp_path, "a", turns)
     [source] = local_transcripts().find([str(tmp_path)])
-    read = read_source(Failing(path.name), source, Folders(told_folder), lambda _done: None)
+    read = read_source(Failing(path.name), source, FolderCache(told_folder), lambda _done: None)
     assert read.problems == [FAILED]
     assert [len(runs) for runs in read.sessions.values()] == [1]
     assert read.matches.keys() == read.sessions.keys()
@@ -119,14 +119,14 @@ def test_a_store_that_is_not_there_ends_the_command(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_told_by_its_kind_and_without_its_words(error: Exception) -> None:
     problems: list[str] = []
-    with contained(problems.append):
+    with isolate_errors(problems.append):
         raise error
     assert problems == [f"Runlore failed here: {type(error).__name__}"]
 
 
 def test_a_path_is_shown_whatever_it_is_called() -> None:
-    assert shown(os.fsdecode(b"/srv/a\xff.jsonl")) == "/srv/a\\xff.jsonl"
-    assert shown("/srv/\u00e4.jsonl") == "/srv/\u00e4.jsonl"
+    assert printable_path(os.fsdecode(b"/srv/a\xff.jsonl")) == "/srv/a\\xff.jsonl"
+    assert printable_path("/srv/\u00e4.jsonl") == "/srv/\u00e4.jsonl"
 
 
 def test_names_that_are_no_text_are_read_shown_and_stored(embedded: Runlore, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runlore.daemon.mining.dry_run import look_through
-from runlore.daemon.mining.places import local_transcripts
-from runlore.daemon.mining.pool import Task, Work, worked
+from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.process_pool import Task, Work, run_tasks
 from runlore.domain.errors import Invalid, RunloreError, Unavailable
 from tests.surfaces import pool_work
 from tests.surfaces.transcripts import write_session
@@ -52,7 +52,7 @@ def results(work: Work[int, int], workers: int) -> tuple[dict[int, int], dict[in
     """What came of the numbers, and how much of each was told."""
     told: dict[int, int] = {}
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    done = dict(worked(work, tasks, bundles=BUNDLES, workers=workers, told=told.__setitem__, lost=len))
+    done = dict(run_tasks(work, tasks, bundles=BUNDLES, workers=workers, told=told.__setitem__, lost=len))
     assert children() == []
     return done, told
 
@@ -86,7 +86,7 @@ def test_where_everything_kills_its_process_everything_is_lost_and_it_ends() -> 
 def test_what_is_done_in_the_command_itself_goes_on_while_a_process_dies() -> None:
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
     here = frozenset(range(8, 20))
-    coming = worked(pool_work.die, tasks, bundles=BUNDLES, workers=2, told=unheard, lost=len, here=here)
+    coming = run_tasks(pool_work.die, tasks, bundles=BUNDLES, workers=2, told=unheard, lost=len, here=here)
 
     lost = {7: len("was ended by signal 9")}
     assert dict(coming) == {number: number * number for number in NUMBERS} | lost
@@ -157,7 +157,7 @@ def test_a_mistake_quotes_nothing_of_what_was_read(workers: int) -> None:
 
 def test_whoever_stops_listening_leaves_no_process_behind() -> None:
     tasks = [Task(job=number, name=f"file-{number}") for number in NUMBERS]
-    coming = worked(pool_work.square, tasks, bundles=BUNDLES, workers=3, told=unheard, lost=len)
+    coming = run_tasks(pool_work.square, tasks, bundles=BUNDLES, workers=3, told=unheard, lost=len)
 
     next(coming)
     coming.close()

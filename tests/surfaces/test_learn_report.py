@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 
 from runlore.cli.report.page import page
 from runlore.cli.report.prose import prose
-from runlore.daemon.mining.findings import AgentRead, Findings, Reading, Unread
+from runlore.daemon.mining.findings import AgentRead, LearnFindings, ReadingSummary, Unread
 from runlore.domain.suggestion import Parameter, Score, ScorePart
 from runlore.domain.taint import Provenance
 from tests.browser import browser
@@ -62,7 +62,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def hostile_findings() -> Findings:
+def hostile_findings() -> LearnFindings:
     """Hostile text in every place that a transcript, a model or a file name can fill."""
     told = findings()
     bad = replace(
@@ -76,8 +76,8 @@ def hostile_findings() -> Findings:
     )
     seen = example()
     steps = tuple(replace(step, text=HOSTILE, error=HOSTILE) for step in seen.steps)
-    return Findings(
-        reading=Reading(
+    return LearnFindings(
+        reading=ReadingSummary(
             agents=(AgentRead(agent=HOSTILE, files=1, lines=9, runs=1, skipped={HOSTILE: 2}),),
             unread=(Unread(path=f"/{HOSTILE}", problem=HOSTILE, looks_like=HOSTILE),),
         ),
@@ -232,7 +232,9 @@ def test_a_card_tells_why_how_often_and_what_to_do(chromium: Browser, written: P
 
 def test_an_empty_report_says_so(chromium: Browser, tmp_path: Path) -> None:
     path = tmp_path / "empty.html"
-    path.write_text(page(Findings(reading=Reading()), made_at=MADE_AT, is_stored=True), encoding="utf-8")
+    path.write_text(
+        page(LearnFindings(reading=ReadingSummary()), made_at=MADE_AT, is_stored=True), encoding="utf-8"
+    )
 
     shown, noted = opened(chromium, path)
 

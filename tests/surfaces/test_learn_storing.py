@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.daemon.mining import storing
+from runlore.daemon.mining import store_runs
 from runlore.daemon.mining.dry_run import look_through
-from runlore.daemon.mining.places import local_transcripts
+from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.errors import Unavailable
 from runlore.domain.run import RunId
 from runlore.domain.runs.transcript import Position, TranscriptSource
@@ -50,10 +50,10 @@ class Importer:
         return {source: self.positions[source] for source in sources if source in self.positions}
 
 
-def stored(importer: Importer, folder: Path) -> storing.Stored:
+def stored(importer: Importer, folder: Path) -> store_runs.Stored:
     """One storing run over a folder."""
     operations = cast("SkillOperations", importer)
-    return storing.store(operations, local_transcripts(), found(folder))
+    return store_runs.store(operations, local_transcripts(), found(folder))
 
 
 def found(folder: Path) -> list[TranscriptSource]:
@@ -67,23 +67,23 @@ def turns(count: int, *, calls: int = 1, chars: int = 10) -> list[Turn]:
 
 
 def test_batches_are_bounded_in_order_and_end_where_their_last_run_ends(tmp_path: Path) -> None:
-    write_session(tmp_path, "many", turns(2 * storing.BATCH_RUNS + 1))
-    write_session(tmp_path, "events", turns(12, calls=storing.BATCH_EVENTS // 10))
+    write_session(tmp_path, "many", turns(2 * store_runs.BATCH_RUNS + 1))
+    write_session(tmp_path, "events", turns(12, calls=store_runs.BATCH_EVENTS // 10))
     write_session(tmp_path, "large", turns(30, calls=8, chars=30_000))
     importer = Importer()
 
     answer = stored(importer, tmp_path)
 
-    assert answer.stored == len(importer.runs) == 2 * storing.BATCH_RUNS + 1 + 12 + 30
+    assert answer.stored == len(importer.runs) == 2 * store_runs.BATCH_RUNS + 1 + 12 + 30
     assert answer.events == sum(importer.runs.values())
     assert len(importer.batches) >= 3 + 2 + 3
     for batch in importer.batches:
         events = [event for run in batch.runs for event in run.events]
         assert batch.position == batch.runs[-1].after
-        assert len(batch.runs) <= storing.BATCH_RUNS
-        assert len(batch.runs) == 1 or len(events) <= storing.BATCH_EVENTS
+        assert len(batch.runs) <= store_runs.BATCH_RUNS
+        assert len(batch.runs) == 1 or len(events) <= store_runs.BATCH_EVENTS
         size = sum(len(orjson.dumps(event.entry.body, default=dict)) for event in events)
-        assert len(batch.runs) == 1 or size <= storing.BATCH_BYTES
+        assert len(batch.runs) == 1 or size <= store_runs.BATCH_BYTES
     for source in {batch.source for batch in importer.batches}:
         ordinals = [run.ordinal for batch in importer.batches if batch.source == source for run in batch.runs]
         assert ordinals == list(range(1, len(ordinals) + 1))
@@ -107,7 +107,7 @@ def test_whatever_batch_it_dies_at_the_next_run_stores_the_rest_once(
 ) -> None:
     folder = tmp_path_factory.mktemp("sessions")
     for name in ("one", "two", "three"):
-        path = write_session(folder, name, turns(2 * storing.BATCH_RUNS + 3))
+        path = write_session(folder, name, turns(2 * store_runs.BATCH_RUNS + 3))
     whole = Importer()
     stored(whole, folder)
     importer = Importer(fails_at=fails_at)
@@ -177,7 +177,7 @@ def test_how_far_it_is_never_goes_back_and_ends_at_the_end(tmp_path: Path) -> No
 
     look_through(found(tmp_path), progress=lambda done, of: told["dry"].append((done, of)))
     operations = cast("SkillOperations", Importer())
-    storing.store(
+    store_runs.store(
         operations,
         local_transcripts(),
         found(tmp_path),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.cli.report.plots import BARS_MAX, Series, gathered, over_time
-from runlore.daemon.mining.tally import Tally, tally_of
+from runlore.cli.report.plots import BARS_MAX, Series, make_series, over_time
+from runlore.daemon.mining.daily_tally import DailyTally, tally_of
 from runlore.domain.detectors.mined import MinedRun, Outcome, Step, StepCommand
 from runlore.domain.detectors.mining import TIMELESS
 from runlore.domain.run import RunId
@@ -65,7 +65,7 @@ def test_days_are_what_plain_counting_has_in_any_order_and_told_twice(
     twice = [tally_of(run) for run in (*runs, *runs)]
     random.shuffle(twice)
 
-    tally = Tally()
+    tally = DailyTally()
     for each in twice:
         tally.add([each])
     days = tally.days()
@@ -85,7 +85,7 @@ def test_looking_around_is_not_counted() -> None:
     step = Step(
         run_id=run.run_id, number=9, at=FIRST, text="ls", outcome=Outcome.SUCCEEDED, commands=(looking,)
     )
-    tally = Tally()
+    tally = DailyTally()
 
     tally.add([tally_of(replace(run, steps=(*run.steps, step)))])
 
@@ -111,7 +111,7 @@ def test_a_plot_has_few_bars_and_loses_nothing(counts: dict[date, int]) -> None:
     )
 )
 def test_more_agents_than_colours_are_shown_as_one(counts: dict[str, dict[date, int]]) -> None:
-    series = gathered(counts)
+    series = make_series(counts)
 
     assert len({each.colour for each in series}) == len(series) <= 5
     assert sum(each.total for each in series) == sum(sum(days.values()) for days in counts.values())

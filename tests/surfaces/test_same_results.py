@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.cli.reach import chosen, reached
+from runlore.cli.connect import choose_settings, open_operations
 from runlore.domain.run import ArtifactId, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
@@ -201,8 +201,8 @@ def learnings(story: Story) -> None:
 
 def skills(story: Story) -> None:
     """Runs of another agent, what they suggest, and what is decided about it."""
-    settings = chosen(home=None, url=None, token_file=None, environment=story.place.environment)
-    with reached(settings) as operations:
+    settings = choose_settings(home=None, url=None, token_file=None, environment=story.place.environment)
+    with open_operations(settings) as operations:
         operations.import_runs(to_import(told_run(1), told_run(2)))
         found = operations.suggest(ops.SuggestRequest())
     first, other = (stored.suggestion for stored in found.new)
@@ -289,8 +289,8 @@ def settle(place: Runlore) -> None:
 
 def give(place: Runlore) -> None:
     """A run that is given what was learned."""
-    settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
-    with reached(settings) as operations:
+    settings = choose_settings(home=None, url=None, token_file=None, environment=place.environment)
+    with open_operations(settings) as operations:
         operations.open_run(
             ops.NewRun(
                 session_id=SessionId("s/2"),
@@ -303,8 +303,8 @@ def give(place: Runlore) -> None:
 
 def report(place: Runlore) -> None:
     """A run, as an agent reports it, over whichever way there is."""
-    settings = chosen(home=None, url=None, token_file=None, environment=place.environment)
-    with reached(settings) as operations:
+    settings = choose_settings(home=None, url=None, token_file=None, environment=place.environment)
+    with open_operations(settings) as operations:
         run_id = RunId("run/1")
         operations.open_run(
             ops.NewRun(session_id=SessionId("s/1"), request="Use vim or nano?", run_id=run_id, context=True)

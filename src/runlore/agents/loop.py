@@ -170,7 +170,7 @@ class _Work:
             is_last = turn == turns > 1
             if is_last:
                 self._hear(_LAST_TURN)
-                self._listener.remarked(f"turn {turn} is the last one")
+                self._listener.on_remark(f"turn {turn} is the last one")
             said, is_cut = self._next_message()
             if said.calls:
                 is_empty = False
@@ -184,7 +184,7 @@ class _Work:
             else:
                 is_empty = True
                 self._hear(_EMPTY)
-                self._listener.remarked("the model gave an empty answer, and is asked once more")
+                self._listener.on_remark("the model gave an empty answer, and is asked once more")
         return self.end(EndKind.OUT_OF_TURNS)
 
     def end(self, kind: EndKind, failure: ModelFailure | None = None) -> AgentEnd:
@@ -206,10 +206,10 @@ class _Work:
             self._text = "".join((*self._cuts, said.text))
         if said.text.strip() or said.calls:
             self._messages = (*self._messages, said)
-            self._listener.said(said, answer.model, answer.usage)
+            self._listener.on_message(said, answer.model, answer.usage)
             self._cuts = [*self._cuts, said.text] if answer.is_cut and not said.calls else []
         if answer.is_cut:
-            self._listener.remarked("the model's answer was cut at the limit of its length")
+            self._listener.on_remark("the model's answer was cut at the limit of its length")
         return said, answer.is_cut
 
     def _hear(self, text: str) -> None:
@@ -233,7 +233,7 @@ class _Work:
             else:
                 answer = self._answer(call, times)
             self._messages = (*self._messages, answer)
-            self._listener.answered(answer)
+            self._listener.on_tool_answer(answer)
         if circling:
             raise circling
 
@@ -241,7 +241,7 @@ class _Work:
         answer = self._calling.answer(call, self._stop, self._deadline)
         if times < limits.AGENT_REPEATS_REMARKED:
             return answer
-        self._listener.remarked(f"the model has called {call.name} in the same way {times} times in a row")
+        self._listener.on_remark(f"the model has called {call.name} in the same way {times} times in a row")
         return replace(answer, output=answer.output + _AGAIN.format(times))
 
 

@@ -24,8 +24,8 @@ from runlore.domain.agent.conversation import (
     UserSaid,
 )
 from runlore.domain.record import JsonValue
-from runlore.ports.chat import Cancelled, Chat, Listening, Said, Turn
-from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.chat import Cancelled, Chat, ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import ModelFailure, TokenUsage
 from runlore.ports.runner import AgentTask, Listener
 
 # Failures of a model or its server, with which another one may be luckier.
@@ -66,21 +66,21 @@ class ModelTurns:
         self._has_said = False
         self._asked = task.model
         self._fallback = task.fallback_model
-        self._usages: list[Usage] = []
+        self._usages: list[TokenUsage] = []
         self.model = task.model
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> TokenUsage:
         """What all turns took together; the cost is known where that of each is."""
         costs = [usage.cost_micro_usd for usage in self._usages]
         known = [cost for cost in costs if cost is not None]
-        return Usage(
+        return TokenUsage(
             input_tokens=sum(usage.input_tokens for usage in self._usages),
             output_tokens=sum(usage.output_tokens for usage in self._usages),
             cost_micro_usd=sum(known) if known and len(known) == len(costs) else None,
         )
 
-    def say(self, messages: tuple[Message, ...], deadline: Deadline) -> tuple[Said, tuple[Message, ...]]:
+    def say(self, messages: tuple[Message, ...], deadline: Deadline) -> tuple[ChatReply, tuple[Message, ...]]:
         """What the model says next, and the conversation as it was asked with: shorter where it had to be.
 
         ModelFailure where nothing helps, Cancelled where the stop was set or the time is over.
@@ -109,15 +109,15 @@ class ModelTurns:
                 self._has_said = True
                 return said, messages
 
-    def _count(self, usage: Usage) -> None:
-        if usage != Usage():
+    def _count(self, usage: TokenUsage) -> None:
+        if usage != TokenUsage():
             self._usages.append(usage)
 
     def _shorter(self, messages: tuple[Message, ...], failure: ModelFailure) -> tuple[Message, ...]:
         shorter = with_room(messages)
         if shorter is None:
             raise failure
-        self._listener.remarked("the conversation is too long for the model: what is old in it was cut")
+        self._listener.on_remark("the conversation is too long for the model: what is old in it was cut")
         return shorter
 
     def _wait_s(self, failure: ModelFailure, waits: int, deadline: Deadline) -> float | None:
@@ -137,13 +137,13 @@ class ModelTurns:
 
     def _remark(self, failure: ModelFailure, what: str, heard: "_Heard") -> None:
         void = "; what it said of this answer does not count" if heard.anything else ""
-        self._listener.remarked(f"{failure.sentence}: {what}{void}")
+        self._listener.on_remark(f"{failure.sentence}: {what}{void}")
 
-    def _once(self, messages: tuple[Message, ...], heard: "_Heard", deadline: Deadline) -> Said:
+    def _once(self, messages: tuple[Message, ...], heard: "_Heard", deadline: Deadline) -> ChatReply:
         if deadline.is_set():
             raise Cancelled
         self.model = self._chat.resolve(self._asked)
-        turn = Turn(
+        turn = ChatTurn(
             instructions=self._task.instructions,
             messages=messages,
             tools=self._specs,
@@ -152,8 +152,8 @@ class ModelTurns:
             timeout_s=deadline.left_s + _GRACE_S,
             silence_s=self._task.limits.turn_seconds_max,
         )
-        listening = Listening(
-            on_text=heard.text, on_request=lambda body: self._listener.requested(body, self.model)
+        listening = ChatListener(
+            on_text=heard.text, on_request=lambda body: self._listener.on_request(body, self.model)
         )
         return self._chat.say(turn, listening, deadline)
 
@@ -188,7 +188,7 @@ class _Heard:
         """A piece of the answer."""
         if piece:
             self.anything = True
-            self._listener.text(piece)
+            self._listener.on_text(piece)
 
 
 def with_room(messages: tuple[Message, ...]) -> tuple[Message, ...] | None:

@@ -8,15 +8,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runlore.api import errors
-from runlore.api.answering import problem_answer
+from runlore.api.event_streams import Streams
 from runlore.api.handlers import endpoints
+from runlore.api.instrumentation import CallWatcher
 from runlore.api.metrics import Metrics
 from runlore.api.openapi import openapi_of
+from runlore.api.responses import problem_answer
 from runlore.api.routes import Endpoint, RouteTable
-from runlore.api.security import BODY_PAUSE_S, Gate
-from runlore.api.streaming import Streams
-from runlore.api.watching import Watch
-from runlore.daemon.server import Service
+from runlore.api.security import BODY_PAUSE_S, RequestGate
+from runlore.daemon.process.server import Service
 
 
 @functools.cache
@@ -70,8 +70,8 @@ def create_app() -> Api:
     return Api()
 
 
-def guarded(
+def guard_api(
     service: Service, metrics: Metrics, *, over_unix: bool, body_pause_s: float = BODY_PAUSE_S
 ) -> ASGIApp:
     """The whole API of a daemon, over one of its two ways."""
-    return Watch(Gate(Api(metrics), service, over_unix, body_pause_s), metrics)
+    return CallWatcher(RequestGate(Api(metrics), service, over_unix, body_pause_s), metrics)

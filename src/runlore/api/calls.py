@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runlore.api import errors
-from runlore.api.answering import problem_answer
+from runlore.api.responses import problem_answer
 from runlore.daemon.app import Application
-from runlore.daemon.server import Service
+from runlore.daemon.process.server import Service
 from runlore.domain import limits
 from runlore.domain.access import Caller
 from runlore.domain.errors import Conflict, Invalid, RunloreError
-from runlore.ports.operations.declaring import Values
+from runlore.ports.operations.declaration import Values
 
 BODY_DEPTH_MAX = limits.EVENT_DEPTH_MAX + 8
 KEY_CHARS_MAX = 3 * 4 * limits.ID_CHARS_MAX
@@ -31,7 +31,7 @@ _log = structlog.get_logger("runlore.api")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class ApiCall:
     """One call by one caller, and the arguments that it gives the operation."""
 
     request: Request
@@ -115,7 +115,7 @@ def decode(name: str, text: str) -> str:
         ) from None
 
 
-def failed(error: Exception, request: Request) -> Response:
+def failure_answer(error: Exception, request: Request) -> Response:
     """The answer to a call that failed; what nobody foresaw is logged."""
     if not isinstance(error, RunloreError):
         route = getattr(request.scope.get("route"), "path", "")

@@ -15,8 +15,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from runlore.api.answering import problem_answer
 from runlore.api.errors import head_too_slow
+from runlore.api.responses import problem_answer
 from runlore.api.security import BODY_PAUSE_S
 
 _CONNECTIONS_MAX = 1_000
@@ -46,7 +46,7 @@ def bounds_of_process() -> Bounds:
     return Bounds(connections_max=min(_CONNECTIONS_MAX, affordable))
 
 
-class Door(socket.socket):
+class BoundedListener(socket.socket):
     """A listening socket that lets only so many in at once; whoever comes beyond that is turned away."""
 
     def __init__(self, listener: socket.socket, connections_max: int) -> None:
@@ -62,7 +62,7 @@ class Door(socket.socket):
                 return _Inside(connection, self), address
             connection.close()
 
-    def left(self) -> None:
+    def release(self) -> None:
         """One that was let in is gone."""
         self._free += 1
 
@@ -70,16 +70,16 @@ class Door(socket.socket):
 class _Inside(socket.socket):
     """A connection that was let in."""
 
-    def __init__(self, connection: socket.socket, door: Door) -> None:
+    def __init__(self, connection: socket.socket, door: BoundedListener) -> None:
         super().__init__(connection.family, connection.type, connection.proto, connection.detach())
-        self._door: Door | None = door
+        self._door: BoundedListener | None = door
 
     def close(self) -> None:
         """Close it, and make room."""
         super().close()
         door, self._door = self._door, None
         if door is not None:
-            door.left()
+            door.release()
 
 
 def impatient(bounds: Bounds) -> type[H11Protocol]:

@@ -1,6 +1,7 @@
 """What a declaration cannot say: streams, uploads, runs that are waited for, files, probes, and two
 operations at one path. Everything else is answered by `routes` alone."""
 
+import asyncio
 import dataclasses
 import os
 import tempfile
@@ -12,47 +13,53 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from runlore.api import errors
-from runlore.api.answering import JSON, PRIVATE_HEADERS, document, entity_tag
-from runlore.api.calls import Call
+from runlore.api.calls import ApiCall
+from runlore.api.event_streams import BEAT_S, EventsAnswer, Watched
 from runlore.api.metrics import CONTENT_TYPE
+from runlore.api.responses import JSON, PRIVATE_HEADERS, document, entity_tag
 from runlore.api.routes import Endpoint, Handler, response_to
-from runlore.api.streaming import BEAT_S, EventsAnswer, Watched
-from runlore.api.waiting import ended
-from runlore.daemon.skill_texts import render_skill
+from runlore.daemon.skills.file_text import render_skill
 from runlore.domain import limits
-from runlore.domain.errors import Denied, Invalid
+from runlore.domain.errors import Denied, Invalid, Unavailable
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.session import SessionId
 from runlore.domain.skill import SkillOrigin, SkillState
 from runlore.ports import operations as ops
-from runlore.ports.operations.declaring import EVERYBODY, OPERATIONS, Operation
+from runlore.ports.operations.declaration import EVERYBODY, OPERATIONS, Operation
 
 MARKDOWN = "text/markdown"
 EXPORT_MEDIA = ("application/json", "application/x-ndjson", "application/octet-stream")
+# How often it is looked whether a run has ended: soon at first, then less and less.
+_LOOK_S_MIN, _LOOK_S_MAX = 0.02, 0.5
+_SLOWER = 1.5
 
 
-async def start_input(call: Call, request: ops.NewInput) -> Response:
+async def start_input(call: ApiCall, request: ops.NewInput) -> Response:
     """Begin a run; whoever waits for it is answered when it has ended."""
     asked = dataclasses.replace(request, wait=False)
     view = await run_in_threadpool(call.operations.start_input, asked)
-    return response_to(OPERATIONS["start_input"], call, await ended(call, view) if request.wait else view)
+    return response_to(
+        OPERATIONS["start_input"], call, await wait_for_end(call, view) if request.wait else view
+    )
 
 
-async def try_promoted(call: Call, request: ops.TrialRequest) -> Response:
+async def try_promoted(call: ApiCall, request: ops.TrialRequest) -> Response:
     """The same for the run of a promoted skill."""
     asked = dataclasses.replace(request, wait=False)
     view = await run_in_threadpool(call.operations.try_promoted, asked)
-    return response_to(OPERATIONS["try_promoted"], call, await ended(call, view) if request.wait else view)
+    return response_to(
+        OPERATIONS["try_promoted"], call, await wait_for_end(call, view) if request.wait else view
+    )
 
 
-async def follow_run(call: Call, request: ops.FollowRun) -> Response:
+async def follow_run(call: ApiCall, request: ops.FollowRun) -> Response:
     """What happens in a run, as a stream."""
     scope, number = call.request.scope, call.request.headers.get("last-event-id")
     after = request.after if number is None else _last_number(number)
     asked = dataclasses.replace(request, after=after, beat_s=BEAT_S)
     watched = Watched(is_stopping=call.service.health.is_stopping, recheck=scope["runlore.recheck"])
     streams = scope["runlore.app"].streams
-    return EventsAnswer(await streams.begun(lambda: call.operations.follow_run(asked), watched))
+    return EventsAnswer(await streams.open(lambda: call.operations.follow_run(asked), watched))
 
 
 def _last_number(text: str) -> int:
@@ -64,7 +71,7 @@ def _last_number(text: str) -> int:
     return number
 
 
-async def import_records(call: Call) -> Response:
+async def import_records(call: ApiCall) -> Response:
     """Take a file in, and read it."""
     media = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in EXPORT_MEDIA:
@@ -80,7 +87,7 @@ async def import_records(call: Call) -> Response:
     return response_to(OPERATIONS["import_records"], call, answer)
 
 
-def backup(call: Call, path: str | None = None) -> Response:
+def backup(call: ApiCall, path: str | None = None) -> Response:
     """Write a backup, to a path only for whoever is on this machine."""
     if path is not None and not call.request.scope["runlore.over_unix"]:
         raise Denied(
@@ -91,19 +98,19 @@ def backup(call: Call, path: str | None = None) -> Response:
     return response_to(OPERATIONS["backup"], call, call.operations.backup(path))
 
 
-def create_token(call: Call, request: ops.NewToken) -> Response:
+def create_token(call: ApiCall, request: ops.NewToken) -> Response:
     """Make a token; from now on it is known."""
     made = call.operations.create_token(request)
-    call.service.tokens.changed()
+    call.service.tokens.invalidate()
     return response_to(OPERATIONS["create_token"], call, made)
 
 
-def revoke_token(call: Call, name: str) -> Response:
+def revoke_token(call: ApiCall, name: str) -> Response:
     """Revoke a token; from now on it is unknown."""
     try:
         token = call.operations.revoke_token(name)
     finally:
-        call.service.tokens.changed()
+        call.service.tokens.invalidate()
     return response_to(OPERATIONS["revoke_token"], call, token)
 
 
@@ -144,16 +151,16 @@ class SkillsQuery:
     )
 
 
-def list_skills(call: Call, request: SkillsQuery) -> Response:
+def list_skills(call: ApiCall, request: SkillsQuery) -> Response:
     """Skills by name; with `query` those that fit a turn, the best first."""
     if request.query is not None:
         if request.states or request.origins or request.cursor is not None:
             hint = "leave out state, origin and cursor"
-            raise _mixed("query", "goes with `session_id` and `limit` alone", hint)
+            raise _mixed_error("query", "goes with `session_id` and `limit` alone", hint)
         asked = ops.MatchRequest(query=request.query, session_id=request.session_id, limit=request.limit)
         return response_to(OPERATIONS["match_skills"], call, call.operations.match_skills(asked))
     if request.session_id is not None:
-        raise _mixed("session_id", "goes with `query`", "GET /v1/sessions/{id}/skills lists them")
+        raise _mixed_error("session_id", "goes with `query`", "GET /v1/sessions/{id}/skills lists them")
     listing = ops.SkillsRequest(
         states=request.states,
         origins=request.origins,
@@ -163,11 +170,11 @@ def list_skills(call: Call, request: SkillsQuery) -> Response:
     return response_to(OPERATIONS["list_skills"], call, call.operations.list_skills(listing))
 
 
-def _mixed(field: str, problem: str, hint: str) -> Invalid:
+def _mixed_error(field: str, problem: str, hint: str) -> Invalid:
     return Invalid(f"the query parameter {field!r} {problem}", code="request.field", hint=hint)
 
 
-def get_skill_file(call: Call, name: str) -> Response:
+def get_skill_file(call: ApiCall, name: str) -> Response:
     """The SKILL.md of a skill, as agents read it."""
     skill = call.operations.get_skill(name)
     headers = {**PRIVATE_HEADERS, "ETag": entity_tag(skill.revision)}
@@ -176,24 +183,24 @@ def get_skill_file(call: Call, name: str) -> Response:
     return Response(render_skill(skill).encode(), headers=headers, media_type=MARKDOWN)
 
 
-async def healthz(call: Call) -> Response:  # noqa: ARG001
+async def healthz(call: ApiCall) -> Response:  # noqa: ARG001
     """Whether the process answers. It needs no token."""
     return document({"status": "ok"})
 
 
-def readyz(call: Call) -> Response:
+def readyz(call: ApiCall) -> Response:
     """Whether the boot is done and the store accepts writes; if not, why. It needs no token."""
     reasons = call.service.health.reasons()
     return document({"ready": not reasons, "reasons": list(reasons)}, status=503 if reasons else 200)
 
 
-def metrics(call: Call) -> Response:
+def metrics(call: ApiCall) -> Response:
     """Metrics for Prometheus."""
     text = call.request.scope["runlore.app"].metrics.text()
     return Response(text, headers=PRIVATE_HEADERS, media_type=CONTENT_TYPE)
 
 
-def openapi(call: Call) -> Response:
+def openapi(call: ApiCall) -> Response:
     """What this API takes and answers."""
     told = orjson.dumps(call.request.scope["runlore.app"].openapi())
     return Response(told, headers=PRIVATE_HEADERS, media_type=JSON)
@@ -223,3 +230,25 @@ def endpoints() -> Iterator[Endpoint]:
             for route in operation.routes:
                 made = by_hand.get(operation.name)
                 yield Endpoint(operation=operation, route=route, role_of=operation.name, handler=made)
+
+
+async def wait_for_end(call: ApiCall, view: ops.RunView) -> ops.RunView:
+    """The run when it has ended and its memory is there, or as it is where nobody waits for it any more."""
+    pause_s = _LOOK_S_MIN
+    agent = call.service.parts.agent
+    while not view.run.is_terminal or agent.is_working(view.run.run_id):
+        # Asked before the run is looked at: it is ended before the daemon says that it stops.
+        is_stopping = call.service.health.is_stopping()
+        if not is_stopping:
+            await asyncio.sleep(pause_s)
+            if await call.request.is_disconnected():
+                break
+        pause_s = min(pause_s * _SLOWER, _LOOK_S_MAX)
+        view = await run_in_threadpool(call.operations.get_run, view.run.run_id)
+        if is_stopping and not view.run.is_terminal:
+            raise Unavailable(
+                f"the daemon stops before run {view.run.run_id} has ended",
+                code="daemon.stopping",
+                hint="the run is interrupted with it; look at it once the daemon is back",
+            )
+    return view

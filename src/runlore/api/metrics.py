@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from runlore.daemon.overview import RUN_MEMORY_COUNTERS, waiting
-from runlore.daemon.server import Service
+from runlore.daemon.process.server import Service
 from runlore.domain.record import Layer, State
 from runlore.domain.run import RunStatus
 from runlore.domain.runs.job import JobKind, JobState

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from runlore import __version__
-from runlore.api.answering import JSON, PROBLEM_JSON
 from runlore.api.calls import KEY_CHARS_MAX, TAG_CHARS_MAX
+from runlore.api.event_streams import EVENT_STREAM
 from runlore.api.handlers import EXPORT_MEDIA, MARKDOWN
+from runlore.api.responses import JSON, PROBLEM_JSON
 from runlore.api.routes import Endpoint
 from runlore.api.schemas import TEXT, Schema, Schemas
-from runlore.api.streaming import EVENT_STREAM
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.serialization.codec import without_none
 from runlore.ports import operations as ops
-from runlore.ports.operations.declaring import Created, Operation, Route, about
+from runlore.ports.operations.declaration import Created, Operation, Route, about
 
 _ABOUT = (
     "Reviewed memory for AI agents. Every call beyond `/healthz` and `/readyz` needs a bearer token; errors"
@@ -150,10 +150,10 @@ class _Document:
         if operation.created is Created.IF_NEW:
             told["200"] = _answer(schema, headers, "The same waits already: this is the one.")
         if operation.created is Created.IF_STORED:
-            told["200"] = _answer(self._unstored(operation), {}, "Nothing is stored of this session.")
+            told["200"] = _answer(self._unstored_schema(operation), {}, "Nothing is stored of this session.")
         return told
 
-    def _unstored(self, operation: Operation) -> Schema:
+    def _unstored_schema(self, operation: Operation) -> Schema:
         is_optional = without_none(operation.answer) is not operation.answer
         return _ref("NotStored") if is_optional else self._schemas.of_answer(operation.answer)
 

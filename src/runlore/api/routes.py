@@ -14,14 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runlore.api import errors
-from runlore.api.answering import PRIVATE_HEADERS, document, entity_tag, place
-from runlore.api.calls import Call, body_of, decode_path, failed, key_of, revision_of
+from runlore.api.calls import ApiCall, body_of, decode_path, failure_answer, key_of, revision_of
 from runlore.api.hints import HINTS
-from runlore.api.reading import RequestReader
+from runlore.api.request_reader import RequestReader
+from runlore.api.responses import PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
-from runlore.daemon.roles import require_role
+from runlore.daemon.calls.roles import require_role
 from runlore.domain.serialization.codec import keys_of, split_type
-from runlore.ports.operations.declaring import OPERATIONS, Created, Operation, Route
+from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
 
 Handler = Callable[..., Any]
 
@@ -65,7 +65,7 @@ class Endpoint:
                 return await self.handler(call, **call.arguments)  # type: ignore[no-any-return]
             return await run_in_threadpool(self._perform, request, in_path, asked)
         except Exception as error:  # The outer loop of a request: whatever failed is told, and only it.
-            return failed(error, request)
+            return failure_answer(error, request)
 
     async def _read_asked(self, request: Request) -> Any:
         """The JSON of the body, or what the query stands for."""
@@ -76,11 +76,13 @@ class Endpoint:
                 raise errors.bad_field("the body", "is missing")
         return {} if asked is None else asked
 
-    def _read(self, request: Request, in_path: Mapping[str, str], asked: Any) -> Call:
+    def _read(self, request: Request, in_path: Mapping[str, str], asked: Any) -> ApiCall:
         reader = self.reader
         key = key_of(request) if reader.takes_key else None
         revision = revision_of(request) if reader.takes_revision else None
-        return Call(request=request, arguments=reader.arguments(asked, in_path, key=key, revision=revision))
+        return ApiCall(
+            request=request, arguments=reader.arguments(asked, in_path, key=key, revision=revision)
+        )
 
     def _perform(self, request: Request, in_path: Mapping[str, str], asked: Any) -> Response:
         call = self._read(request, in_path, asked)
@@ -90,7 +92,7 @@ class Endpoint:
         return response_to(self.operation, call, answer)
 
 
-def response_to(operation: Operation, call: Call, answer: object) -> Response:
+def response_to(operation: Operation, call: ApiCall, answer: object) -> Response:
     """The answer of an operation, with its revision as the entity tag, and where what was made is found."""
     revision: int | None = _part(answer, "revision") if operation.tagged else None
     if revision is not None and call.request.method in ("GET", "HEAD") and not operation.moves_on:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_origin
 from runlore.domain.json_form import About, Shape, form_of
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Key, keys_of, split_type
-from runlore.ports.operations.declaring import Field, about, fields_of, request_form_of
+from runlore.ports.operations.declaration import CallField, about, fields_of, request_form_of
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -71,7 +71,7 @@ class Schemas:
         scopes: Schema = {"type": "array", "items": TEXT}
         return _with_text(scopes, about(hint)) if Scope in arguments else self.of_request(hint)
 
-    def body_of(self, fields: Sequence[Field], text: str, *, is_open: bool = False) -> Schema:
+    def body_of(self, fields: Sequence[CallField], text: str, *, is_open: bool = False) -> Schema:
         """The schema of an object with these fields."""
         needed = [each.key for each in fields if each.is_required]
         return {

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from runlore.api import errors
-from runlore.api.answering import problem_answer
-from runlore.daemon.server import Service
+from runlore.api.responses import problem_answer
+from runlore.daemon.process.server import Service
 from runlore.domain import limits
 from runlore.domain.access import Caller
 from runlore.domain.errors import Denied, Invalid, RunloreError
@@ -39,7 +39,7 @@ Headers = dict[bytes, list[bytes]]
 
 
 @dataclass(frozen=True)
-class Gate:
+class RequestGate:
     """Lets calls in that may come in, over one of the two ways: the unix socket or TCP."""
 
     app: ASGIApp
@@ -54,7 +54,7 @@ class Gate:
         path = scope["raw_path"].decode("latin-1")
         limit_bytes = FILE_PATHS.get(path, limits.BODY_BYTES_MAX)
         try:
-            headers = _grouped(scope["headers"])
+            headers = _group(scope["headers"])
             self._check_host(headers)
             self._check_origin(headers, scope["scheme"])
             caller = None if path in FREE_PATHS else await self._caller(headers)
@@ -71,9 +71,9 @@ class Gate:
         scope["runlore.over_unix"] = self.over_unix
         # A stream outlives the moment that its token was looked at.
         scope["runlore.recheck"] = lambda: self.service.tokens.caller(_secret_of(headers))
-        code = self.service.health.degraded()
-        sending = _marked(send, code) if code else send
-        await self.app(scope, _bounded(receive, limit_bytes, self.pause_s), sending)
+        code = self.service.health.refusal_code()
+        sending = _mark_degraded(send, code) if code else send
+        await self.app(scope, _limit_body(receive, limit_bytes, self.pause_s), sending)
 
     def _check_host(self, headers: Headers) -> None:
         host = _only(headers, b"host")
@@ -82,7 +82,7 @@ class Gate:
         allowed = {
             *_LOCAL_NAMES,
             self.service.server.host.lower(),
-            *_lowered(self.service.server.allowed_hosts),
+            *_lowercase(self.service.server.allowed_hosts),
         }
         # No page in a browser reaches a unix socket, so any name without a domain is taken for a local one.
         if name in allowed or (self.over_unix and "." not in name and "@" not in host):
@@ -98,7 +98,7 @@ class Gate:
             return
         origin = _only(headers, b"origin").lower()
         host = _only(headers, b"host").lower()
-        if origin == f"{scheme}://{host}" or origin in _lowered(self.service.server.allowed_origins):
+        if origin == f"{scheme}://{host}" or origin in _lowercase(self.service.server.allowed_origins):
             return
         raise Denied(
             f"calls from pages of {origin[:_REQUEST_LINE_CHARS]!r} are not let in",
@@ -108,21 +108,21 @@ class Gate:
 
     async def _caller(self, headers: Headers) -> Caller:
         secret = _secret_of(headers)
-        known = self.service.tokens.remembered(secret)
+        known = self.service.tokens.cached_caller(secret)
         if known is not None:
             return known
         return await run_in_threadpool(self.service.tokens.caller, secret)
 
 
-def _marked(send: Send, code: str) -> Send:
+def _mark_degraded(send: Send, code: str) -> Send:
     """Answers that say what keeps new writes from being accepted."""
 
-    async def marked(message: Message) -> None:
+    async def send_marked(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", ()), (DEGRADED_HEADER, code.encode())]
         await send(message)
 
-    return marked
+    return send_marked
 
 
 def _secret_of(headers: Headers) -> str:
@@ -154,7 +154,7 @@ def _check_length(headers: Headers, limit_bytes: int) -> None:
             raise errors.too_large(limit_bytes)
 
 
-def _bounded(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
+def _limit_body(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
     """The body, until it is larger than it may be, pauses for too long, or comes too slowly altogether.
 
     A body that is sent in chunks tells no length, and one that stops coming, or comes byte by byte, holds
@@ -162,7 +162,7 @@ def _bounded(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
     """
     taken, waited_s, is_whole = 0, 0.0, False
 
-    async def bounded() -> Message:
+    async def receive_bounded() -> Message:
         nonlocal taken, waited_s, is_whole
         if is_whole:
             # Who asks once more waits for the client to go, however long that takes.
@@ -182,12 +182,12 @@ def _bounded(receive: Receive, limit_bytes: int, pause_s: float) -> Receive:
             raise errors.too_large(limit_bytes)
         return message
 
-    return bounded
+    return receive_bounded
 
 
 def _waits_for_us(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a client sends its body only when asked to, or would send more than is worth waiting for."""
-    grouped = _grouped(headers)
+    grouped = _group(headers)
     lengths = [int(value[:20]) for value in grouped.get(b"content-length", ()) if value.isdigit()]
     return b"expect" in grouped or max(lengths, default=0) > _THROWN_AWAY_BYTES_MAX
 
@@ -204,7 +204,7 @@ async def _throw_away(receive: Receive) -> None:
                 taken += len(message.get("body", b""))
 
 
-def _grouped(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+def _group(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     grouped: Headers = {}
     for name, value in headers:
         grouped.setdefault(name.lower(), []).append(value)
@@ -231,5 +231,5 @@ def _name_of(host: str) -> str:
         return ""
 
 
-def _lowered(names: Iterable[str]) -> set[str]:
+def _lowercase(names: Iterable[str]) -> set[str]:
     return {name.lower() for name in names}

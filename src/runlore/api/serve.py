@@ -15,13 +15,14 @@ import structlog
 import uvicorn
 
 from runlore import __version__
-from runlore.api.app import guarded
-from runlore.api.connections import Bounds, Door, bounds_of_process, impatient
+from runlore.api.app import guard_api
+from runlore.api.connections import BoundedListener, Bounds, bounds_of_process, impatient
 from runlore.api.metrics import Metrics
-from runlore.daemon.alone import alone
-from runlore.daemon.logs import PrivateLog, follow_policy, set_up_logs
-from runlore.daemon.server import DISK_FAILED, GRACE_S, Plan, Service, opened
-from runlore.daemon.sockets import (
+from runlore.daemon.background.workers import Workers
+from runlore.daemon.process.daemon_lock import hold_daemon_lock
+from runlore.daemon.process.logs import PrivateLog, follow_policy, set_up_logs
+from runlore.daemon.process.server import DISK_FAILED, GRACE_S, Plan, Service, open_service
+from runlore.daemon.process.sockets import (
     DaemonFile,
     bind_tcp,
     bind_unix,
@@ -29,7 +30,6 @@ from runlore.daemon.sockets import (
     socket_path,
     write_daemon_file,
 )
-from runlore.daemon.workers import Workers
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.timestamps import format_time
 
@@ -55,23 +55,23 @@ def serve(
     """Serve until SIGTERM or SIGINT, or for a while after the disk has failed, so that somebody starts it
     again; the exit code, which is 1 when the store has stopped writing."""
     with ExitStack() as ends:
-        ends.enter_context(alone(plan.state_root))
+        ends.enter_context(hold_daemon_lock(plan.state_root))
         log = set_up_logs(log_file)
-        service = ends.enter_context(opened(plan))
+        service = ends.enter_context(open_service(plan))
         follow_policy(log, service.parts.store)
         listeners = _listeners(plan, ends)
         workers = Workers(service.parts)
         workers.start()
         ends.callback(workers.stop)
-        told = _told(plan, service, listeners)
+        told = _daemon_file(plan, service, listeners)
 
-        def started() -> None:
+        def announce() -> None:
             write_daemon_file(plan.state_root, told)
             _log.info("ready", pid=told.pid, socket=told.socket, url=told.url, version=told.version)
             if on_ready is not None:
                 on_ready(told)
 
-        asyncio.run(_until_told(service, listeners, log, started, degraded_s=degraded_s))
+        asyncio.run(_until_told(service, listeners, log, announce, degraded_s=degraded_s))
         failed = service.health.has_stopped_writing()
         _log.info("stopped", degraded=failed)
     return 1 if failed else 0
@@ -98,7 +98,7 @@ async def serve_on(
     metrics = Metrics(service)
     bounds = bounds or bounds_of_process()
     doors = [
-        listener if listener.family == socket.AF_UNIX else Door(listener, bounds.connections_max)
+        listener if listener.family == socket.AF_UNIX else BoundedListener(listener, bounds.connections_max)
         for listener in listeners
     ]
     servers = [_server(service, metrics, door, bounds) for door in doors]
@@ -155,7 +155,7 @@ async def _until_told(
 
 async def _stop_after_failure(service: Service, stop: asyncio.Event, degraded_s: float) -> None:
     """Go on reading for a moment after the disk has failed, then end: only a new start can write again."""
-    while service.health.degraded() != DISK_FAILED:
+    while service.health.refusal_code() != DISK_FAILED:
         await asyncio.sleep(_LOOK_S)
     _log.error("the disk has failed: it reads on for a moment, then ends", seconds=degraded_s)
     await asyncio.sleep(degraded_s)
@@ -173,7 +173,7 @@ async def _follow(log: PrivateLog | None, service: Service) -> None:
 def _server(service: Service, metrics: Metrics, listener: socket.socket, bounds: Bounds) -> _Server:
     over_unix = listener.family == socket.AF_UNIX
     config = uvicorn.Config(
-        guarded(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s),
+        guard_api(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s),
         http=impatient(bounds),
         lifespan="off",
         log_config=None,
@@ -208,7 +208,7 @@ def _listeners(plan: Plan, ends: ExitStack) -> list[socket.socket]:
     return listeners
 
 
-def _told(plan: Plan, service: Service, listeners: list[socket.socket]) -> DaemonFile:
+def _daemon_file(plan: Plan, service: Service, listeners: list[socket.socket]) -> DaemonFile:
     url = None
     if len(listeners) > 1:
         host, port = listeners[1].getsockname()[:2]

@@ -7,11 +7,11 @@ import orjson
 import typer
 
 from runlore.cli import options
-from runlore.cli.calls import Call, command
-from runlore.cli.cells import show_cursor, show_fields, time_text
+from runlore.cli.invocation import Invocation, command
 from runlore.cli.run import words_of
+from runlore.cli.tables.table_cells import show_cursor, show_fields, time_text
 from runlore.cli.terminal import Cell, Column, say, show_table
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalKind, ApprovalState
 from runlore.domain.lazy import dataclass
@@ -50,7 +50,7 @@ class ApprovalOptions:
 
 
 @command(approvals, "list")
-def list_approvals(call: Call, where: ApprovalOptions, page: options.PageOptions) -> None:
+def list_approvals(call: Invocation, where: ApprovalOptions, page: options.PageOptions) -> None:
     """List what runs wait for, the oldest first."""
     states = options.words(ApprovalState, where.state, "state")
     request = ops.ApprovalsRequest(
@@ -67,7 +67,7 @@ def list_approvals(call: Call, where: ApprovalOptions, page: options.PageOptions
 
 
 @command(approvals, "show")
-def show(call: Call, approval_id: ApprovalArgument) -> None:
+def show(call: Invocation, approval_id: ApprovalArgument) -> None:
     """Show one request, whole."""
     with call.operations() as operations:
         found = operations.get_approval(ApprovalId(approval_id))
@@ -76,14 +76,14 @@ def show(call: Call, approval_id: ApprovalArgument) -> None:
 
 
 @command(approvals, "approve")
-def approve(call: Call, approval_id: ApprovalArgument) -> None:
+def approve(call: Invocation, approval_id: ApprovalArgument) -> None:
     """Allow a call; its run goes on with it."""
     _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), approve=True))
 
 
 @command(approvals, "deny")
 def deny(
-    call: Call,
+    call: Invocation,
     approval_id: ApprovalArgument,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why, or what to do instead; the agent is told.")
@@ -98,7 +98,7 @@ def deny(
 
 @command(approvals, "answer")
 def answer(
-    call: Call,
+    call: Invocation,
     approval_id: ApprovalArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer; - reads it from stdin.")],
 ) -> None:
@@ -106,7 +106,7 @@ def answer(
     _decide(call, ops.ApprovalDecision(approval_id=ApprovalId(approval_id), answer=words_of(text)))
 
 
-def _decide(call: Call, decision: ops.ApprovalDecision) -> None:
+def _decide(call: Invocation, decision: ops.ApprovalDecision) -> None:
     with call.operations() as operations:
         decided = operations.decide_approval(decision)
     call.answer(

@@ -18,8 +18,8 @@ from runlore.cli.failures import EXIT_CODES
 from runlore.cli.log_tail import last_lines
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
-from runlore.daemon.alone import LOCK_FILE, is_disk_full, made_private
-from runlore.daemon.sockets import read_daemon_file, socket_path
+from runlore.daemon.process.daemon_lock import LOCK_FILE, is_disk_full, prepare_private_root
+from runlore.daemon.process.sockets import read_daemon_file, socket_path
 from runlore.domain.errors import DISK_FULL, RunloreError, Unavailable
 
 START_S_MAX = 60.0
@@ -40,7 +40,7 @@ def start_detached(settings: Settings, log: str) -> str:
     On a full disk it reads, and is ready for that. Where it dies instead, its own error is raised; where it
     says nothing for too long, that is.
     """
-    made_private(settings.state_root)
+    prepare_private_root(settings.state_root)
     file = _opened_log(log)
     begin = os.fstat(file).st_size
     try:
@@ -57,7 +57,7 @@ def start_detached(settings: Settings, log: str) -> str:
     deadline = time.monotonic() + START_S_MAX
     while (lacks := _lacks(settings.state_root, process.pid)) is None:
         if process.poll() is not None:
-            raise _died(process.returncode, settings.state_root, log, begin)
+            raise _exit_error(process.returncode, settings.state_root, log, begin)
         if time.monotonic() >= deadline:
             process.terminate()
             raise Unavailable(
@@ -122,7 +122,7 @@ def _lacks(state_root: str, pid: int) -> str | None:
     return None
 
 
-def _died(code: int, state_root: str, log: str, begin: int) -> RunloreError:
+def _exit_error(code: int, state_root: str, log: str, begin: int) -> RunloreError:
     """Its own error, as it wrote it into the log; else what can be told of its end."""
     if is_disk_full(state_root):
         # Then its log may lack its last words as well.
@@ -176,11 +176,11 @@ def _holder(lock: int, path: str, deadline: float) -> int | None:
     """Who holds the lock. One that has only just taken it may not have written its number over the old one:
     what answers on the socket decides, and where nobody does, a second look."""
     while _is_held(lock):
-        written = _written(lock)
+        written = _read_pid(lock)
         listener = _listener(path)
         if listener is None:
             time.sleep(_POLL_S)
-            listener = _written(lock) if _is_held(lock) else None
+            listener = _read_pid(lock) if _is_held(lock) else None
         if written is not None and written == listener:
             return written
         if time.monotonic() >= deadline:
@@ -193,7 +193,7 @@ def _holder(lock: int, path: str, deadline: float) -> int | None:
     return None
 
 
-def _written(lock: int) -> int | None:
+def _read_pid(lock: int) -> int | None:
     text = os.pread(lock, _PID_BYTES_MAX, 0).strip()
     return int(text) if text.isdigit() and int(text) > 1 else None
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from runlore.cli import learning_options as learning
-from runlore.cli import learning_tables, options
-from runlore.cli.calls import Call, command
-from runlore.cli.tables import show_proposed
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import learning_tables
+from runlore.cli.tables.record_tables import show_proposed
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.lazy import dataclass
@@ -58,7 +59,7 @@ class CandidateOptions(options.DraftOptions):
 
 @command(candidates, "list")
 def list_candidates(
-    call: Call,
+    call: Invocation,
     where: learning.WhereOptions,
     page: options.PageOptions,
     session: options.SessionOption = None,
@@ -85,7 +86,7 @@ def list_candidates(
 
 
 @command(candidates, "get")
-def get(call: Call, record_id: CandidateArgument, session: options.SessionOption = None) -> None:
+def get(call: Invocation, record_id: CandidateArgument, session: options.SessionOption = None) -> None:
     """Show one candidate, with what automation made of it."""
     with call.operations() as operations:
         record = operations.get_candidate(RecordId(record_id), session_id=options.session_id(session))
@@ -94,7 +95,7 @@ def get(call: Call, record_id: CandidateArgument, session: options.SessionOption
 
 @command(candidates, "create")
 def create(
-    call: Call,
+    call: Invocation,
     draft: CandidateOptions,
     source: SourceOptions,
     *,
@@ -124,7 +125,7 @@ def create(
 
 @command(candidates, "publish")
 def publish(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     terms: learning.TermsOptions,
     *,
@@ -165,7 +166,7 @@ def publish(
 
 
 @command(candidates, "reject")
-def reject(call: Call, target: options.DecisionOptions) -> None:
+def reject(call: Invocation, target: options.DecisionOptions) -> None:
     """Turn a candidate down; it stays in the history."""
     decision = target.read()
     with call.operations() as operations:

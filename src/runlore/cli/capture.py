@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import learning_tables, options, service_tables
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.ports import operations as ops
@@ -18,7 +19,7 @@ capture = group("What of runs is stored and learned from.")
 
 
 @command(capture, "pause")
-def pause(call: Call) -> None:
+def pause(call: Invocation) -> None:
     """Store nothing of any run from now on.
 
     Agents go on working: what they report is answered with `stored: false` and dropped.
@@ -29,7 +30,7 @@ def pause(call: Call) -> None:
 
 
 @command(capture, "resume")
-def resume(call: Call) -> None:
+def resume(call: Invocation) -> None:
     """Capture again."""
     with call.operations() as operations:
         status = operations.resume_capture()
@@ -37,7 +38,7 @@ def resume(call: Call) -> None:
 
 
 @command(capture, "status")
-def show(call: Call) -> None:
+def show(call: Invocation) -> None:
     """Show whether runs are captured."""
     with call.operations() as operations:
         status = operations.capture_status()
@@ -46,7 +47,7 @@ def show(call: Call) -> None:
 
 @command(capture, "backfill")
 def backfill(
-    call: Call,
+    call: Invocation,
     session: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="Only runs of this session.")
     ] = None,
@@ -84,7 +85,7 @@ def backfill(
 
 @command(capture, "delete-memories")
 def delete_memories(
-    call: Call,
+    call: Invocation,
     session: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="Only those of this session.")
     ] = None,
@@ -108,13 +109,13 @@ def delete_memories(
         idempotency_key=idempotency_key,
     )
     if sys.stdin.isatty() and not yes and not dry_run:
-        request = _confirmed(call, request)
+        request = _confirm(call, request)
     with call.operations() as operations:
         answer = operations.delete_run_memories(request)
     call.answer(answers.write(answer), lambda: learning_tables.show_deleted_memories(answer))
 
 
-def _confirmed(call: Call, request: ops.RunMemoryDeletion) -> ops.RunMemoryDeletion:
+def _confirm(call: Invocation, request: ops.RunMemoryDeletion) -> ops.RunMemoryDeletion:
     """The request with a person's yes; the store is free while they read."""
     with call.operations() as operations:
         shown = operations.delete_run_memories(replace(request, dry_run=True, idempotency_key=None))

@@ -7,11 +7,12 @@ import select
 import sys
 from collections.abc import Iterator
 
-from runlore.cli.agent_asking import Asking
-from runlore.cli.agent_learning import LEARNS_S, ask_about_learned, tell_learned
-from runlore.cli.agent_screen import Screen
-from runlore.cli.calls import Call
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_learned
+from runlore.cli.agent.line_input import read_line, remember
+from runlore.cli.agent.screen import Screen
 from runlore.cli.failures import report
+from runlore.cli.invocation import Invocation
 from runlore.cli.run import (
     AgentOptions,
     beginning,
@@ -22,11 +23,10 @@ from runlore.cli.run import (
     require_text,
     show_end,
     was_stopped,
-    worked,
+    work_run,
 )
-from runlore.cli.skill_prompt import is_terminal
+from runlore.cli.skills.prompt import is_terminal
 from runlore.cli.terminal import say
-from runlore.cli.typed import remember, typed
 from runlore.daemon import answers
 from runlore.domain.errors import RunloreError
 from runlore.domain.session import SessionId
@@ -38,7 +38,7 @@ PASTED_S = 0.05
 _LEAVING = frozenset({"/exit", "/quit"})
 
 
-def chat(call: Call, how: AgentOptions) -> None:
+def chat(call: Invocation, how: AgentOptions) -> None:
     """Talk with Runlore's own agent.
 
     Each line is an input, and so are lines that are pasted together; the arrow keys bring earlier ones back.
@@ -48,15 +48,15 @@ def chat(call: Call, how: AgentOptions) -> None:
     check_places(how)
     asks = is_terminal() and not call.as_json
     screen = Screen(hidden=call.as_json, asks_next=asks and not how.yes)
-    asking = Asking(screen, yes=how.yes, is_terminal=asks)
+    asking = ApprovalPrompt(screen, yes=how.yes, is_terminal=asks)
     session_id: SessionId | None = None
     told: list[ops.RunEnded] = []
     for text in _inputs(asks=asks):
         try:
             with call.operations(learns_s=0.0) as operations:
                 session_id = session_id or opened_session(call, operations, how, title=text)
-                begin = beginning(operations, how.asked(session_id, text))
-                told.append(worked(operations, begin, screen, asking))
+                begin = beginning(operations, how.new_input(session_id, text))
+                told.append(work_run(operations, begin, screen, asking))
         except RunloreError as error:
             if not (asks and told):
                 raise
@@ -85,7 +85,7 @@ def _inputs(*, asks: bool) -> Iterator[str]:
     is_pressed = False
     while True:
         try:
-            text, is_last = _typed() if asks else _read()
+            text, is_last = _read_input() if asks else _read()
         except KeyboardInterrupt:
             # What was begun is dropped. Whoever meant a run that has just ended does not mean to leave.
             if is_pressed or not asks:
@@ -102,11 +102,11 @@ def _inputs(*, asks: bool) -> Iterator[str]:
             return
 
 
-def _typed() -> tuple[str, bool]:
+def _read_input() -> tuple[str, bool]:
     """A line with those that were pasted behind it, and whether the input has ended."""
-    lines = [typed(PROMPT)]
+    lines = [read_line(PROMPT)]
     while lines[-1] is not None and select.select([sys.stdin], [], [], PASTED_S)[0]:
-        lines.append(typed(""))
+        lines.append(read_line(""))
     text = "\n".join(line for line in lines if line is not None).strip()
     if text:
         remember(text)

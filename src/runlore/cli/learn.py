@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from runlore.cli.calls import Call
 from runlore.cli.failures import report
-from runlore.cli.options import shortened
-from runlore.cli.skill_saving import all_waiting
+from runlore.cli.invocation import Invocation
+from runlore.cli.options import shorten_text
+from runlore.cli.skills.saving import all_waiting
 from runlore.cli.terminal import progress_bar, say
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
-from runlore.daemon.presence import has_store
+from runlore.daemon.process.state_root import has_store
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue
@@ -24,9 +24,9 @@ from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from runlore.daemon.mining.decided import Decided, Queue
-    from runlore.daemon.mining.findings import Findings, Reading
-    from runlore.daemon.mining.storing import Stored
+    from runlore.daemon.mining.findings import LearnFindings, ReadingSummary
+    from runlore.daemon.mining.past_decisions import PastDecision, Queue
+    from runlore.daemon.mining.store_runs import Stored
     from runlore.domain.record import Record
 
 _AGO = re.compile("([0-9]{1,6})([hdw])")
@@ -63,7 +63,7 @@ class LearnOptions:
     ] = False
 
 
-def learn(call: Call, options: LearnOptions) -> None:
+def learn(call: Invocation, options: LearnOptions) -> None:
     """Find skills worth keeping in the sessions of your agents.
 
     Reads transcripts of Claude Code, Codex, Gemini CLI, opencode, aider and SWE-agent, and chats in JSON
@@ -71,7 +71,7 @@ def learn(call: Call, options: LearnOptions) -> None:
     in `runlore skill save`. With --dry-run nothing at all is stored.
     """
     from runlore.cli.report.files import check_place
-    from runlore.daemon.mining.places import local_transcripts
+    from runlore.daemon.mining.local_transcripts import local_transcripts
 
     if options.dry_run and options.enhance:
         raise Invalid(
@@ -96,15 +96,15 @@ def since_when(text: str, now: datetime) -> datetime:
         return parse_time(text) if ago is None else now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     except (Invalid, OverflowError):
         raise Invalid(
-            f"{shortened(text)!r} is neither a time nor a while ago",
+            f"{shorten_text(text)!r} is neither a time nor a while ago",
             code="time.format",
             hint="write it as 7d, 24h, 2026-11-15 or 2026-11-15T08:30:00Z",
         ) from None
 
 
-def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
-    from runlore.cli import learn_tables
-    from runlore.daemon.mining.decided import parted
+def _show_dry(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+    from runlore.cli.tables import learn_tables
+    from runlore.daemon.mining.past_decisions import split_decided
     from runlore.domain.serialization.codec import serialize
 
     try:
@@ -116,10 +116,10 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
         report(stopped, as_json=call.as_json)
         raise
     before, policy, statements = _known_before(call, findings)
-    waiting, decided = parted(findings.suggestions, before)
+    waiting, decided = split_decided(findings.suggestions, before)
     findings = replace(findings, suggestions=waiting, statements=statements)
     beyond = findings.beyond_retention(policy, SystemClock().now())
-    written = _written(options, findings, is_stored=False)
+    written = _write_report(options, findings, is_stored=False)
     plain: dict[str, JsonValue] = {
         "dry_run": True,
         **_reading_to_plain(findings.reading),
@@ -135,11 +135,11 @@ def _show_dry(call: Call, options: LearnOptions, sources: Sequence[TranscriptSou
     call.answer(plain, lambda: learn_tables.show_dry_run(told, options.paths, report=written))
 
 
-def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
-    from runlore.cli import learn_tables
+def _learn(call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]) -> None:
+    from runlore.cli.tables import learn_tables
 
     try:
-        stored, answer, queue, written = _stored(call, options, sources)
+        stored, answer, queue, written = _store_and_suggest(call, options, sources)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; what was read until then is stored",
@@ -174,14 +174,14 @@ def _learn(call: Call, options: LearnOptions, sources: Sequence[TranscriptSource
     )
 
 
-def _stored(
-    call: Call, options: LearnOptions, sources: Sequence[TranscriptSource]
+def _store_and_suggest(
+    call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]
 ) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None]":
-    from runlore.daemon.mining.decided import Queue, decided_in
     from runlore.daemon.mining.dry_run import look_again
-    from runlore.daemon.mining.places import local_transcripts
+    from runlore.daemon.mining.local_transcripts import local_transcripts
+    from runlore.daemon.mining.past_decisions import Queue, decided_in
     from runlore.daemon.mining.proposing import waiting_statements
-    from runlore.daemon.mining.storing import imported_runs, store
+    from runlore.daemon.mining.store_runs import imported_runs, store
 
     with call.operations() as operations:
         with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
@@ -196,17 +196,17 @@ def _stored(
         suggestions = [each.suggestion for each in queue.waiting]
         again = look_again(sources, suggestions, runs=runs, progress=progress)
         findings = replace(again, statements=statements)
-    return stored, answer, queue, _written(options, findings, is_stored=True)
+    return stored, answer, queue, _write_report(options, findings, is_stored=True)
 
 
-def _looked_through(call: Call, sources: Sequence[TranscriptSource]) -> "Findings":
+def _looked_through(call: Invocation, sources: Sequence[TranscriptSource]) -> "LearnFindings":
     from runlore.daemon.mining.dry_run import look_through
 
     with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
         return look_through(sources, progress=progress)
 
 
-def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) -> str | None:
+def _write_report(options: LearnOptions, findings: "LearnFindings", *, is_stored: bool) -> str | None:
     from runlore.cli.report.files import write_page
     from runlore.cli.report.page import page
 
@@ -216,12 +216,12 @@ def _written(options: LearnOptions, findings: "Findings", *, is_stored: bool) ->
 
 
 def _known_before(
-    call: Call, findings: "Findings"
-) -> "tuple[tuple[Decided, ...], RunMemoryPolicy, tuple[Record, ...]]":
+    call: Invocation, findings: "LearnFindings"
+) -> "tuple[tuple[PastDecision, ...], RunMemoryPolicy, tuple[Record, ...]]":
     """All that was decided, what is kept of runs, and what would be proposed of what users say, where there
     is a store that can tell it. Nothing is made for that, and where it cannot be opened the transcripts are
     looked through all the same."""
-    from runlore.daemon.mining.decided import decided_in
+    from runlore.daemon.mining.past_decisions import decided_in
     from runlore.daemon.mining.proposing import StoredBefore, proposed_statements, stored_before
 
     settings = call.settings()
@@ -255,7 +255,7 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else format_time(moment)
 
 
-def _reading_to_plain(reading: "Reading") -> dict[str, JsonValue]:
+def _reading_to_plain(reading: "ReadingSummary") -> dict[str, JsonValue]:
     return {
         "sessions": reading.sessions,
         "runs": reading.runs,

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import learning_options, learning_tables, options
-from runlore.cli.calls import Call, command
+from runlore.cli import learning_options, options
 from runlore.cli.candidates import candidates
-from runlore.cli.cells import counted
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import learning_tables
+from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.record import RecordId
 from runlore.domain.run import RunId
@@ -25,7 +26,7 @@ LearningArgument = Annotated[str, typer.Argument(metavar="ID", help="The learnin
 
 @command(learning, "list")
 def list_learnings(
-    call: Call,
+    call: Invocation,
     where: learning_options.LearningWhere,
     page: options.PageOptions,
     as_of: options.AsOfOption = None,
@@ -50,7 +51,7 @@ def list_learnings(
 
 @command(learning, "get")
 def get(
-    call: Call,
+    call: Invocation,
     record_id: LearningArgument,
     as_of: options.AsOfOption = None,
     session: options.SessionOption = None,
@@ -71,7 +72,7 @@ def get(
 
 
 @command(learning, "revoke")
-def revoke(call: Call, target: options.DecisionOptions) -> None:
+def revoke(call: Invocation, target: options.DecisionOptions) -> None:
     """Take a learning back; no prompt gets it any more."""
     decision = target.read()
     with call.operations() as operations:
@@ -81,7 +82,7 @@ def revoke(call: Call, target: options.DecisionOptions) -> None:
 
 @command(learning, "supersede")
 def supersede(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     terms: learning_options.TermsOptions,
     *,
@@ -118,7 +119,7 @@ def supersede(
 
 @command(learning, "verify")
 def verify(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     *,
     evidence: learning_options.EvidenceOption = None,
@@ -154,7 +155,7 @@ def verify(
 
 @command(learning, "feedback")
 def feedback(
-    call: Call,
+    call: Invocation,
     *,
     record_id: LearningArgument,
     verdict: Annotated[str, typer.Argument(metavar="VERDICT", help="wrong or helped.")],
@@ -177,7 +178,7 @@ def feedback(
 
 @command(learning, "revoke-matching")
 def revoke_matching(
-    call: Call,
+    call: Invocation,
     where: learning_options.LearningWhere,
     *,
     reason: options.ReasonOption = "",
@@ -200,11 +201,11 @@ def revoke_matching(
     call.answer(answers.write(answer), lambda: learning_tables.show_revoked(answer))
 
 
-def _show_first(call: Call, request: ops.MatchingRevocation) -> None:
+def _show_first(call: Invocation, request: ops.MatchingRevocation) -> None:
     """Show what would go; the store is free while the person reads."""
     with call.operations() as operations:
         shown = operations.revoke_matching(replace(request, dry_run=True, idempotency_key=None))
     if shown.items:
-        options.require_person(f"{counted(len(shown.items), 'learning')} would be revoked")
+        options.require_person(f"{plural(len(shown.items), 'learning')} would be revoked")
         learning_tables.show_revoked(shown, on_stderr=True)
         typer.confirm("Revoke them?", abort=True, err=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from runlore.cli import options
-from runlore.cli.given_files import text_of
+from runlore.cli.input_files import text_of
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
@@ -201,7 +201,7 @@ def _reference(text: str) -> EvidenceRef:
 
 def _not_evidence(text: str) -> Invalid:
     return Invalid(
-        f"{options.shortened(text)!r} names no evidence",
+        f"{options.shorten_text(text)!r} names no evidence",
         code="evidence.format",
         hint="write it as --evidence run=ID,artifact=ID,event=N,note=TEXT, with what there is of them",
     )
@@ -209,8 +209,8 @@ def _not_evidence(text: str) -> Invalid:
 
 def _read(path: str) -> str:
     hint = f"say what is to be remembered in at most {limits.SUMMARY_CHARS_MAX:,} characters"
-    return text_of(path, mib_max=_CONTENT_MIB_MAX, too_large=hint, refused=_refused)
+    return text_of(path, mib_max=_CONTENT_MIB_MAX, too_large=hint, refused=_file_error)
 
 
-def _refused(problem: str, hint: str) -> Invalid:
+def _file_error(problem: str, hint: str) -> Invalid:
     return Invalid(problem, code="content.file", hint=hint)

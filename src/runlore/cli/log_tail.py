@@ -11,7 +11,7 @@ _POLL_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class LogPosition:
     """How far a file was read: which file it was, and the byte after the last whole line."""
 
     inode: int
@@ -23,7 +23,7 @@ class Tail:
     """The last lines, and where they end."""
 
     lines: list[str]
-    end: Place
+    end: LogPosition
 
 
 def last_lines(path: str, number: int) -> Tail:
@@ -39,20 +39,22 @@ def last_lines(path: str, number: int) -> Tail:
     whole = text[: text.rfind(b"\n") + 1]
     lines = _lines(whole)
     position = end - len(text) + len(whole)
-    return Tail(lines=lines[-number:] if number else [], end=Place(inode=inode, position=position))
+    return Tail(lines=lines[-number:] if number else [], end=LogPosition(inode=inode, position=position))
 
 
-def follow(path: str, place: Place, *, wait: Callable[[float], None] = time.sleep) -> Iterator[list[str]]:
+def follow(
+    path: str, place: LogPosition, *, wait: Callable[[float], None] = time.sleep
+) -> Iterator[list[str]]:
     """Lines as they are added, for ever. A file that was replaced or cut is read from its beginning."""
     while True:
-        lines, place = _added(path, place)
+        lines, place = _read_added(path, place)
         if lines:
             yield lines
         else:
             wait(_POLL_S)
 
 
-def _added(path: str, place: Place) -> tuple[list[str], Place]:
+def _read_added(path: str, place: LogPosition) -> tuple[list[str], LogPosition]:
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -63,7 +65,7 @@ def _added(path: str, place: Place) -> tuple[list[str], Place]:
     except FileNotFoundError:
         return [], place
     whole = text[: text.rfind(b"\n") + 1] or (text if len(text) == _BLOCK_BYTES else b"")
-    after = Place(inode=status.st_ino, position=position + len(whole))
+    after = LogPosition(inode=status.st_ino, position=position + len(whole))
     return _lines(whole), after
 
 

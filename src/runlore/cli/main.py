@@ -11,9 +11,9 @@ import typer
 from typer.main import get_command
 
 from runlore import __version__
+from runlore.cli.command_table import Root
 from runlore.cli.failures import report, report_failure, report_usage
-from runlore.cli.parts import Root
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.domain.errors import RunloreError
 
 # What a shell says of a command that was stopped from the keyboard.

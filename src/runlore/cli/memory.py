@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, tables
-from runlore.cli.calls import Call, command
-from runlore.cli.cells import counted
-from runlore.cli.skill_changes import mounts_following
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.skills.mount_updates import mounts_following
+from runlore.cli.tables import record_tables
+from runlore.cli.tables.table_cells import plural
 from runlore.cli.terminal import progress_bar, say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.record import PERSON_KINDS, Kind, RecordId
@@ -24,7 +25,7 @@ episode = group("Things that happened; only ever added to.")
 
 
 @command(memory, "list")
-def list_records(call: Call, where: options.FilterOptions, page: options.PageOptions) -> None:
+def list_records(call: Invocation, where: options.FilterOptions, page: options.PageOptions) -> None:
     """List records, newest first.
 
     Active ones unless a state is named.
@@ -35,7 +36,7 @@ def list_records(call: Call, where: options.FilterOptions, page: options.PageOpt
         folders = call.project_folders(operations, found.items)
     call.answer(
         answers.write(found),
-        lambda: tables.show_records(
+        lambda: record_tables.show_records(
             found.items, found.next_cursor, empty="No records match.", folders=folders
         ),
     )
@@ -43,7 +44,7 @@ def list_records(call: Call, where: options.FilterOptions, page: options.PageOpt
 
 @command(memory, "inspect")
 def inspect_record(
-    call: Call,
+    call: Invocation,
     record_id: options.RecordArgument,
     as_of: options.AsOfOption = None,
     session: options.SessionOption = None,
@@ -53,12 +54,12 @@ def inspect_record(
         record = operations.get_record(
             RecordId(record_id), as_of=options.moment(as_of), session_id=options.session_id(session)
         )
-    call.answer(serialize(record), lambda: tables.show_record(record))
+    call.answer(serialize(record), lambda: record_tables.show_record(record))
 
 
 @command(memory, "search")
 def search(
-    call: Call,
+    call: Invocation,
     where: options.FilterOptions,
     *,
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to look for.")] = None,
@@ -88,12 +89,12 @@ def search(
     )
     with call.operations() as operations:
         hits = operations.search(request)
-    call.answer(answers.write_hits(text, hits), lambda: tables.show_hits(hits))
+    call.answer(answers.write_hits(text, hits), lambda: record_tables.show_hits(hits))
 
 
 @command(memory, "context")
 def context(
-    call: Call,
+    call: Invocation,
     *,
     goal: Annotated[str, typer.Argument(metavar="GOAL", help="The task that is being planned.")],
     session: options.SessionOption = None,
@@ -117,28 +118,30 @@ def context(
     )
     with call.operations() as operations:
         found = operations.goal_context(request)
-    call.answer(answers.write(found), lambda: tables.show_goal_context(found))
+    call.answer(answers.write(found), lambda: record_tables.show_goal_context(found))
 
 
 @command(memory, "history")
-def history(call: Call, record_id: options.RecordArgument, session: options.SessionOption = None) -> None:
+def history(
+    call: Invocation, record_id: options.RecordArgument, session: options.SessionOption = None
+) -> None:
     """Show everything that happened to a record."""
     with call.operations() as operations:
         events = operations.history(RecordId(record_id), session_id=options.session_id(session))
-    call.answer(answers.write(events), lambda: tables.show_history(events))
+    call.answer(answers.write(events), lambda: record_tables.show_history(events))
 
 
 @command(memory, "states")
-def states(call: Call) -> None:
+def states(call: Invocation) -> None:
     """Show the table of legal moves."""
     with call.operations() as operations:
         rows = operations.states()
-    call.answer(answers.write(rows), lambda: tables.show_states(rows))
+    call.answer(answers.write(rows), lambda: record_tables.show_states(rows))
 
 
 @command(profile, "propose")
 def propose(
-    call: Call,
+    call: Invocation,
     *,
     key: Annotated[str, typer.Option("--key", metavar="TEXT", help="What it is about, such as editor.")],
     value: Annotated[str, typer.Option("--value", metavar="TEXT", help="What holds for it, such as vim.")],
@@ -161,13 +164,13 @@ def propose(
         record = operations.propose_profile(proposal)
     call.answer(
         serialize(record),
-        lambda: tables.show_proposed("Proposed", record),
+        lambda: record_tables.show_proposed("Proposed", record),
     )
 
 
 @command(episode, "add")
 def add_episode(
-    call: Call,
+    call: Invocation,
     *,
     summary: Annotated[str, typer.Argument(metavar="TEXT", help="What happened.")],
     kind: Annotated[
@@ -196,7 +199,7 @@ def add_episode(
 
 @command(memory, "rollback")
 def rollback(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     restore_sources: Annotated[
         bool,
@@ -207,11 +210,11 @@ def rollback(
     decision = replace(target.read(), restore_sources=restore_sources)
     with call.operations() as operations:
         answer = operations.rollback(decision)
-    call.answer(answers.write(answer), lambda: tables.show_rollback(answer))
+    call.answer(answers.write(answer), lambda: record_tables.show_rollback(answer))
 
 
 @command(memory, "restore")
-def restore(call: Call, target: options.DecisionOptions) -> None:
+def restore(call: Invocation, target: options.DecisionOptions) -> None:
     """Make a superseded record active again."""
     decision = target.read()
     with call.operations() as operations:
@@ -222,7 +225,7 @@ def restore(call: Call, target: options.DecisionOptions) -> None:
 @command(memory, "forget")
 @mounts_following
 def forget(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be erased.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -235,39 +238,39 @@ def forget(
     """
     decision = target.read()
     if not yes and not dry_run:
-        decision = _asked(call, decision)
+        decision = _confirm_forget(call, decision)
     with call.operations() as operations:
         answer = operations.forget(decision, dry_run=dry_run)
-    call.answer(answers.write(answer), lambda: tables.show_forget(answer))
+    call.answer(answers.write(answer), lambda: record_tables.show_forget(answer))
 
 
-def _asked(call: Call, decision: "ops.Decision") -> "ops.Decision":
+def _confirm_forget(call: Invocation, decision: "ops.Decision") -> "ops.Decision":
     """The decision, bound to the record as it was shown; the store is free while the person reads."""
     with call.operations() as operations:
         shown = operations.forget(decision, dry_run=True)
         is_record = decision.record_id not in {*shown.sessions, *shown.runs}
         revision = operations.get_record(decision.record_id).revision if is_record else None
     if found := len((*shown.records, *shown.runs, *shown.sessions)):
-        options.require_person(f"{counted(found, 'thing')} would be erased for good")
-        tables.show_forget(shown, on_stderr=True)
+        options.require_person(f"{plural(found, 'thing')} would be erased for good")
+        record_tables.show_forget(shown, on_stderr=True)
         typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
     return replace(decision, expected_revision=decision.expected_revision or revision)
 
 
 @command(memory, "export")
-def export(call: Call) -> None:
+def export(call: Invocation) -> None:
     """Write all records and their history to a new file.
 
     The file lies under the state root and never overwrites another.
     """
     with call.operations() as operations, progress_bar("Exporting", hidden=call.as_json) as progress:
         answer = operations.export(progress=progress)
-    call.answer(answers.write(answer), lambda: tables.show_export(answer))
+    call.answer(answers.write(answer), lambda: record_tables.show_export(answer))
 
 
 @command(memory, "import")
 def import_records(
-    call: Call,
+    call: Invocation,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A file that `memory export` wrote.")],
 ) -> None:
     """Read an export back, all of it or nothing.
@@ -276,4 +279,4 @@ def import_records(
     """
     with call.operations() as operations, progress_bar("Importing", hidden=call.as_json) as progress:
         answer = operations.import_records(path, progress=progress)
-    call.answer(answers.write(answer), lambda: tables.show_import(answer))
+    call.answer(answers.write(answer), lambda: record_tables.show_import(answer))

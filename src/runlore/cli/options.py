@@ -224,7 +224,7 @@ def whole_number(text: str, name: str) -> int:
     """An option that holds a whole number."""
     if not _WHOLE_NUMBER.fullmatch(text):
         raise Invalid(
-            f"{name} is {shortened(text)!r}, which is not a whole number",
+            f"{name} is {shorten_text(text)!r}, which is not a whole number",
             code="number.format",
             hint=f"write it in digits: {name} 20",
         )
@@ -242,7 +242,7 @@ def word(choices: type[WordT], text: str, name: str) -> WordT:
         return choices(text)
     except ValueError:
         raise Invalid(
-            f"{shortened(text)!r} is not {'an' if name[0] in 'aeiou' else 'a'} {name}",
+            f"{shorten_text(text)!r} is not {'an' if name[0] in 'aeiou' else 'a'} {name}",
             code="word.unknown",
             hint=f"use one of: {', '.join(choices)}",
         ) from None
@@ -261,7 +261,7 @@ def json_object(text: str | None, name: str, *, example: str = '{"outcome": "kep
     return value
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """As much of a caller's text as an error needs to show."""
     return text if len(text) <= _SHOWN_CHARS_MAX else text[: _SHOWN_CHARS_MAX - 1] + "…"
 

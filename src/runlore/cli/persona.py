@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, session_tables
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import session_tables
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.session import PersonaId
 from runlore.ports import operations as ops
@@ -18,7 +19,7 @@ PersonaArgument = Annotated[str, typer.Argument(metavar="ID", help="The persona'
 
 
 @command(persona, "list")
-def list_personas(call: Call, page: options.PageOptions) -> None:
+def list_personas(call: Invocation, page: options.PageOptions) -> None:
     """List personas, the latest changed first."""
     request = ops.PageRequest(limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
@@ -27,7 +28,7 @@ def list_personas(call: Call, page: options.PageOptions) -> None:
 
 
 @command(persona, "show")
-def show(call: Call, persona_id: PersonaArgument) -> None:
+def show(call: Invocation, persona_id: PersonaArgument) -> None:
     """Show one persona."""
     with call.operations() as operations:
         found = operations.get_persona(PersonaId(persona_id))
@@ -36,7 +37,7 @@ def show(call: Call, persona_id: PersonaArgument) -> None:
 
 @command(persona, "put")
 def put(
-    call: Call,
+    call: Invocation,
     persona_id: PersonaArgument,
     *,
     name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What people call it.")] = "",

@@ -1,20 +1,26 @@
 """`runlore policy`: what an operator has decided for everybody, with every version of it."""
 
+import copy
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Any, cast
 
+import orjson
 import typer
 
-from runlore.cli import options, policy_tables
-from runlore.cli.calls import Call, command
-from runlore.cli.policy_files import policy_document, with_fields
+from runlore.cli import options
+from runlore.cli.input_files import text_of
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import policy_tables
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
 from runlore.domain.policies.policy import PolicyName
+from runlore.domain.record import JsonObject, JsonValue
 from runlore.ports import operations as ops
 
 policy = group("What you have decided for everybody, versioned.")
@@ -28,6 +34,11 @@ FieldsOption = Annotated[
         help="Change a field of the policy in force, such as publication.default_action=reject. Repeatable.",
     ),
 ]
+_FILE_MIB_MAX = 1
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,6})\]")
+_PATH = re.compile(r"[^.\[\]]+(\[\d{1,6}\]|\.[^.\[\]]+)*")
+# What stands beside the policy where `policy show --json` prints it, or where it is sent to the API.
+_BESIDE = frozenset({"name", "revision", "updated_at", "actor", "expected_revision"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +53,7 @@ class ChangeOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialOptions:
+class PolicyTrialOptions:
     """Which policy to try: a whole document, or some fields of the one in force changed."""
 
     what: Annotated[
@@ -72,7 +83,7 @@ class TrialOptions:
 
 
 @command(policy, "show")
-def show(call: Call, name: NameArgument) -> None:
+def show(call: Invocation, name: NameArgument) -> None:
     """Show the policy in force."""
     with call.operations() as operations:
         current = operations.get_policy(_name(name))
@@ -81,7 +92,7 @@ def show(call: Call, name: NameArgument) -> None:
 
 @command(policy, "set")
 def put(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     change: ChangeOptions,
     *,
@@ -117,7 +128,7 @@ def put(
 
 
 @command(policy, "test")
-def try_out(call: Call, trial: TrialOptions) -> None:
+def try_out(call: Invocation, trial: PolicyTrialOptions) -> None:
     """Show what a policy would do; nothing is changed.
 
     What waits and what was decided lately is shown under the policy in force and under the tried one, as far
@@ -134,7 +145,7 @@ def try_out(call: Call, trial: TrialOptions) -> None:
 
 
 @command(policy, "history")
-def history(call: Call, name: NameArgument) -> None:
+def history(call: Invocation, name: NameArgument) -> None:
     """Show every version of a policy, and what it changed."""
     with call.operations() as operations:
         revisions = operations.policy_history(_name(name))
@@ -143,7 +154,7 @@ def history(call: Call, name: NameArgument) -> None:
 
 @command(policy, "rollback")
 def rollback(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     to: Annotated[
         str | None, typer.Option("--to", metavar="N", help="The revision; the one before if left out.")
@@ -174,3 +185,100 @@ def rollback(
 
 def _name(text: str) -> PolicyName:
     return options.word(PolicyName, text, "policy")
+
+
+def policy_document(name: PolicyName, path: str) -> JsonObject:
+    """The policy of a file: its fields alone, or under its name, or as `policy show --json` prints them.
+
+    One file can hold several policies, each under its name; anything else beside a table that is taken is
+    refused, for it would have no effect.
+    """
+    text = text_of(path, mib_max=_FILE_MIB_MAX, too_large="it is not a policy", refused=_file_error)
+    document = _parse_policy(path, text)
+    for key in _names(name):
+        inner = document.get(key)
+        if isinstance(inner, dict):
+            others = {other for policy in PolicyName for other in _names(policy)} | {"skills"}
+            _refuse_others(path, document, key, others)
+            return inner
+    inner = document.get("policy")
+    if isinstance(inner, dict):
+        _refuse_others(path, document, "policy", _BESIDE | {"policy"})
+        return inner
+    return document
+
+
+def with_fields(document: JsonObject, assignments: Iterable[str]) -> JsonObject:
+    """The policy with some fields changed, each given as `PATH=VALUE`."""
+    changed = cast("dict[str, Any]", copy.deepcopy(dict(document)))
+    for text in assignments:
+        path, value = _assignment(text)
+        _assign(changed, path, value)
+    return changed
+
+
+def _names(name: PolicyName) -> tuple[str, str]:
+    return name.value, name.value.replace("-", "_")
+
+
+def _refuse_others(path: str, document: JsonObject, key: str, allowed: Iterable[str]) -> None:
+    for other in document:
+        if other not in set(allowed):
+            raise _file_error(
+                f"{path} holds {options.shorten_text(other)!r} beside the table {key!r}",
+                f"move it into the table {key}, or take it out: it would have no effect",
+            )
+
+
+def _assignment(text: str) -> tuple[str, JsonValue]:
+    """`PATH=VALUE`; a value that is no JSON is a text."""
+    path, equals, value = text.partition("=")
+    if not equals or not _PATH.fullmatch(path.strip()):
+        raise _no_field(text)
+    try:
+        return path.strip(), cast("JsonValue", orjson.loads(value))
+    except orjson.JSONDecodeError:
+        return path.strip(), value.strip()
+
+
+def _assign(document: dict[str, Any], path: str, value: JsonValue) -> None:
+    """Put a value at a path. A list can grow by one; whether the field exists is for the policy to say."""
+    steps = [int(place) if place else name for name, place in _STEP.findall(path)]
+    inner: Any = document
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if isinstance(step, str) and isinstance(inner, dict):
+            inner.setdefault(step, [] if isinstance(following, int) else {})
+        elif isinstance(step, int) and isinstance(inner, list) and step <= len(inner):
+            inner.extend([{}] if step == len(inner) else [])
+        else:
+            raise _no_field(path)
+        if following is None:
+            inner[step] = value
+        inner = inner[step]
+
+
+def _no_field(text: str) -> Invalid:
+    return Invalid(
+        f"{options.shorten_text(text)!r} sets no field",
+        code="policy.source",
+        hint="write it as --set retention_days=60, or --set publication.rules[0].min_confidence=90",
+    )
+
+
+def _parse_policy(path: str, text: str) -> Mapping[str, JsonValue]:
+    """JSON where it begins like an object, else TOML."""
+    import tomllib
+
+    try:
+        if not text.lstrip().startswith("{"):
+            return cast("Mapping[str, JsonValue]", tomllib.loads(text))
+        return cast("Mapping[str, JsonValue]", orjson.loads(text))
+    except (tomllib.TOMLDecodeError, orjson.JSONDecodeError, RecursionError) as error:
+        raise _file_error(
+            f"{path} is neither TOML nor a JSON object: {error}",
+            "`runlore policy show NAME --json` prints one that can be changed and put again",
+        ) from None
+
+
+def _file_error(problem: str, hint: str) -> Invalid:
+    return Invalid(problem, code="policy.file", hint=hint)

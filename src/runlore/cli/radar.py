@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 import orjson
 import typer
 
-from runlore.cli import options, tables
-from runlore.cli.calls import Call, command
-from runlore.cli.given_files import bytes_of
-from runlore.cli.usage import group
+from runlore.cli import options
+from runlore.cli.input_files import bytes_of
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import record_tables
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -66,7 +67,7 @@ class FindingOptions:
 
 @command(radar, "add")
 def add(
-    call: Call,
+    call: Invocation,
     finding: FindingOptions,
     file: Annotated[
         str | None,
@@ -88,13 +89,13 @@ def add(
         records = operations.radar_add(request)
     call.answer(
         answers.write(records),
-        lambda: tables.show_records(records, None, empty="Nothing was found."),
+        lambda: record_tables.show_records(records, None, empty="Nothing was found."),
     )
 
 
 @command(radar, "adopt")
 def adopt(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     *,
     workflow: Annotated[
@@ -122,20 +123,20 @@ def adopt(
     )
     with call.operations() as operations:
         adoption = operations.radar_adopt(request)
-    call.answer(answers.write(adoption), lambda: tables.show_adoption(adoption))
+    call.answer(answers.write(adoption), lambda: record_tables.show_adoption(adoption))
 
 
 @command(radar, "undo")
-def undo(call: Call, target: options.DecisionOptions) -> None:
+def undo(call: Invocation, target: options.DecisionOptions) -> None:
     """Roll back the procedure that a finding became."""
     decision = target.read()
     with call.operations() as operations:
         adoption = operations.radar_undo(decision)
-    call.answer(answers.write(adoption), lambda: tables.show_adoption(adoption))
+    call.answer(answers.write(adoption), lambda: record_tables.show_adoption(adoption))
 
 
 @command(radar, "log")
-def log(call: Call) -> None:
+def log(call: Invocation) -> None:
     """Print the adoption registry and the promotion log as Markdown."""
     with call.operations() as operations:
         answer = operations.radar_log()
@@ -143,16 +144,16 @@ def log(call: Call) -> None:
 
 
 def _findings_of(path: str) -> "tuple[domain_radar.Finding, ...]":
-    text = bytes_of(path, mib_max=_FILE_MIB_MAX, too_large="split it", refused=_refused)
+    text = bytes_of(path, mib_max=_FILE_MIB_MAX, too_large="split it", refused=_file_error)
     try:
         plain = cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise _refused(f"{path} is not JSON: {error}", "give one finding or a list") from None
+        raise _file_error(f"{path} is not JSON: {error}", "give one finding or a list") from None
     listed = plain if isinstance(plain, list) else [plain]
     return tuple(
         domain_radar.finding_from_plain(each, name=f"finding {n}") for n, each in enumerate(listed, start=1)
     )
 
 
-def _refused(problem: str, hint: str) -> Invalid:
+def _file_error(problem: str, hint: str) -> Invalid:
     return Invalid(problem, code="radar.file", hint=hint)

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import learning_tables, options, tables
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import learning_tables, record_tables
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
@@ -40,7 +41,7 @@ class MergeOptions(options.Scoping):
 
 @command(review, "list")
 def list_waiting(
-    call: Call,
+    call: Invocation,
     where: options.Narrowing,
     page: options.PageOptions,
     session: options.SessionOption = None,
@@ -61,12 +62,12 @@ def list_waiting(
     with call.operations() as operations:
         waiting = operations.review_list(request)
         folders = call.project_folders(operations, (item.record for item in waiting.items))
-    call.answer(answers.write(waiting), lambda: tables.show_review(waiting, folders))
+    call.answer(answers.write(waiting), lambda: record_tables.show_review(waiting, folders))
 
 
 @command(review, "confirm")
 def confirm(
-    call: Call,
+    call: Invocation,
     target: options.DecisionOptions,
     *,
     accept_untrusted: options.AcceptOption = False,
@@ -102,7 +103,7 @@ def confirm(
 
 
 @command(review, "reject")
-def reject(call: Call, target: options.DecisionOptions) -> None:
+def reject(call: Invocation, target: options.DecisionOptions) -> None:
     """Turn a waiting record down; it stays in the history."""
     decision = target.read()
     with call.operations() as operations:
@@ -111,24 +112,24 @@ def reject(call: Call, target: options.DecisionOptions) -> None:
 
 
 @command(semantic, "compact")
-def compact(call: Call, merging: MergeOptions) -> None:
+def compact(call: Invocation, merging: MergeOptions) -> None:
     """Show which semantic records would merge, or propose it."""
     request = merging.read()
     with call.operations() as operations:
         items = operations.compact(request)
     call.answer(
         answers.write_merges(items),
-        lambda: tables.show_merges(items, nothing="No semantic records would merge."),
+        lambda: record_tables.show_merges(items, nothing="No semantic records would merge."),
     )
 
 
 @command(procedural, "dedup")
-def dedup(call: Call, merging: MergeOptions) -> None:
+def dedup(call: Invocation, merging: MergeOptions) -> None:
     """Show which procedures share a workflow, or propose one for all."""
     request = merging.read()
     with call.operations() as operations:
         items = operations.dedup(request)
     call.answer(
         answers.write_merges(items),
-        lambda: tables.show_merges(items, nothing="No procedures share a workflow."),
+        lambda: record_tables.show_merges(items, nothing="No procedures share a workflow."),
     )

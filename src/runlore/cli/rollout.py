@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, rollout_tables
-from runlore.cli.agent_asking import Asking
-from runlore.cli.agent_screen import Screen
-from runlore.cli.calls import Call, command
-from runlore.cli.given_files import folder_of
+from runlore.cli import options
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.screen import Screen
+from runlore.cli.input_files import folder_of
+from runlore.cli.invocation import Invocation, command
 from runlore.cli.learning_options import content_of
-from runlore.cli.run import leave, show_end, words_of, worked
-from runlore.cli.skill_changes import bring_mounts_up_to_date
-from runlore.cli.usage import group
+from runlore.cli.run import leave, show_end, words_of, work_run
+from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
+from runlore.cli.tables import rollout_tables
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.lazy import dataclass
@@ -69,7 +70,7 @@ class DefinitionOptions:
 
 @command(rollout, "start")
 def start(
-    call: Call,
+    call: Invocation,
     record_id: Annotated[str, typer.Argument(metavar="LEARNING", help="The id of a published procedure.")],
     skill_name: Annotated[str, typer.Argument(metavar="NAME", help="What the skill is called.")],
     instructions: Annotated[
@@ -135,7 +136,7 @@ def _tools(names: list[str]) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialOptions:
+class SkillTrialOptions:
     """Where a skill is tried."""
 
     session: Annotated[
@@ -147,7 +148,7 @@ class TrialOptions:
         typer.Option("--folder", metavar="PATH", help="Work on a copy of this folder; here if left out."),
     ] = None
 
-    def working_folder(self, call: Call) -> str | None:
+    def working_folder(self, call: Invocation) -> str | None:
         """The folder; a session has its own, and a Runlore elsewhere has others."""
         if self.session is not None and self.folder is not None:
             raise Invalid(
@@ -199,12 +200,12 @@ class RecordOptions:
 
 @command(rollout, "trial")
 def trial(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     text: Annotated[
         str, typer.Argument(metavar="INPUT", help="What it is given to work on; - reads it from stdin.")
     ],
-    where: TrialOptions,
+    where: SkillTrialOptions,
     *,
     evidence: RecordOptions,
 ) -> None:
@@ -221,10 +222,10 @@ def trial(
         working_folder=where.working_folder(call),
     )
     screen = Screen(hidden=call.as_json)
-    asking = Asking(screen, yes=False, is_terminal=False)
+    asking = ApprovalPrompt(screen, yes=False, is_terminal=False)
     with call.operations() as operations:
         fingerprint = operations.get_promoted(name).fingerprint
-        ended = worked(operations, lambda: operations.try_promoted(request).run.run_id, screen, asking)
+        ended = work_run(operations, lambda: operations.try_promoted(request).run.run_id, screen, asking)
         run = ended.view.run
         result = evidence.result(name, run.run_id, fingerprint)
         if result is None or run.status in _STOPPED:
@@ -241,7 +242,7 @@ def trial(
 
 @command(rollout, "record")
 def record_result(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     run_id: Annotated[
         str, typer.Argument(metavar="RUN", help="The run that executed the skill, or that called it.")
@@ -290,7 +291,7 @@ class CanaryOptions:
 
 @command(rollout, "advance")
 def advance(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     to: Annotated[str, typer.Argument(metavar="STATUS", help="Where to: draft, verified, canary or active.")],
     canary: CanaryOptions,
@@ -331,7 +332,7 @@ class PromotedOptions:
 
 @command(rollout, "status")
 def status(
-    call: Call,
+    call: Invocation,
     where: PromotedOptions,
     page: options.PageOptions,
     name: Annotated[
@@ -356,7 +357,7 @@ def status(
 
 
 @command(rollout, "history")
-def history(call: Call, name: NameArgument, page: options.PageOptions) -> None:
+def history(call: Invocation, name: NameArgument, page: options.PageOptions) -> None:
     """Show how a promoted skill stood after each change, oldest first."""
     request = ops.PromotedHistoryRequest(skill_name=name, limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
@@ -366,7 +367,7 @@ def history(call: Call, name: NameArgument, page: options.PageOptions) -> None:
 
 @command(rollout, "revoke")
 def revoke(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     reason: options.ReasonOption = "",
     idempotency_key: options.KeyOption = None,
@@ -378,7 +379,7 @@ def revoke(
 
 @command(rollout, "rollback")
 def rollback(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     reason: options.ReasonOption = "",
     idempotency_key: options.KeyOption = None,
@@ -388,7 +389,7 @@ def rollback(
     _move(call, lambda operations: operations.rollback_promoted(request))
 
 
-def _move(call: Call, act: Callable[[ops.Operations], PromotedSkill]) -> None:
+def _move(call: Invocation, act: Callable[[ops.Operations], PromotedSkill]) -> None:
     """Do it, let the managed copies follow, and tell where the skill stands."""
     with call.operations() as operations:
         skill = act(operations)
@@ -397,11 +398,11 @@ def _move(call: Call, act: Callable[[ops.Operations], PromotedSkill]) -> None:
 
 
 def _show_tried(screen: Screen, name: str, ended: ops.RunEnded) -> None:
-    screen.ended(ended)
+    screen.show_end(ended)
     run = ended.view.run
     if run.status not in _STOPPED:
         screen.note(f"To record it: runlore skill rollout record {name} {run.run_id} --marker TEXT")
 
 
-def _tell_recorded(call: Call, skill: PromotedSkill, run_id: RunId) -> None:
+def _tell_recorded(call: Invocation, skill: PromotedSkill, run_id: RunId) -> None:
     call.answer(answers.write(skill), lambda: rollout_tables.show_recorded(skill, run_id))

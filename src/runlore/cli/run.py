@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli.agent_asking import Asking
-from runlore.cli.agent_following import follow, keys_heard
-from runlore.cli.agent_learning import LEARNS_S, ask_about_learned, tell_learned
-from runlore.cli.agent_screen import Screen
-from runlore.cli.calls import Call
-from runlore.cli.given_files import folder_of, text_of
-from runlore.cli.skill_prompt import is_terminal
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.following import follow, keys_heard
+from runlore.cli.agent.learned_skills import LEARNS_S, ask_about_learned, tell_learned
+from runlore.cli.agent.screen import Screen
+from runlore.cli.input_files import folder_of, text_of
+from runlore.cli.invocation import Invocation
+from runlore.cli.skills.prompt import is_terminal
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -62,7 +62,7 @@ class AgentOptions:
         False
     )
 
-    def asked(self, session_id: SessionId, text: str) -> ops.NewInput:
+    def new_input(self, session_id: SessionId, text: str) -> ops.NewInput:
         """A task as the operations take it."""
         return ops.NewInput(
             session_id=session_id,
@@ -74,7 +74,7 @@ class AgentOptions:
 
 
 def run(
-    call: Call,
+    call: Invocation,
     task: Annotated[str, typer.Argument(metavar="TASK", help="What to do; - reads it from stdin.")],
     how: AgentOptions,
 ) -> None:
@@ -89,10 +89,10 @@ def run(
         raise Invalid("the task is blank", code="run.request", hint="say what is to be done")
     asks = is_terminal() and not call.as_json
     screen = Screen(hidden=call.as_json, asks_next=asks and not how.yes)
-    asking = Asking(screen, yes=how.yes, is_terminal=asks)
+    asking = ApprovalPrompt(screen, yes=how.yes, is_terminal=asks)
     with call.operations(learns_s=LEARNS_S if asks else 0.0) as operations:
-        asked = how.asked(opened_session(call, operations, how, title=text), text)
-        ended = worked(operations, beginning(operations, asked), screen, asking)
+        asked = how.new_input(opened_session(call, operations, how, title=text), text)
+        ended = work_run(operations, beginning(operations, asked), screen, asking)
         call.answer(answers.write(ended), lambda: _show_end(screen, ended))
     if asks:
         tell_learned(call, screen, ended)
@@ -106,23 +106,25 @@ def beginning(operations: ops.Operations, asked: ops.NewInput) -> Callable[[], R
     return lambda: operations.start_input(asked).run.run_id
 
 
-def worked(
-    operations: ops.Operations, begin: Callable[[], RunId], screen: Screen, asking: Asking
+def work_run(
+    operations: ops.Operations, begin: Callable[[], RunId], screen: Screen, asking: ApprovalPrompt
 ) -> ops.RunEnded:
     """Begin a run and follow it to its end. Ctrl-C stops it, from its very beginning; who presses it twice
     leaves it behind."""
-    return _followed(operations, begin, screen, asking, leaves=False)
+    return _follow_run(operations, begin, screen, asking, leaves=False)
 
 
-def looked_at(operations: ops.Operations, run_id: RunId, screen: Screen, asking: Asking) -> ops.RunEnded:
+def looked_at(
+    operations: ops.Operations, run_id: RunId, screen: Screen, asking: ApprovalPrompt
+) -> ops.RunEnded:
     """Follow somebody's run to its end; Ctrl-C leaves it as it is."""
-    return _followed(operations, lambda: run_id, screen, asking, leaves=True)
+    return _follow_run(operations, lambda: run_id, screen, asking, leaves=True)
 
 
-def show_end(call: Call, screen: Screen, ended: ops.RunEnded) -> None:
+def show_end(call: Invocation, screen: Screen, ended: ops.RunEnded) -> None:
     """How a run came out, for a person; a program is told later."""
     if not call.as_json:
-        call.answer(None, lambda: screen.ended(ended))
+        call.answer(None, lambda: screen.show_end(ended))
 
 
 def leave(ended: ops.RunEnded) -> None:
@@ -142,7 +144,7 @@ def words_of(argument: str) -> str:
     if argument != "-":
         return require_text(argument, "what was said")
     hint = f"say it in at most {limits.REQUEST_CHARS_MAX:,} characters, and name files for the rest"
-    return text_of("-", mib_max=_TASK_MIB_MAX, too_large=hint, refused=_refused)
+    return text_of("-", mib_max=_TASK_MIB_MAX, too_large=hint, refused=_file_error)
 
 
 def require_text(text: str, what: str) -> str:
@@ -156,7 +158,7 @@ def require_text(text: str, what: str) -> str:
 
 def no_text(what: str) -> Invalid:
     """The error for what is not UTF-8."""
-    return _refused(f"{what} is not a text in UTF-8", "write it again as UTF-8")
+    return _file_error(f"{what} is not a text in UTF-8", "write it again as UTF-8")
 
 
 def check_places(how: AgentOptions) -> None:
@@ -178,7 +180,9 @@ def check_places(how: AgentOptions) -> None:
         )
 
 
-def opened_session(call: Call, operations: ops.Operations, how: AgentOptions, *, title: str) -> SessionId:
+def opened_session(
+    call: Invocation, operations: ops.Operations, how: AgentOptions, *, title: str
+) -> SessionId:
     """The session that was named, or a new one in the folder."""
     if how.session is not None:
         return operations.get_session(SessionId(how.session)).session_id
@@ -191,11 +195,11 @@ def opened_session(call: Call, operations: ops.Operations, how: AgentOptions, *,
     return operations.create_session(request).session_id
 
 
-def _followed(
+def _follow_run(
     operations: ops.Operations,
     begin: Callable[[], RunId],
     screen: Screen,
-    asking: Asking,
+    asking: ApprovalPrompt,
     *,
     leaves: bool,
 ) -> ops.RunEnded:
@@ -211,19 +215,19 @@ def _followed(
     return ended
 
 
-def _folder(call: Call, how: AgentOptions) -> str | None:
+def _folder(call: Invocation, how: AgentOptions) -> str | None:
     # The folders of a Runlore elsewhere are not those of this machine.
     if how.no_folder or (how.folder is None and call.settings().url is not None):
         return None
     return folder_of(how.folder or os.curdir)
 
 
-def _refused(problem: str, hint: str) -> Invalid:
+def _file_error(problem: str, hint: str) -> Invalid:
     return Invalid(problem, code="content.file", hint=hint)
 
 
 def _show_end(screen: Screen, ended: ops.RunEnded) -> None:
     run = ended.view.run
-    screen.ended(ended)
+    screen.show_end(ended)
     screen.note(f"What it was given: runlore why {run.run_id}")
     screen.note(f"To go on: runlore run --session {run.session_id} TASK")

@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, session_tables, tables
-from runlore.cli.agent_asking import Asking
-from runlore.cli.agent_screen import Screen
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.agent.approval_prompt import ApprovalPrompt
+from runlore.cli.agent.screen import Screen
+from runlore.cli.invocation import Invocation, command
 from runlore.cli.run import looked_at
-from runlore.cli.skill_prompt import is_terminal
+from runlore.cli.skills.prompt import is_terminal
+from runlore.cli.tables import record_tables, session_tables
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.lazy import dataclass
 from runlore.domain.run import ArtifactId, RunId, RunStatus
@@ -40,7 +41,7 @@ class RunFilter:
 
 
 @command(run, "show")
-def show(call: Call, run_id: options.RunArgument) -> None:
+def show(call: Invocation, run_id: options.RunArgument) -> None:
     """Show one run."""
     with call.operations() as operations:
         found = operations.get_run(RunId(run_id))
@@ -48,7 +49,7 @@ def show(call: Call, run_id: options.RunArgument) -> None:
 
 
 @command(run, "journal")
-def journal(call: Call, run_id: options.RunArgument, page: options.JournalOptions) -> None:
+def journal(call: Invocation, run_id: options.RunArgument, page: options.JournalOptions) -> None:
     """Show what happened in a run, event by event.
 
     Long texts are cut; `--json` gives them whole.
@@ -61,7 +62,7 @@ def journal(call: Call, run_id: options.RunArgument, page: options.JournalOption
 
 @command(run, "follow")
 def follow(
-    call: Call,
+    call: Invocation,
     run_id: options.RunArgument,
     yes: Annotated[
         bool, typer.Option("--yes", help="Allow every call that the rules would ask about.")
@@ -73,14 +74,14 @@ def follow(
     leaves the run as it is.
     """
     screen = Screen(hidden=call.as_json)
-    asking = Asking(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
+    asking = ApprovalPrompt(screen, yes=yes, is_terminal=is_terminal() and not call.as_json, leaves=True)
     with call.operations() as operations:
         ended = looked_at(operations, RunId(run_id), screen, asking)
-        call.answer(answers.write(ended), lambda: screen.ended(ended))
+        call.answer(answers.write(ended), lambda: screen.show_end(ended))
 
 
 @command(run, "cancel")
-def cancel(call: Call, run_id: options.RunArgument) -> None:
+def cancel(call: Invocation, run_id: options.RunArgument) -> None:
     """Stop a run that Runlore works."""
     with call.operations() as operations:
         found = operations.cancel_run(RunId(run_id))
@@ -88,18 +89,18 @@ def cancel(call: Call, run_id: options.RunArgument) -> None:
 
 
 @command(run, "scratch")
-def scratch(call: Call, run_id: options.RunArgument) -> None:
+def scratch(call: Invocation, run_id: options.RunArgument) -> None:
     """Show a run's notes to itself, which go when it ends."""
     with call.operations() as operations:
         found = operations.list_scratch(RunId(run_id))
     call.answer(
         answers.write(found),
-        lambda: tables.show_records(found, None, empty="The run has no notes."),
+        lambda: record_tables.show_records(found, None, empty="The run has no notes."),
     )
 
 
 @command(run, "artifacts")
-def artifacts(call: Call, run_id: options.RunArgument) -> None:
+def artifacts(call: Invocation, run_id: options.RunArgument) -> None:
     """List the texts that a run left behind."""
     with call.operations() as operations:
         found = operations.list_artifacts(RunId(run_id))
@@ -108,7 +109,7 @@ def artifacts(call: Call, run_id: options.RunArgument) -> None:
 
 @command(run, "artifact")
 def artifact(
-    call: Call,
+    call: Invocation,
     artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The artifact's id.")],
 ) -> None:
     """Print one artifact's text."""

@@ -11,10 +11,10 @@ import orjson
 import typer
 
 from runlore.cli import options
-from runlore.cli.calls import Call
+from runlore.cli.invocation import Invocation
 from runlore.cli.terminal import say
 from runlore.config.settings import URL_VARIABLE, Settings, read_port, state_root_of
-from runlore.daemon.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
+from runlore.daemon.process.sockets import DaemonFile, is_listening, read_daemon_file, running, socket_path
 from runlore.domain.errors import Invalid, NotFound, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
@@ -60,7 +60,7 @@ class ListenOptions:
 
 
 def up(
-    call: Call,
+    call: Invocation,
     listen: ListenOptions,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Go on in the background, and return when it is ready.")
@@ -77,7 +77,7 @@ def up(
         raise running(f"process {found.pid}, {found.url or socket}" if found else socket)
     if detach:
         from runlore.cli.background import start_detached
-        from runlore.daemon.logs import log_path
+        from runlore.daemon.process.logs import log_path
 
         log = listen.log_file or log_path(settings.state_root)
         given = listen.port is not None
@@ -87,11 +87,11 @@ def up(
         _tell_started(call, settings, found, lacks)
         return
     from runlore.api.serve import serve
-    from runlore.daemon.server import planned
+    from runlore.daemon.process.server import make_plan
 
     def serve_there(where: Settings) -> int:
         return serve(
-            planned(where),
+            make_plan(where),
             log_file=listen.log_file,
             on_ready=lambda daemon: _tell_started(call, settings, daemon),
         )
@@ -114,7 +114,7 @@ def on_a_port(settings: Settings, start: Callable[[Settings], StartedT], *, is_g
 
 
 def down(
-    call: Call,
+    call: Invocation,
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for its end.")
     ] = str(_TIMEOUT_S_DEFAULT),
@@ -136,7 +136,7 @@ def down(
 
 
 def logs(
-    call: Call,
+    call: Invocation,
     lines: Annotated[
         str, typer.Option("--lines", "-n", metavar="N", help="How many of the last lines.")
     ] = str(_LINES_DEFAULT),
@@ -146,7 +146,7 @@ def logs(
 ) -> None:
     """Show the log of the daemon."""
     from runlore.cli.log_tail import follow, last_lines
-    from runlore.daemon.logs import log_path
+    from runlore.daemon.process.logs import log_path
 
     path = log_path(_local_root(call))
     number = _within(options.whole_number(lines, "--lines"), "--lines", _LINES_MAX)
@@ -183,9 +183,9 @@ def where_text(settings: Settings) -> str:
     return f"daemon: process {daemon.pid}, {daemon.url or daemon.socket}, since {daemon.started_at}"
 
 
-def _tell_started(call: Call, settings: Settings, daemon: DaemonFile, lacks: str = "") -> None:
-    from runlore.daemon.presence import damage_found
-    from runlore.daemon.tokens import TOKEN_FILE
+def _tell_started(call: Invocation, settings: Settings, daemon: DaemonFile, lacks: str = "") -> None:
+    from runlore.daemon.process.state_root import damage_found
+    from runlore.daemon.process.tokens import TOKEN_FILE
 
     damage = damage_found(settings.state_root)
     token_file = os.path.join(settings.state_root, TOKEN_FILE)
@@ -214,7 +214,7 @@ def _tell_started(call: Call, settings: Settings, daemon: DaemonFile, lacks: str
     call.answer(told, show)
 
 
-def _local(call: Call) -> Settings:
+def _local(call: Invocation) -> Settings:
     settings = call.settings()
     if settings.url is not None:
         raise Invalid(
@@ -225,7 +225,7 @@ def _local(call: Call) -> Settings:
     return settings
 
 
-def _local_root(call: Call) -> str:
+def _local_root(call: Invocation) -> str:
     """The state root, also where its settings are wrong: a daemon that runs was started with others."""
     try:
         return _local(call).state_root

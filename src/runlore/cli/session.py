@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, projection_tables, session_tables
-from runlore.cli.calls import Call, command
-from runlore.cli.given_files import folder_of
+from runlore.cli import options
+from runlore.cli.input_files import folder_of
+from runlore.cli.invocation import Invocation, command
 from runlore.cli.persona import persona
 from runlore.cli.runs import RunFilter, run
-from runlore.cli.usage import group
+from runlore.cli.tables import projection_tables, session_tables
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -43,7 +44,7 @@ class BindingOptions:
 
 
 @command(session, "list")
-def list_sessions(call: Call, page: options.PageOptions) -> None:
+def list_sessions(call: Invocation, page: options.PageOptions) -> None:
     """List sessions, newest first."""
     request = ops.PageRequest(limit=page.read_limit(), cursor=page.cursor)
     with call.operations() as operations:
@@ -52,7 +53,7 @@ def list_sessions(call: Call, page: options.PageOptions) -> None:
 
 
 @command(session, "show")
-def show(call: Call, session_id: options.SessionArgument) -> None:
+def show(call: Invocation, session_id: options.SessionArgument) -> None:
     """Show one session."""
     with call.operations() as operations:
         found = operations.get_session(SessionId(session_id))
@@ -61,7 +62,7 @@ def show(call: Call, session_id: options.SessionArgument) -> None:
 
 @command(session, "create")
 def create(
-    call: Call,
+    call: Invocation,
     binding: BindingOptions,
     *,
     session_id: Annotated[
@@ -99,7 +100,7 @@ def create(
 
 @command(session, "change")
 def change(
-    call: Call,
+    call: Invocation,
     session_id: options.SessionArgument,
     binding: BindingOptions,
     *,
@@ -143,7 +144,7 @@ def change(
 
 @command(session, "end")
 def end(
-    call: Call, session_id: options.SessionArgument, expected_revision: options.ExpectedOption = None
+    call: Invocation, session_id: options.SessionArgument, expected_revision: options.ExpectedOption = None
 ) -> None:
     """End a session; its open runs end as interrupted."""
     request = ops.SessionChange(
@@ -158,7 +159,7 @@ def end(
 
 @command(session, "runs")
 def runs(
-    call: Call,
+    call: Invocation,
     where: RunFilter,
     page: options.PageOptions,
     session_id: Annotated[
@@ -179,7 +180,7 @@ def runs(
 
 @command(session, "journal")
 def journal(
-    call: Call,
+    call: Invocation,
     session_id: options.SessionArgument,
     page: options.JournalOptions,
     since_checkpoint: Annotated[
@@ -203,7 +204,7 @@ def journal(
 
 @command(session, "context")
 def context(
-    call: Call,
+    call: Invocation,
     session_id: options.SessionArgument,
     query: QueryArgument = None,
     as_of: options.AsOfOption = None,
@@ -220,7 +221,7 @@ def context(
 
 @command(session, "search")
 def search(
-    call: Call,
+    call: Invocation,
     session_id: options.SessionArgument,
     query: Annotated[
         str | None, typer.Argument(metavar="QUERY", help="What to look for; without it, what is recent.")
@@ -245,7 +246,7 @@ def search(
 
 @command(session, "preview")
 def preview(
-    call: Call,
+    call: Invocation,
     session_id: options.SessionArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The input that is not sent.")],
     *,

@@ -1,7 +1,7 @@
 """`runlore skill`: skills as they are kept, and what sessions suggest.
 
-The commands themselves are written in `skill_library`, `skill_importing`, `skill_saving`, `skill_curating`,
-`skill_mounting` and `rollout`; `skill suggestions`, the review queue, is here.
+The commands themselves are written in `library`, `importing`, `saving`, `curation`,
+`mounting` and `rollout`; `skill suggestions`, the review queue, is here.
 """
 
 from dataclasses import field
@@ -9,19 +9,13 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import (
-    options,
-    skill_curating,
-    skill_importing,
-    skill_library,
-    skill_mounting,
-    skill_saving,
-    skill_tables,
-)
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
 from runlore.cli.rollout import rollout
-from runlore.cli.skill_changes import mounts_following
-from runlore.cli.usage import group
+from runlore.cli.skills import curation, importing, library, mounting, saving
+from runlore.cli.skills.mount_updates import mounts_following
+from runlore.cli.tables import skill_tables
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.lazy import dataclass
@@ -30,26 +24,26 @@ from runlore.ports import operations as ops
 
 skill = group("Skills: learned from sessions, kept, matched, mounted where agents look.")
 suggestions = group("Suggested skills: the review queue.")
-command(skill, "list")(mounts_following(skill_library.list_skills))
-command(skill, "view")(mounts_following(skill_library.view))
-command(skill, "match")(mounts_following(skill_library.match))
-command(skill, "save")(skill_saving.save)
-command(skill, "skip")(skill_saving.skip)
-command(skill, "reset-skips")(skill_saving.reset_skips)
-command(skill, "accept")(skill_library.accept)
+command(skill, "list")(mounts_following(library.list_skills))
+command(skill, "view")(mounts_following(library.view))
+command(skill, "match")(mounts_following(library.match))
+command(skill, "save")(saving.save)
+command(skill, "skip")(saving.skip)
+command(skill, "reset-skips")(saving.reset_skips)
+command(skill, "accept")(library.accept)
 # What it was called before.
-command(skill, "promote", hidden=True)(skill_library.accept)
-command(skill, "import")(skill_importing.import_skill)
-command(skill, "export")(skill_library.export)
-command(skill, "delete")(skill_library.delete)
-command(skill, "restore")(skill_library.restore)
-command(skill, "settle")(skill_library.settle)
-command(skill, "curate")(skill_curating.curate)
-command(skill, "undo")(skill_curating.undo)
-command(skill, "curations")(skill_curating.curations)
-command(skill, "mount")(skill_mounting.mount)
-command(skill, "unmount")(skill_mounting.unmount)
-command(skill, "log")(skill_library.log)
+command(skill, "promote", hidden=True)(library.accept)
+command(skill, "import")(importing.import_skill)
+command(skill, "export")(library.export)
+command(skill, "delete")(library.delete)
+command(skill, "restore")(library.restore)
+command(skill, "settle")(library.settle)
+command(skill, "curate")(curation.curate)
+command(skill, "undo")(curation.undo)
+command(skill, "curations")(curation.curations)
+command(skill, "mount")(mounting.mount)
+command(skill, "unmount")(mounting.unmount)
+command(skill, "log")(library.log)
 skill.add_typer(suggestions, name="suggestions")
 skill.add_typer(rollout, name="rollout")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The suggestion's name, or its id.")]
@@ -78,7 +72,7 @@ class SuggestionOptions:
 
 
 @command(suggestions, "list")
-def list_suggestions(call: Call, where: SuggestionOptions, page: options.PageOptions) -> None:
+def list_suggestions(call: Invocation, where: SuggestionOptions, page: options.PageOptions) -> None:
     """List suggested skills, the best first.
 
     Those that wait for a decision unless a state is named.
@@ -95,7 +89,7 @@ def list_suggestions(call: Call, where: SuggestionOptions, page: options.PageOpt
 
 
 @command(suggestions, "show")
-def show(call: Call, name: NameArgument) -> None:
+def show(call: Invocation, name: NameArgument) -> None:
     """Show one suggested skill and its evidence.
 
     With its whole text, and the reasons of its score.
@@ -106,7 +100,7 @@ def show(call: Call, name: NameArgument) -> None:
 
 
 @command(suggestions, "skip")
-def skip(call: Call, name: NameArgument) -> None:
+def skip(call: Invocation, name: NameArgument) -> None:
     """Take a suggestion out of the queue, for 30 days by default.
 
     How long is `skip_reset_days` of the skills policy. The same pattern does not come back under another
@@ -118,7 +112,7 @@ def skip(call: Call, name: NameArgument) -> None:
 
 
 @command(suggestions, "reset")
-def reset(call: Call, name: NameArgument) -> None:
+def reset(call: Invocation, name: NameArgument) -> None:
     """Let a skipped suggestion wait again."""
     with call.operations() as operations:
         stored = operations.reset_suggestion(operations.get_suggestion(name).suggestion_id)

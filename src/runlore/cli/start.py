@@ -13,8 +13,8 @@ from runlore.cli.failures import report
 from runlore.cli.main import run
 from runlore.cli.service import on_a_port
 from runlore.config.settings import read_settings
-from runlore.daemon.logs import log_path
-from runlore.daemon.sockets import is_listening, socket_path
+from runlore.daemon.process.logs import log_path
+from runlore.daemon.process.sockets import is_listening, socket_path
 from runlore.domain.errors import RunloreError
 
 _NEXT = """

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import service_tables
-from runlore.cli.calls import Call
+from runlore.cli.invocation import Invocation
 from runlore.cli.service import where_text
+from runlore.cli.tables import service_tables
 from runlore.daemon import answers
 
 
 def status(
-    call: Call,
+    call: Invocation,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that there is to tell.")] = False,
 ) -> None:
     """Show where the state lies, what needs you, what it holds and what it does."""

@@ -87,12 +87,12 @@ def say_spoken(text: str, style: str = "", *, on_stderr: bool = False) -> None:
     """What an agent or a command has said, as `spoken` writes it."""
     from rich.text import Text
 
-    _console(on_stderr=on_stderr).print(Text(spoken(text), style=style), soft_wrap=True)
+    _console(on_stderr=on_stderr).print(Text(escape_spoken(text), style=style), soft_wrap=True)
 
 
 def write_spoken(text: str) -> None:
     """All of it on standard output, as `spoken` writes it, with an end of line at its end."""
-    sys.stdout.write(spoken(text).removesuffix("\n") + "\n")
+    sys.stdout.write(escape_spoken(text).removesuffix("\n") + "\n")
 
 
 @contextmanager
@@ -137,15 +137,15 @@ def visible(text: str, *, keep_newlines: bool = False) -> str:
     Without its lines it is one line: where one ended, and where a tab stood, there is a blank.
     """
     shown = escape(text if keep_newlines else _LINE_ENDS.sub(" ", text), keep_newlines=keep_newlines)
-    return shown if shown.isascii() else "".join(_unpiled(shown))
+    return shown if shown.isascii() else "".join(_limit_marks(shown))
 
 
-def spoken(text: str) -> str:
+def escape_spoken(text: str) -> str:
     """What an agent or a command says: as `visible`, but its lines, tabs and backslashes stay what they are,
     so that code in it can be used. What looks like a code may have been written as one."""
     for mark in _SPOKEN:
         if mark in text:
-            return mark.join(map(spoken, text.split(mark)))
+            return mark.join(map(escape_spoken, text.split(mark)))
     return visible(text, keep_newlines=True)
 
 
@@ -155,7 +155,7 @@ def let_go(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _unpiled(text: str) -> Iterator[str]:
+def _limit_marks(text: str) -> Iterator[str]:
     """The text with no more marks on a letter than writing needs; a mark at the start has no letter."""
     start = True
     for is_mark, characters in itertools.groupby(text, _is_mark):
@@ -178,11 +178,11 @@ def _console(*, on_stderr: bool = False) -> "Console":
     console = Console(
         file=stream, width=size.columns, height=size.lines, highlight=False, markup=False, emoji=False
     )
-    console.on_broken_pipe = _raised  # type: ignore[method-assign]
+    console.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]
     return console
 
 
-def _raised() -> None:
+def _raise_broken_pipe() -> None:
     """A reader that went away is the caller's to see; rich would leave, and close standard output."""
     raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 

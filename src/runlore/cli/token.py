@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, service_tables
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import service_tables
 from runlore.cli.terminal import say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain.access import Role
 from runlore.ports import operations as ops
@@ -17,7 +18,7 @@ token = group("Who may call this Runlore, and as what.")
 
 @command(token, "create")
 def create(
-    call: Call,
+    call: Invocation,
     *,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Who uses it, such as claude-code; told in every event.")
@@ -39,7 +40,7 @@ def create(
 
 
 @command(token, "list")
-def list_tokens(call: Call) -> None:
+def list_tokens(call: Invocation) -> None:
     """List tokens, revoked ones included."""
     with call.operations() as operations:
         tokens = operations.list_tokens()
@@ -48,7 +49,7 @@ def list_tokens(call: Call) -> None:
 
 @command(token, "revoke")
 def revoke(
-    call: Call, name: Annotated[str, typer.Argument(metavar="NAME", help="The token's name or id.")]
+    call: Invocation, name: Annotated[str, typer.Argument(metavar="NAME", help="The token's name or id.")]
 ) -> None:
     """Make a token useless, at once and for good."""
     with call.operations() as operations:

@@ -19,7 +19,7 @@ _ID = re.compile(r"rec_[0-9a-z]{26}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class TourStep:
     """One command. FIRST and SECOND stand for the ids that the two proposals were given."""
 
     says: str
@@ -27,7 +27,7 @@ class Step:
 
 
 STEPS = (
-    Step(
+    TourStep(
         says="Nothing is remembered because a model said it. A proposal is a candidate first.",
         command=(
             "memory",
@@ -41,12 +41,12 @@ STEPS = (
             "said on day one",
         ),
     ),
-    Step(
+    TourStep(
         says="It waits, and the inbox shows what confirming it would do.",
         command=("memory", "review", "list"),
     ),
-    Step(says="You confirm it: now it is active.", command=("memory", "review", "confirm", "FIRST")),
-    Step(
+    TourStep(says="You confirm it: now it is active.", command=("memory", "review", "confirm", "FIRST")),
+    TourStep(
         says="Minds change. The new value is a proposal too.",
         command=(
             "memory",
@@ -60,24 +60,24 @@ STEPS = (
             "switched in May",
         ),
     ),
-    Step(
+    TourStep(
         says="The inbox puts what is active beside what would replace it.",
         command=("memory", "review", "list"),
     ),
-    Step(
+    TourStep(
         says="Confirming supersedes the old record in the same transaction.",
         command=("memory", "review", "confirm", "SECOND"),
     ),
-    Step(
+    TourStep(
         says="Search ranks by words, rarest first, and shows what the score is made of.",
         command=("memory", "search", "which editor"),
     ),
-    Step(
+    TourStep(
         says="It was a mistake. Rolling back keeps the history, and --restore brings the old value back.",
         command=("memory", "rollback", "SECOND", "--restore", "--reason", "back to vim"),
     ),
-    Step(says="Every move is an event. Nothing was overwritten.", command=("memory", "history", "FIRST")),
-    Step(says="That is all there is in the store.", command=("status",)),
+    TourStep(says="Every move is an event. Nothing was overwritten.", command=("memory", "history", "FIRST")),
+    TourStep(says="That is all there is in the store.", command=("status",)),
 )
 
 
@@ -115,7 +115,7 @@ def command_lines(words: list[str], columns: int) -> str:
     return f"{_GOES_ON}\n".join(lines)
 
 
-def _run(step: Step, scratch: str, ids: list[str]) -> int:
+def _run(step: TourStep, scratch: str, ids: list[str]) -> int:
     names = dict(zip(("FIRST", "SECOND"), ids, strict=False))
     arguments = [names.get(word, word) for word in step.command]
     words = ["$ runlore", *(f'"{word}"' if " " in word else word for word in arguments)]

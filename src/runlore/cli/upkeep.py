@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import learning_tables, options, service_tables
-from runlore.cli.calls import Call, command
+from runlore.cli import options
+from runlore.cli.invocation import Invocation, command
+from runlore.cli.tables import learning_tables, service_tables
 from runlore.cli.terminal import progress_bar, say
-from runlore.cli.usage import group
+from runlore.cli.typer_commands import group
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound
@@ -24,7 +25,7 @@ jobs = group("Background work: what waits, runs or has failed.")
 
 
 def backup(
-    call: Call,
+    call: Invocation,
     path: Annotated[
         str | None,
         typer.Argument(metavar="PATH", help="A new file; without one it lies in backups/ of the state root."),
@@ -37,7 +38,7 @@ def backup(
 
 
 def restore(
-    call: Call,
+    call: Invocation,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A file that `runlore backup` wrote.")],
 ) -> None:
     """Read a backup into an empty store, with no daemon running."""
@@ -47,7 +48,7 @@ def restore(
 
 
 def doctor(
-    call: Call,
+    call: Invocation,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair what is derived, such as indexes and permissions.")
     ] = False,
@@ -70,7 +71,7 @@ def doctor(
 
 @command(jobs, "list")
 def list_jobs(
-    call: Call,
+    call: Invocation,
     state: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,7 +88,7 @@ def list_jobs(
 
 @command(jobs, "retry")
 def retry(
-    call: Call,
+    call: Invocation,
     job_id: Annotated[str | None, typer.Argument(metavar="ID", help="The dead job's id.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every dead job, in place of one.")] = False,
 ) -> None:
@@ -100,14 +101,14 @@ def retry(
         )
     with call.operations() as operations:
         if job_id is None:
-            jobs_retried = _retried(operations)
+            jobs_retried = _retry_dead(operations)
             call.answer(answers.write(jobs_retried), lambda: _show_retried(jobs_retried))
             return
         job = operations.retry_job(JobId(job_id))
     call.answer(answers.write(job), lambda: _show_retried([job]))
 
 
-def _retried(operations: Operations) -> list[Job]:
+def _retry_dead(operations: Operations) -> list[Job]:
     """All dead jobs, waiting again. One that another was faster with is not ours to count."""
     retried: list[Job] = []
     seen: set[JobId] = set()
@@ -128,7 +129,7 @@ def _show_retried(retried: Sequence[Job]) -> None:
 
 @command(jobs, "work")
 def work(
-    call: Call,
+    call: Invocation,
     limit: Annotated[
         str | None,
         typer.Option("--limit", metavar="N", help=f"How many at most, up to {limits.LIST_LIMIT_MAX} (all)."),

@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from runlore.cli import options, projection_tables
-from runlore.cli.calls import Call
+from runlore.cli import options
+from runlore.cli.invocation import Invocation
+from runlore.cli.tables import projection_tables
 from runlore.daemon import answers
 from runlore.domain.run import RunId
 
 
 def why(
-    call: Call,
+    call: Invocation,
     run_id: options.RunArgument,
     sections: Annotated[
         bool, typer.Option("--sections", help="Tell the sections of its prompt again, word for word.")

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from runlore import __version__
-from runlore.client.answer import Answer, Upload, read_answer
-from runlore.client.listening import Listening, read_listening
+from runlore.client.event_stream import EventStream, read_listening
+from runlore.client.http_response import HttpResponse, Upload, read_answer
 from runlore.client.problems import stranger, unreachable
 from runlore.domain.errors import Invalid, Unavailable
 
@@ -61,12 +61,12 @@ class Transport:
         body: bytes | Upload = b"",
         repeatable: bool = False,
         timeout_s: float = CALL_S,
-    ) -> Answer:
+    ) -> HttpResponse:
         """One request and its answer. `repeatable`: making it twice does no more than making it once."""
         head = self._head(method, path, headers or {}, len(body))
         may_be_done = False
         for is_last in (False, True) if repeatable else (True,):
-            connection = self._taken(timeout_s, may_be_done=may_be_done)
+            connection = self._take_connection(timeout_s, may_be_done=may_be_done)
             may_be_done = method != "GET"
             try:
                 return self._exchange(connection, head, body)
@@ -76,10 +76,12 @@ class Transport:
                 ) from error
             except OSError as error:
                 if is_last:
-                    raise unreachable(self._where, _told(error), may_be_done=may_be_done) from error
+                    raise unreachable(self._where, _error_text(error), may_be_done=may_be_done) from error
         raise AssertionError("the last attempt answers or raises")
 
-    def listen(self, path: str, *, headers: Mapping[str, str], pause_s: float) -> "Listening | Answer":
+    def listen(
+        self, path: str, *, headers: Mapping[str, str], pause_s: float
+    ) -> "EventStream | HttpResponse":
         """A stream over a connection of its own, beside which other calls can be made; an answer where the
         server has something else to say. It may be quiet for `pause_s` at most: then it counts as broken."""
         connection = self._connection(pause_s)
@@ -91,14 +93,14 @@ class Transport:
             raise unreachable(self._where, f"nothing within {pause_s:g} s", may_be_done=False) from error
         except OSError as error:
             connection.close()
-            raise unreachable(self._where, _told(error), may_be_done=False) from error
+            raise unreachable(self._where, _error_text(error), may_be_done=False) from error
         except BaseException:
             connection.close()
             raise
 
     def broken(self, error: OSError) -> Unavailable:
         """The error for a stream that broke off."""
-        return unreachable(self._where, _told(error), may_be_done=False)
+        return unreachable(self._where, _error_text(error), may_be_done=False)
 
     def close(self) -> None:
         """Let the connection go."""
@@ -114,7 +116,7 @@ class Transport:
         assert all(line.isascii() and line.isprintable() for line in lines), "a header is visible ASCII"
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
-    def _taken(self, timeout_s: float, *, may_be_done: bool) -> socket.socket:
+    def _take_connection(self, timeout_s: float, *, may_be_done: bool) -> socket.socket:
         """The kept connection where it is still good, else a new one."""
         kept, self._kept = self._kept, None
         if kept is not None:
@@ -128,11 +130,11 @@ class Transport:
         try:
             connection = self._connect(min(timeout_s, CONNECT_S))
         except OSError as error:
-            raise unreachable(self._where, _told(error), may_be_done=may_be_done) from error
+            raise unreachable(self._where, _error_text(error), may_be_done=may_be_done) from error
         connection.settimeout(timeout_s)
         return connection
 
-    def _exchange(self, connection: socket.socket, head: bytes, body: bytes | Upload) -> Answer:
+    def _exchange(self, connection: socket.socket, head: bytes, body: bytes | Upload) -> HttpResponse:
         try:
             is_sent = _send(connection, head, body)
             answer = read_answer(connection)
@@ -220,5 +222,5 @@ def _send(connection: socket.socket, head: bytes, body: bytes | Upload) -> bool:
     return True
 
 
-def _told(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__

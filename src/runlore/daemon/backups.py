@@ -4,25 +4,42 @@ All rows come from one snapshot. Run memories that are files travel as the rows 
 a backup of either database can be read into the other.
 """
 
+import fcntl
+import gzip
 import os
+import secrets
+import stat
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import field
 from datetime import datetime, timedelta
+from hashlib import sha256
 from itertools import chain, islice
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
+
+import orjson
 
 from runlore import __version__
-from runlore.daemon.backup_files import Archive, Header, opened_backup, write_file
+from runlore.atomic_write import sync_folder
+from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Unavailable
+from runlore.domain.lazy import dataclass
 from runlore.domain.prompts.run_memory import RunMemory
+from runlore.domain.record import JsonValue
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports.clock import Clock
-from runlore.ports.operations import BackupAnswer, Progress, unwatched
+from runlore.ports.operations import BackupAnswer, Progress, ignore_progress
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import DumpRow, Snapshot, Store
 from runlore.storage.run_memory_body import body_of, checksum_of, memory_of
 
+BACKUP_VERSION = 1
+_ASIDE_PREFIX = ".runlore-backup-"
+_BUFFER_BYTES = 1 << 20
 FOLDER = "backups"
 SUFFIX = ".jsonl.gz"
 _RUN_MEMORIES = "run_memories"
@@ -33,7 +50,178 @@ _TOLD_ROWS = 500
 _KEPT = frozenset({MemoryState.PENDING, MemoryState.STORED})
 
 
-class Parts(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class BackupHeader:
+    """What a backup says of itself."""
+
+    schema: int
+    written_at: str
+    runlore_version: str
+
+
+@dataclass
+class Archive:
+    """One backup as lines, written or read. `counts` is of the rows that went by."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def lines(self, header: BackupHeader, rows: Iterable[DumpRow]) -> Iterator[bytes]:
+        """The lines to be written."""
+        digest = sha256()
+        for line in self._contents(header, rows):
+            digest.update(line)
+            yield line
+        yield orjson.dumps({"counts": self.counts, "sha256": digest.hexdigest()}) + b"\n"
+
+    def rows(self, file: BinaryIO) -> tuple[BackupHeader, Iterator[DumpRow]]:
+        """The header, and the rows streamed; only at their end it is known that the file is whole."""
+        lines = _lines(file)
+        first = next(lines, b"")
+        return _header(_parse_line(first)), self._rows(first, lines)
+
+    def _contents(self, header: BackupHeader, rows: Iterable[DumpRow]) -> Iterator[bytes]:
+        head = {
+            "backup_version": BACKUP_VERSION,
+            "schema": header.schema,
+            "written_at": header.written_at,
+            "runlore_version": header.runlore_version,
+        }
+        yield orjson.dumps(head) + b"\n"
+        for table, row in rows:
+            self.counts[table] += 1
+            yield orjson.dumps((table, row)) + b"\n"
+
+    def _rows(self, first: bytes, lines: Iterator[bytes]) -> Iterator[DumpRow]:
+        digest = sha256(first)
+        for line in lines:
+            parsed = _parse_line(line)
+            if isinstance(parsed, dict):
+                self._check_end(parsed, digest.hexdigest())
+                if next(lines, b""):
+                    raise wrong_backup("goes on after its end")
+                return
+            digest.update(line)
+            row = _row(parsed)
+            self.counts[row[0]] += 1
+            yield row
+        raise wrong_backup("is cut off")
+
+    def _check_end(self, end: Mapping[str, JsonValue], digest: str) -> None:
+        if end.get("sha256") != digest or end.get("counts") != dict(self.counts):
+            raise wrong_backup("is damaged: its checksum does not fit")
+
+
+def write_file(path: str, lines: Iterable[bytes]) -> None:
+    """Write a file aside, for this user alone, and give it its name when all of it is on the disk."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _remove_leftovers(folder)
+    aside = os.path.join(folder, f"{_ASIDE_PREFIX}{secrets.token_hex(8)}")
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
+                packed.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+            os.rename(aside, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(aside)
+            raise
+    sync_folder(folder)
+
+
+@contextmanager
+def opened_backup(path: str) -> Iterator[BinaryIO]:
+    """The file, while it is read. Whatever keeps it from being read is one error."""
+    if "\0" in path:
+        raise wrong_backup("has no path that there can be")
+    try:
+        # A pipe without a writer would be waited for without end.
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", _BUFFER_BYTES) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise wrong_backup("is not a regular file")
+            yield file
+    except OSError as error:
+        raise Invalid(
+            f"{path!r} cannot be read: {error.strerror or error}; nothing was restored",
+            code="backup.file",
+            hint="give the path of a file that `runlore backup` wrote",
+        ) from error
+
+
+def wrong_backup(
+    problem: str, *, hint: str = "give a whole file that `runlore backup` wrote, or an older one"
+) -> Invalid:
+    """The error for a file that is no backup, or not a whole one."""
+    return Invalid(f"the backup {problem}; nothing was restored", code="backup.damaged", hint=hint)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=file, mode="rb") as content:
+        while line := _line(content):
+            if not line.endswith(b"\n"):
+                raise wrong_backup("is cut off, or has a line that is too long")
+            yield line
+
+
+def _line(content: gzip.GzipFile) -> bytes:
+    try:
+        return content.readline(limits.BACKUP_LINE_BYTES_MAX)
+    except EOFError:
+        raise wrong_backup("is cut off") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise wrong_backup("is damaged, or not a backup at all") from None
+
+
+def _parse_line(line: bytes) -> JsonValue:
+    try:
+        return cast("JsonValue", orjson.loads(line))
+    except orjson.JSONDecodeError:
+        raise wrong_backup("is damaged: a line is not JSON") from None
+
+
+def _header(plain: JsonValue) -> BackupHeader:
+    if not isinstance(plain, dict) or not isinstance(plain.get("backup_version"), int):
+        raise wrong_backup("is not one of Runlore")
+    version, schema = plain["backup_version"], plain.get("schema")
+    if version != BACKUP_VERSION:
+        raise Invalid(
+            f"the backup has backup_version {version}; this Runlore reads {BACKUP_VERSION}",
+            code="backup.format",
+            hint="use the version of Runlore that wrote it, or a newer one",
+        )
+    if not isinstance(schema, int):
+        raise wrong_backup("does not tell its schema")
+    return BackupHeader(
+        schema=schema,
+        written_at=str(plain.get("written_at", "")),
+        runlore_version=str(plain.get("runlore_version", "")),
+    )
+
+
+def _row(parsed: JsonValue) -> DumpRow:
+    match parsed:
+        case [str(table), dict(row)]:
+            return table, cast("Mapping[str, str | int | None]", row)
+        case _:
+            raise wrong_backup("has a line that is no row")
+
+
+def _remove_leftovers(folder: str) -> None:
+    """A crash leaves a half-written file that nobody asks for."""
+    for name in os.listdir(folder):
+        if not name.startswith(_ASIDE_PREFIX):
+            continue
+        path = os.path.join(folder, name)
+        with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+            # Whoever is still writing it holds the lock.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+
+
+class BackupParts(Protocol):
     """What of a Runlore is needed to copy it."""
 
     @property
@@ -57,18 +245,20 @@ class Parts(Protocol):
         ...
 
 
-def write_backup(parts: Parts, path: str | None = None, progress: Progress = unwatched) -> BackupAnswer:
+def write_backup(
+    parts: BackupParts, path: str | None = None, progress: Progress = ignore_progress
+) -> BackupAnswer:
     """Write a new file, durable before it is named in the answer; a folder gets one with the time's name."""
     now = parts.clock.now()
     target = _target(path or os.path.join(parts.state_root, FOLDER), now, is_folder=not path)
-    header = Header(
+    header = BackupHeader(
         schema=int(parts.store.description()["schema"]),
         written_at=format_time(now),
         runlore_version=__version__,
     )
     archive = Archive()
     with parts.store.snapshot() as snapshot:
-        rows = _told(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
+        rows = _report_progress(_rows(snapshot, parts.run_memories), snapshot.dump_size(), progress)
         try:
             write_file(target, archive.lines(header, rows))
             size = os.stat(target).st_size
@@ -81,7 +271,7 @@ def write_backup(parts: Parts, path: str | None = None, progress: Progress = unw
     return BackupAnswer(path=target, bytes=size, counts=dict(archive.counts))
 
 
-def read_backup(parts: Parts, path: str, progress: Progress = unwatched) -> BackupAnswer:
+def read_backup(parts: BackupParts, path: str, progress: Progress = ignore_progress) -> BackupAnswer:
     """Read a file into an empty store: all of it, or nothing when it is not whole or not ours."""
     with opened_backup(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -162,7 +352,7 @@ def _memory_rows(snapshot: Snapshot, run_memories: RunMemories) -> Iterator[Dump
                 yield _RUN_MEMORIES, row
 
 
-def _told(rows: Iterable[DumpRow], total: int, progress: Progress) -> Iterator[DumpRow]:
+def _report_progress(rows: Iterable[DumpRow], total: int, progress: Progress) -> Iterator[DumpRow]:
     number = 0
     for number, row in enumerate(rows, start=1):
         yield row
@@ -180,7 +370,7 @@ def _read(
             progress(done + file.tell(), total)
 
 
-def _check_schema(header: Header, schema: int) -> None:
+def _check_schema(header: BackupHeader, schema: int) -> None:
     if header.schema != schema:
         raise Invalid(
             f"the backup has schema {header.schema}, and this store {schema}",
@@ -189,7 +379,7 @@ def _check_schema(header: Header, schema: int) -> None:
         )
 
 
-def _load(parts: Parts, rows: Iterable[DumpRow]) -> None:
+def _load(parts: BackupParts, rows: Iterable[DumpRow]) -> None:
     kept: list[RunId] = []
     if not parts.run_memories.in_store:
         rows = _with_files(rows, parts.run_memories, kept)

@@ -5,13 +5,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runlore.daemon.agent.leftovers import CopyNotes
-from runlore.daemon.jobs import QUICK_KINDS, do_due_jobs, queue_after_boot, queue_looking, queue_reviews_again
-from runlore.daemon.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
+from runlore.daemon.agent.worktree_cleanup import CopyNotes
+from runlore.daemon.background.jobs import (
+    QUICK_KINDS,
+    do_due_jobs,
+    queue_after_boot,
+    queue_looking,
+    queue_reviews_again,
+)
+from runlore.daemon.background.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
-from runlore.daemon.promoted import mend_promoted
-from runlore.daemon.run_ends import remembering
-from runlore.daemon.scrubbing import Scrubbing
+from runlore.daemon.promoted_checks import mend_promoted
+from runlore.daemon.runs.run_ends import remembering
+from runlore.daemon.scrubbing import ScrubNotes
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.runs.job import JobId, JobState
@@ -43,7 +49,7 @@ def boot(parts: Parts) -> None:
     if damage:
         _log.warning("%s [store.damaged]", damage)
     with suppress(Unavailable):
-        scrubbing = Scrubbing(parts.state_root)
+        scrubbing = ScrubNotes(parts.state_root)
         if scrubbing.is_owed():
             upkeep.drop_leftovers(remembering(parts))
         scrubbing.finish(parts.store)

@@ -8,10 +8,17 @@ and never taken for evidence: a rule that asks for a source or for evidence pass
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from runlore.daemon.access import keeps, may_see, may_use, own_session, readable_scopes, require_visible
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import (
+    keeps,
+    may_see,
+    may_use,
+    own_session,
+    readable_scopes,
+    require_visible,
+)
+from runlore.daemon.calls.lookups import askable
 from runlore.daemon.private_runs import PrivateRuns
-from runlore.daemon.run_access import own_artifact, own_run
+from runlore.daemon.runs.run_access import own_artifact, own_run
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Invalid, NotFound, Refused
@@ -82,7 +89,7 @@ def candidate_provenance(
     said = TRUSTED
     if caller.role is Role.AGENT:
         evidence = _evidence_runs(collections, request.evidence_refs)
-        said = _said(collections, caller, sessions, scope=request.scope, evidence=evidence)
+        said = _agent_provenance(collections, caller, sessions, scope=request.scope, evidence=evidence)
     return inherit((said, *(record.provenance for record in parents))) if parents else said
 
 
@@ -97,7 +104,7 @@ def spoken_provenance(collections: Collections, caller: Caller, scope: Scope) ->
     if scope.kind is ScopeKind.SESSION:
         session = collections.sessions.find(SessionId(scope.id))
     is_own = session is not None and may_use(caller, session)
-    return _said(collections, caller, (session,) if session and is_own else (), scope=scope)
+    return _agent_provenance(collections, caller, (session,) if session and is_own else (), scope=scope)
 
 
 def require_own_evidence(
@@ -166,7 +173,7 @@ def _session(
     return collections.sessions.find(session_id)
 
 
-def _said(
+def _agent_provenance(
     collections: Collections,
     caller: Caller,
     sessions: tuple[Session, ...],

@@ -9,12 +9,12 @@ import shlex
 import stat
 from collections.abc import Callable, Iterator
 
-from runlore.daemon.maintenance import maintain
-from runlore.daemon.mounting import MountFollower
+from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.parts import Parts
-from runlore.daemon.promoted import mend_promoted, promoted_findings
-from runlore.daemon.skills.comparing import LEFT_ALONE
-from runlore.daemon.skills.refreshing import RefreshReport
+from runlore.daemon.promoted_checks import mend_promoted, promoted_findings
+from runlore.daemon.skills.file_differences import LEFT_ALONE
+from runlore.daemon.skills.file_sync import RefreshReport
+from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain.agent.approval_rules import Stance
 from runlore.domain.errors import Corrupt, RunloreError
 from runlore.domain.run import MemoryState
@@ -39,13 +39,13 @@ def diagnose(parts: Parts, *, repair: bool) -> Diagnosis:
     """Every check in turn; one that fails itself is a problem like any other."""
     findings: list[Finding] = []
     for check, look in _CHECKS:
-        findings.extend(_bounded(check, look, parts, repair=repair))
+        findings.extend(_run_check(check, look, parts, repair=repair))
     return Diagnosis(
         healthy=all(finding.outcome != PROBLEM for finding in findings), findings=tuple(findings)
     )
 
 
-def _bounded(
+def _run_check(
     check: str, look: Callable[[Parts, bool], Iterator[Finding]], parts: Parts, *, repair: bool
 ) -> list[Finding]:
     found: list[Finding] = []
@@ -76,7 +76,7 @@ def _database(parts: Parts, repair: bool) -> Iterator[Finding]:
         if repair:
             with parts.store.transaction() as tx:
                 tx.journal.recount(session_id)
-        yield _derived(
+        yield _derived_finding(
             "database",
             f"the bytes of the journal of session {session_id} are counted wrongly",
             repaired=repair,
@@ -98,7 +98,7 @@ def _index(parts: Parts, repair: bool) -> Iterator[Finding]:
             continue
         if repair:
             follower.rebuild()
-        yield _derived(
+        yield _derived_finding(
             "index",
             f"the index of {name} {problem}",
             repaired=repair,
@@ -113,7 +113,7 @@ def _embedding(parts: Parts, repair: bool) -> Iterator[Finding]:
     is_shared = state is not None and skills is not None and state.identity == skills.identity
     strangers = 0 if state is None else parts.meaning.strangers(repair=repair)
     if strangers:
-        yield _derived(
+        yield _derived_finding(
             "embedding",
             f"{strangers:,} vectors are of nothing that is live",
             repaired=repair,
@@ -138,7 +138,7 @@ def _run_memories(parts: Parts, repair: bool) -> Iterator[Finding]:
     if problems and repair:
         maintain(parts, source="doctor")
     for problem in problems:
-        yield _derived(
+        yield _derived_finding(
             "run memories",
             problem,
             repaired=repair,
@@ -185,7 +185,7 @@ def _permissions(parts: Parts, repair: bool) -> Iterator[Finding]:
     for path, more in within.items():
         told = f" and {more:,} more in it" if more else ""
         every = "-R " if more else ""
-        yield _derived(
+        yield _derived_finding(
             "permissions",
             f"others can reach {path}{told}",
             repaired=repair,
@@ -267,11 +267,11 @@ def _confinement(parts: Parts, _repair: bool) -> Iterator[Finding]:
     )
 
 
-def _promoted(parts: Parts, repair: bool) -> Iterator[Finding]:
+def _promoted_skills(parts: Parts, repair: bool) -> Iterator[Finding]:
     """Whether promoted skills have the evidence that they need, and the catalogue says what they say."""
     found = mend_promoted(parts) if repair else promoted_findings(parts)
     for each in found:
-        yield _derived(
+        yield _derived_finding(
             "promoted skills",
             each.told,
             repaired=repair and each.is_mended,
@@ -288,7 +288,7 @@ def _skills(parts: Parts, repair: bool) -> Iterator[Finding]:
     if not report.is_whole:
         failed.update(each.name for each in parts.library.look())
     for each in differing:
-        yield _derived(
+        yield _derived_finding(
             "skills",
             each.told,
             repaired=repair and each.difference not in LEFT_ALONE and each.name not in failed,
@@ -308,7 +308,7 @@ def _mounts(parts: Parts, repair: bool) -> Iterator[Finding]:
     done = follower.repair() if repair else follower.look()
     for item in done.items:
         if item.state not in (MountState.UNCHANGED, MountState.LEFT):
-            yield _derived(
+            yield _derived_finding(
                 "mounts",
                 f"the copy of skill {item.name} in {item.folder} is not up to date",
                 repaired=repair,
@@ -319,7 +319,7 @@ def _mounts(parts: Parts, repair: bool) -> Iterator[Finding]:
         yield Finding(check="mounts", outcome=PROBLEM, detail=detail, hint=problem.hint)
 
 
-def _derived(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
+def _derived_finding(check: str, detail: str, *, repaired: bool, hint: str) -> Finding:
     if repaired:
         return Finding(check=check, outcome=REPAIRED, detail=detail)
     return Finding(check=check, outcome=PROBLEM, detail=detail, hint=hint)
@@ -331,7 +331,7 @@ _CHECKS: tuple[tuple[str, Callable[[Parts, bool], Iterator[Finding]]], ...] = (
     ("run memories", _run_memories),
     ("index", _index),
     ("embedding", _embedding),
-    ("promoted skills", _promoted),
+    ("promoted skills", _promoted_skills),
     ("skills", _skills),
     ("mounts", _mounts),
     ("jobs", _jobs),

@@ -11,7 +11,7 @@ import orjson
 
 from runlore import __version__
 from runlore.daemon.parts import Parts
-from runlore.daemon.saved_files import delete_saved, position_of, stamp_of
+from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
 from runlore.domain.errors import RunloreError, Unavailable
 
 NOTE_NAME = os.path.join("index", "clean-stop")

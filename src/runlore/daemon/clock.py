@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 
+from runlore.atomic_write import atomic_write
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import RecordId
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds, truncate
@@ -194,11 +195,9 @@ def write_clock_note(state_root: str, readings: Readings) -> None:
         return
     read = None if readings.read_at is None else to_milliseconds(readings.read_at)
     path = os.path.join(state_root, _NOTE_NAME)
+    note = orjson.dumps({"certain_ms": to_milliseconds(readings.certain_at), "read_ms": read})
     with suppress(OSError):
-        file = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(file, "wb") as target:
-            target.write(orjson.dumps({"certain_ms": to_milliseconds(readings.certain_at), "read_ms": read}))
-        os.replace(f"{path}.new", path)
+        atomic_write(path, lambda file: file.write(note), durable=False)
 
 
 def _duration(by: timedelta) -> str:
@@ -217,7 +216,6 @@ class TimeOrderedIds:
         self._latest = 0
 
     def record_id(self, now: datetime) -> RecordId:
-        """A new record's id, greater than every one that this process made before."""
         return RecordId(self.new("rec", now))
 
     def new(self, prefix: str, now: datetime) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 import orjson
 
 from runlore import __version__
+from runlore.atomic_write import sync_folder
 from runlore.domain.errors import Unavailable
 from runlore.domain.record import RecordId
 from runlore.domain.records.audit import RecordEvent
@@ -76,14 +77,10 @@ class Exports:
                 file.writelines(lines)
                 file.flush()
                 os.fsync(file.fileno())
-                path = self._named(aside, stamp)
+                path = self._link_unique(aside, stamp)
             finally:
                 os.unlink(aside)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
         return path
 
     def _remove_leftovers(self) -> None:
@@ -97,7 +94,7 @@ class Exports:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(path)
 
-    def _named(self, aside: str, stamp: str) -> str:
+    def _link_unique(self, aside: str, stamp: str) -> str:
         number = 1
         while True:
             suffix = "" if number == 1 else f"-{number}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from runlore.daemon.access import may_see, require_visible
-from runlore.daemon.run_access import own_run
+from runlore.daemon.calls.access import may_see, require_visible
+from runlore.daemon.runs.run_access import own_run
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import NotFound
 from runlore.domain.record import Record
@@ -33,7 +33,7 @@ def told_history(
     """
     if caller.role is not Role.AGENT and readable is None:
         return tuple(events)
-    return tuple(_without_notes(collections, caller, _seen(caller, readable, events)))
+    return tuple(_without_notes(collections, caller, _visible_events(caller, readable, events)))
 
 
 def is_shown(caller: Caller, record: Record, readable: frozenset[Scope] | None) -> bool:
@@ -44,7 +44,7 @@ def is_shown(caller: Caller, record: Record, readable: frozenset[Scope] | None) 
     return False
 
 
-def _seen(
+def _visible_events(
     caller: Caller, readable: frozenset[Scope] | None, events: Sequence[RecordEvent]
 ) -> Iterator[RecordEvent]:
     plain: Plain = {}

@@ -12,9 +12,9 @@ from typing import BinaryIO, cast
 
 import orjson
 
+from runlore.daemon.background.jobs import queue_reviews_again
 from runlore.daemon.exports import EXPORT_VERSION
 from runlore.daemon.import_files import opened_import, wrong_import
-from runlore.daemon.jobs import queue_reviews_again
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Corrupt, Invalid, Refused
 from runlore.domain.record import RECORD, JsonValue, Kind, Layer, Record, RecordId, State, opening
@@ -30,7 +30,7 @@ from runlore.domain.timestamps import format_time
 from runlore.flow.policies import learning_in_force
 from runlore.flow.record.intake import Intake, propose
 from runlore.flow.review.automatic import IMPORTED_NOTE
-from runlore.ports.operations import ImportAnswer, Progress, unwatched
+from runlore.ports.operations import ImportAnswer, Progress, ignore_progress
 from runlore.ports.store import Store, Transaction
 
 History = tuple[Record, tuple[RecordEvent, ...]]
@@ -40,7 +40,7 @@ _CHECKED_WITH_EVENTS = frozenset({"state", "revision"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Header:
+class ExportHeader:
     """What an export says of itself."""
 
     export_version: int
@@ -48,19 +48,21 @@ class Header:
     count: int
 
 
-def import_file(store: Store, path: str, intake: Intake, progress: Progress = unwatched) -> ImportAnswer:
+def import_file(
+    store: Store, path: str, intake: Intake, progress: Progress = ignore_progress
+) -> ImportAnswer:
     """Read an export into a store, in one transaction."""
     with opened_import(path) as file, store.transaction() as tx:
         # Two at once must not both find the store empty.
         tx.lock({WORKSPACE})
         header, untold = _document(file)
-        histories = _told(untold, header.count, progress)
+        histories = _report_progress(untold, header.count, progress)
         if sum(tx.records.count().values()) == 0:
             return _exactly(tx, histories, intake)
         return _as_candidates(tx, header, histories, intake)
 
 
-def _told(histories: Iterator[History], total: int, progress: Progress) -> Iterator[History]:
+def _report_progress(histories: Iterator[History], total: int, progress: Progress) -> Iterator[History]:
     for number, history in enumerate(histories, start=1):
         yield history
         if number % _BATCH_RECORDS == 0 or number == total:
@@ -82,7 +84,7 @@ def _exactly(tx: Transaction, histories: Iterator[History], intake: Intake) -> I
 
 
 def _as_candidates(
-    tx: Transaction, header: Header, histories: Iterator[History], intake: Intake
+    tx: Transaction, header: ExportHeader, histories: Iterator[History], intake: Intake
 ) -> ImportAnswer:
     skipped: Counter[str] = Counter()
     made: list[RecordId] = []
@@ -95,7 +97,7 @@ def _as_candidates(
             _check(record)
             present = origins[record.record_id] in known or record.record_id in here
             known.add(origins[record.record_id])
-            why = "already here" if present else _unwanted(record, intake)
+            why = "already here" if present else _skip_reason(record, intake)
             if why is None:
                 drafts.append(_draft(record, origins[record.record_id], header))
             else:
@@ -104,7 +106,7 @@ def _as_candidates(
     return ImportAnswer(mode="candidates", count=len(made), skipped=dict(skipped), records=tuple(made))
 
 
-def _unwanted(record: Record, intake: Intake) -> str | None:
+def _skip_reason(record: Record, intake: Intake) -> str | None:
     if record.state not in _LIVE:
         return str(record.state)
     if record.is_expired(intake.act.at):
@@ -118,7 +120,7 @@ def _unwanted(record: Record, intake: Intake) -> str | None:
     return None
 
 
-def _draft(record: Record, origin: str, header: Header) -> Draft:
+def _draft(record: Record, origin: str, header: ExportHeader) -> Draft:
     # A set of sources is remembered by digest in its own store; here it names records of another one.
     metadata = {name: value for name, value in record.metadata.items() if name != "sources_digest"}
     return Draft(
@@ -139,24 +141,24 @@ def _draft(record: Record, origin: str, header: Header) -> Draft:
     )
 
 
-def _document(file: BinaryIO) -> tuple[Header, Iterator[History]]:
+def _document(file: BinaryIO) -> tuple[ExportHeader, Iterator[History]]:
     """The header, and the records streamed where each stands on its own line, as exports are written."""
     first = file.readline(limits.IMPORT_LINE_BYTES_MAX)
     if first.endswith(b',"records":[\n'):
-        header = _header(_parsed(first[: -len(b',"records":[\n')] + b"}"))
-        return header, _counted(header, _lines(file))
+        header = _header(_parse_json(first[: -len(b',"records":[\n')] + b"}"))
+        return header, _check_count(header, _lines(file))
     file.seek(0)
     text = file.read(limits.IMPORT_WHOLE_BYTES_MAX + 1)
     if len(text) > limits.IMPORT_WHOLE_BYTES_MAX:
         raise wrong_import(
             "is too large to be read as a whole", hint="keep one record a line, as exports have it"
         )
-    whole = _parsed(text)
+    whole = _parse_json(text)
     header = _header(whole)
     records = cast("Mapping[str, JsonValue]", whole).get("records")
     if not isinstance(records, list):
         raise wrong_import("has no list of records")
-    return header, _counted(header, (_history(plain) for plain in records))
+    return header, _check_count(header, (_history(plain) for plain in records))
 
 
 def _lines(file: BinaryIO) -> Iterator[History]:
@@ -167,12 +169,12 @@ def _lines(file: BinaryIO) -> Iterator[History]:
         if line.rstrip() == b"]}":
             ended = True
         elif line != b"\n":
-            yield _history(_parsed(line.rstrip(b",\n")))
+            yield _history(_parse_json(line.rstrip(b",\n")))
     if not ended:
         raise wrong_import("is cut off")
 
 
-def _counted(header: Header, histories: Iterable[History]) -> Iterator[History]:
+def _check_count(header: ExportHeader, histories: Iterable[History]) -> Iterator[History]:
     count = 0
     for history in histories:
         count += 1
@@ -181,7 +183,7 @@ def _counted(header: Header, histories: Iterable[History]) -> Iterator[History]:
         raise wrong_import(f"says that it holds {header.count} records, and holds {count}")
 
 
-def _header(plain: JsonValue) -> Header:
+def _header(plain: JsonValue) -> ExportHeader:
     if not isinstance(plain, Mapping) or not isinstance(plain.get("export_version"), int):
         raise wrong_import("is not an export of Runlore")
     if plain["export_version"] != EXPORT_VERSION:
@@ -194,7 +196,7 @@ def _header(plain: JsonValue) -> Header:
         raise wrong_import("lacks count or store_id")
     if len(store_id) > limits.ID_CHARS_MAX or not is_storable(store_id):
         raise wrong_import("has a store_id that is too long or cannot be stored")
-    return Header(export_version=EXPORT_VERSION, store_id=store_id, count=count)
+    return ExportHeader(export_version=EXPORT_VERSION, store_id=store_id, count=count)
 
 
 def _check(record: Record) -> None:
@@ -212,7 +214,7 @@ def _history(plain: JsonValue) -> History:
     told = fields.pop("events")
     try:
         events = tuple(deserialize(RecordEvent, event) for event in told)
-        plain = _replayed(events)
+        plain = _replay(events)
         record = _read(plain)
         for event in events:
             _check_event(event, record.layer)
@@ -223,7 +225,7 @@ def _history(plain: JsonValue) -> History:
     return record, events
 
 
-def _replayed(events: Sequence[RecordEvent]) -> Plain:
+def _replay(events: Sequence[RecordEvent]) -> Plain:
     plain: Plain = {}
     for number, event in enumerate(events, start=1):
         _check_overwritten(plain, event)
@@ -276,7 +278,7 @@ def _check_event(event: RecordEvent, layer: Layer) -> None:
             raise wrong_import(f"holds an event whose {name} is too long or cannot be stored")
 
 
-def _parsed(text: bytes) -> JsonValue:
+def _parse_json(text: bytes) -> JsonValue:
     try:
         return cast("JsonValue", orjson.loads(text))
     except orjson.JSONDecodeError as error:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import orjson
 
-from runlore.daemon.skill_library import SkillLibrary
+from runlore.daemon.skills.library import SkillLibrary
 from runlore.domain.policies.policy import PolicyName, policy_to_plain
 from runlore.domain.record import JsonValue
 from runlore.domain.run import RunStatus
@@ -15,7 +15,7 @@ from runlore.domain.timestamps import format_time
 from runlore.flow.model_budget import budget_day, usage_on
 from runlore.flow.policies import current_learning, current_policy, current_retention, current_run_memory
 from runlore.flow.review.inbox import count_waiting
-from runlore.ports.model import Models, Purpose
+from runlore.ports.model import ModelPurpose, Models
 from runlore.ports.store import Collections
 
 Plain: TypeAlias = dict[str, JsonValue]
@@ -115,7 +115,7 @@ def _retention(collections: Collections) -> Plain:
 def _models(collections: Collections, models: Models, now: datetime) -> Plain:
     """The models there are, and what each purpose has asked of them today (UTC), beside its budget."""
     budget, day = current_learning(collections).model_budget, budget_day(now)
-    uses = {purpose: usage_on(collections, purpose, day) for purpose in Purpose}
+    uses = {purpose: usage_on(collections, purpose, day) for purpose in ModelPurpose}
     return {
         **models.describe(),
         "day": day,

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runlore.config.agent import AgentSettings
-    from runlore.daemon.follower import Follower
-    from runlore.daemon.meaning import LearningVectors
-    from runlore.daemon.own_runs.beginning import Beginning
+    from runlore.daemon.own_runs.agent_port import Beginning
     from runlore.daemon.own_runs.service import AgentService
     from runlore.daemon.private_runs import PrivateRuns
-    from runlore.daemon.skill_library import SkillLibrary
+    from runlore.daemon.search.index_sync import IndexSync
+    from runlore.daemon.search.learning_vectors import LearningVectors
+    from runlore.daemon.skills.library import SkillLibrary
     from runlore.domain.access import Caller
     from runlore.domain.prompts.projection import ModelFamily
     from runlore.domain.run import ProcessId
@@ -35,8 +35,8 @@ class Parts:
     """What wiring picked for one Runlore."""
 
     store: Store
-    follower: Follower
-    run_follower: Follower
+    follower: IndexSync
+    run_follower: IndexSync
     run_memories: RunMemories
     clock: Clock
     ids: Ids

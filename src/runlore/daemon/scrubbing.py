@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from runlore.atomic_write import sync_folder
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.ports.store import Store
 
@@ -26,7 +27,7 @@ class Erasing:
         self.is_committed = True
 
 
-class Scrubbing:
+class ScrubNotes:
     """The notes of one state root."""
 
     def __init__(self, state_root: str) -> None:
@@ -80,7 +81,7 @@ class Scrubbing:
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             os.close(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            _sync(self._folder)
+            sync_folder(self._folder)
         except OSError as error:
             raise Unavailable(
                 f"{self._folder} cannot be written: {error.strerror}",
@@ -93,11 +94,3 @@ class Scrubbing:
 def _remove(note: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(note)
-
-
-def _sync(folder: str) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.daemon.access import own_session
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import own_session
+from runlore.daemon.calls.lookups import askable
 from runlore.daemon.parts import Parts
-from runlore.daemon.promoted import mend_promoted
-from runlore.daemon.run_access import Unstored, own_run, own_run_turn
-from runlore.daemon.skills.shelf import Shelf
+from runlore.daemon.promoted_checks import mend_promoted
+from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn
+from runlore.daemon.skills.skill_cache import ActiveSkills
 from runlore.domain import limits
 from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combine
@@ -40,7 +40,7 @@ def session_capabilities(collections: Collections, binding: Binding) -> Capabili
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenedSkill:
+class SkillInUse:
     """A skill that is used, and the record that it was promoted by, of the same moment."""
 
     skill: Skill
@@ -54,29 +54,31 @@ class UsedSkills:
     parts: Parts
     caller: Caller
 
-    def used(self, request: ops.UseSkill) -> Skill:
+    def use(self, request: ops.UseSkill) -> Skill:
         """The skill, counted for the run that opens it; nothing is counted for a run that is not stored."""
-        return self.opened(request).skill
+        return self.open(request).skill
 
-    def opened(self, request: ops.UseSkill) -> OpenedSkill:
+    def open(self, request: ops.UseSkill) -> SkillInUse:
         """The same, with its record where it is a promoted one: whoever executes that keeps which words it
         went by. For a run of an agent elsewhere it is kept here."""
         name = askable(request.name, "skill")
         store = self.parts.store
-        unstored = Unstored(runs=self.parts.private_runs, caller=self.caller)
+        unstored = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
         if request.run_id is None or unstored.holds(store, request.run_id):
-            return self._checked(
+            return self._check_mounted(
                 lambda snapshot: self._open(snapshot, name, self._session(snapshot, request, unstored))
             )
         run_id = request.run_id
-        self._checked(lambda snapshot: self._open(snapshot, name, own_run(snapshot, self.caller, run_id)[1]))
+        self._check_mounted(
+            lambda snapshot: self._open(snapshot, name, own_run(snapshot, self.caller, run_id)[1])
+        )
         with store.transaction() as tx:
             run, session = own_run_turn(tx, self.caller, request.run_id)
             # Before it is read: what is handed out is not revoked or changed meanwhile.
             suggestions_turn(tx)
-            return self._noted(tx, self._open(tx, name, session), run)
+            return self._note_use(tx, self._open(tx, name, session), run)
 
-    def _noted(self, tx: Transaction, found: OpenedSkill, run: Run) -> OpenedSkill:
+    def _note_use(self, tx: Transaction, found: SkillInUse, run: Run) -> SkillInUse:
         """What is opened, counted for a run, and kept as executed by it where it is a promoted one."""
         now, skill_id = self.parts.clock.now(), found.skill.skill_id
         if found.promoted is None:
@@ -87,7 +89,7 @@ class UsedSkills:
         note_use(tx, found.promoted, run, now)
         return replace(found, skill=as_used(tx, found.promoted))
 
-    def _checked(self, opened_in: Callable[[Collections], OpenedSkill]) -> OpenedSkill:
+    def _check_mounted(self, opened_in: Callable[[Collections], SkillInUse]) -> SkillInUse:
         """What is opened, with the row and the file of a mounted one as its record says, before anything is
         handed out."""
         with self.parts.store.snapshot() as snapshot:
@@ -100,7 +102,9 @@ class UsedSkills:
             self.parts.library.check_file(found.skill)
         return found
 
-    def _session(self, collections: Collections, request: ops.UseSkill, unstored: Unstored) -> Session | None:
+    def _session(
+        self, collections: Collections, request: ops.UseSkill, unstored: UnstoredRuns
+    ) -> Session | None:
         """The session that a skill is opened in; None for those who are bound to none."""
         session_id = request.session_id
         if request.run_id is not None:
@@ -117,8 +121,8 @@ class UsedSkills:
             )
         return None
 
-    def _open(self, collections: Collections, name: str, session: Session | None) -> OpenedSkill:
-        found = self._found(collections, name, session)
+    def _open(self, collections: Collections, name: str, session: Session | None) -> SkillInUse:
+        found = self._find(collections, name, session)
         skill = found.skill
         if skill.state is not SkillState.ACTIVE:
             raise NotFound(
@@ -143,17 +147,17 @@ class UsedSkills:
             )
         return found
 
-    def _found(self, collections: Collections, name: str, session: Session | None) -> OpenedSkill:
+    def _find(self, collections: Collections, name: str, session: Session | None) -> SkillInUse:
         """A promoted skill by its record, which alone says who may use it; any other by its row."""
         session_id = None if session is None else session.session_id
         promoted = open_promoted(collections, name, session_id=session_id, now=self.parts.clock.now())
         if promoted is not None:
-            return OpenedSkill(skill=as_used(collections, promoted), promoted=promoted)
+            return SkillInUse(skill=as_used(collections, promoted), promoted=promoted)
         skill = skill_named(collections, name)
         if skill.origin is not SkillOrigin.PROMOTED:
-            return OpenedSkill(skill=skill)
+            return SkillInUse(skill=skill)
         if name != skill.name:
-            return self._found(collections, skill.name, session)
+            return self._find(collections, skill.name, session)
         raise NotFound(
             f"there is no skill {name!r:.80}",
             code="skill.not-found",
@@ -162,7 +166,7 @@ class UsedSkills:
 
 
 def session_shelf(
-    collections: Collections, shelf: Shelf, session_id: SessionId, *, now: datetime
+    collections: Collections, shelf: ActiveSkills, session_id: SessionId, *, now: datetime
 ) -> tuple[Skill, ...]:
     """The skills that a session sees at this moment, by name: all that are usable, and what is in canary for
     it. Promoted ones as their records say."""

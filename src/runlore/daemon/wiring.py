@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
+from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
 from runlore.daemon.boot import boot
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
-from runlore.daemon.embedding import opened
-from runlore.daemon.follower import Follower
-from runlore.daemon.jobs import do_on_leaving, finish_earlier_learning, finish_learning
-from runlore.daemon.meaning import LearningVectors
-from runlore.daemon.mount_notes import MountNotes
 from runlore.daemon.own_runs.service import AgentService
 from runlore.daemon.private_runs import PrivateRuns
+from runlore.daemon.search.embedding_backend import open_backend
+from runlore.daemon.search.index_sync import IndexSync
+from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.seeding import seed_skills_policy
-from runlore.daemon.skill_library import LibraryParts, SkillLibrary
+from runlore.daemon.skills.library import LibraryParts, SkillLibrary
+from runlore.daemon.skills.mount_notes import MountNotes
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from runlore.config.settings import Settings
-    from runlore.daemon import mounting
-    from runlore.daemon.own_runs.beginning import Trial
-    from runlore.daemon.skills import vectors
+    from runlore.daemon.own_runs.agent_port import SkillTrial
+    from runlore.daemon.skills import mounting, skill_vectors
     from runlore.domain.run import RunId
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.ports.clock import Clock
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from runlore.ports.store import Store
     from runlore.ports.workspaces import Workspace, Workspaces, Worktree
 else:
-    mounting = LazyModule("runlore.daemon.mounting")
-    vectors = LazyModule("runlore.daemon.skills.vectors")
+    mounting = LazyModule("runlore.daemon.skills.mounting")
+    skill_vectors = LazyModule("runlore.daemon.skills.skill_vectors")
 
 INDEX_FOLDER = "index"
 INDEX_NAME = os.path.join(INDEX_FOLDER, "recall.snapshot")
@@ -71,7 +70,6 @@ class RecallEngine:
     """The ranking index. It brings numpy, which most commands never need, so it is loaded when asked for."""
 
     def empty(self) -> Index:
-        """A new index without records."""
         from runlore.recall import RankingIndex
 
         return RankingIndex()
@@ -87,7 +85,6 @@ class DenseEngine:
     """The vectors of learnings, which bring numpy too."""
 
     def empty(self, identity: str) -> DenseIndex:
-        """A new index without vectors."""
         from runlore.recall import DenseVectors
 
         return DenseVectors(identity)
@@ -99,7 +96,7 @@ class DenseEngine:
         return load_stamped(path, identity)
 
 
-class SkillEngine:
+class SkillIndexEngine:
     """The indexes of skills, which bring numpy too; what was read of skills is kept in a file."""
 
     def __init__(self, path: str | None = None) -> None:
@@ -126,7 +123,7 @@ class SkillEngine:
     def discard(self) -> None:
         """Delete what was kept."""
         if self._path:
-            vectors.delete_vectors(self._path)
+            skill_vectors.delete_vectors(self._path)
 
     def vectors(self, identity: str, path: str | None) -> DenseIndex:
         """The vectors of a file, or none yet."""
@@ -136,7 +133,7 @@ class SkillEngine:
         return loaded or DenseVectors(identity)
 
 
-class Folders:
+class LazyWorkspaces:
     """The working folders of agents, which most commands never need."""
 
     def __init__(self, settings: Settings) -> None:
@@ -144,11 +141,9 @@ class Folders:
 
     @property
     def confinement(self) -> str:
-        """What keeps commands inside their folders on this system."""
         return self._local().confinement
 
     def open(self, folder: str) -> Workspace:
-        """A folder as it is."""
         return self._local().open(folder)
 
     def worktree(self, folder: str, skill_name: str, call_id: str) -> AbstractContextManager[Worktree]:
@@ -176,16 +171,14 @@ class OwnAgent:
         self._caller = caller
 
     def begin(self, request: NewInput) -> RunView:
-        """Open the run of an input, and begin to work it."""
-        from runlore.daemon.agent.starting import Starting
+        from runlore.daemon.agent.run_starter import RunStarter
 
-        return Starting(self._parts, self._caller).start(request)
+        return RunStarter(self._parts, self._caller).start(request)
 
-    def begin_trial(self, trial: Trial) -> RunId:
-        """Begin a trial of a promoted skill; the run that executes it."""
+    def begin_trial(self, trial: SkillTrial) -> RunId:
         from runlore.daemon.agent.children import Children
 
-        return Children(parts=self._parts, caller=self._caller).tried(trial)
+        return Children(parts=self._parts, caller=self._caller).begin_trial(trial)
 
 
 def open_parts(
@@ -225,13 +218,13 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
     process_id = ProcessId(ids.new("proc", clock.now()))
     return Parts(
         store=store,
-        follower=Follower(
+        follower=IndexSync(
             store,
             os.path.join(root, INDEX_NAME),
             RecallEngine(),
             scanned_changes_max=scanned_changes_max,
         ),
-        run_follower=Follower(
+        run_follower=IndexSync(
             store, os.path.join(root, RUN_INDEX_NAME), RecallEngine(), RunFeed(run_memories)
         ),
         run_memories=run_memories,
@@ -245,13 +238,13 @@ def _parts(settings: Settings, store: Store, clock: Clock, ids: Ids, *, scanned_
         meaning=LearningVectors(
             store,
             clock,
-            backend=opened(settings.embedding.shared, clock),
+            backend=open_backend(settings.embedding.shared, clock),
             path=os.path.join(root, VECTORS_NAME),
             engine=DenseEngine(),
         ),
         library=_library(settings, store, clock, ids),
         chat=ConfiguredChat(_choice(settings)),
-        workspaces=Folders(settings),
+        workspaces=LazyWorkspaces(settings),
         agent=AgentService(store, clock, process_id),
         agent_settings=settings.agent,
         beginning=OwnAgent,
@@ -290,17 +283,17 @@ def _library(settings: Settings, store: Store, clock: Clock, ids: Ids) -> SkillL
         LibraryParts(
             store=store,
             files=SkillRoot(settings.state_root),
-            engine=SkillEngine(os.path.join(settings.state_root, WORDS_NAME)),
+            engine=SkillIndexEngine(os.path.join(settings.state_root, WORDS_NAME)),
             clock=clock,
             ids=ids,
             folder=os.path.join(settings.state_root, INDEX_FOLDER),
-            backend=opened(settings.embedding.skills, clock),
+            backend=open_backend(settings.embedding.skills, clock),
         )
     )
 
 
 @contextmanager
-def embedded(
+def open_embedded(
     settings: Settings,
     caller: Caller = EMBEDDED_OPERATOR,
     *,

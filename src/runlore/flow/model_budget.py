@@ -11,7 +11,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.timestamps import format_time
 from runlore.ports.clock import Clock
-from runlore.ports.model import ModelFailure, Models, Purpose, Question, Reply, Usage
+from runlore.ports.model import ModelFailure, ModelPurpose, Models, Question, Reply, TokenUsage
 from runlore.ports.service_store import DayUse
 from runlore.ports.store import Collections, Store
 
@@ -42,7 +42,7 @@ class BudgetedModels:
         self._end(question.purpose, day, reply.usage)
         return reply
 
-    def _begin(self, purpose: Purpose, day: str, budget: ModelBudget) -> None:
+    def _begin(self, purpose: ModelPurpose, day: str, budget: ModelBudget) -> None:
         with self.store.transaction() as tx:
             if tx.model_use.begin(
                 purpose.value, day, calls_max=budget.calls_per_day, tokens_max=budget.tokens_per_day
@@ -57,7 +57,7 @@ class BudgetedModels:
             " learning.model_budget of the policy sets the limits",
         )
 
-    def _end(self, purpose: Purpose, day: str, usage: Usage, *, failures: int = 0) -> None:
+    def _end(self, purpose: ModelPurpose, day: str, usage: TokenUsage, *, failures: int = 0) -> None:
         use = DayUse(
             purpose=purpose.value,
             day=day,
@@ -81,7 +81,7 @@ def budget_renews_at(now: datetime) -> datetime:
     return datetime.combine(tomorrow, time.min, tzinfo=UTC)
 
 
-def usage_on(collections: Collections, purpose: Purpose, day: str) -> DayUse:
+def usage_on(collections: Collections, purpose: ModelPurpose, day: str) -> DayUse:
     """What a purpose has asked for on a day."""
     unused = DayUse(purpose=purpose.value, day=day)
     return next(

@@ -65,8 +65,8 @@ from runlore.models.message_conversion import (
 from runlore.models.model_choice import closing_failure
 from runlore.models.stream_recording import CURRENT, RequestBody, StreamRecording, TextDelta
 from runlore.models.usage import usage_of
-from runlore.ports.chat import Cancelled, Listening, Said, Turn
-from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
+from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
+from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage
 from runlore.ports.stopping import Stop
 
 _STOP_POLL_S = 0.05
@@ -81,7 +81,7 @@ class _Turn:
     provider: Provider
     name: str
     through: Model[Any]
-    turn: Turn
+    turn: ChatTurn
     thoughtless: set[str]
     exchange: StreamRecording = field(default_factory=StreamRecording)
     pieces: list[str] = field(default_factory=list)
@@ -126,7 +126,9 @@ class ChatClient:
         # The models whose servers take no thoughts back.
         self._thoughtless: set[str] = set()
 
-    def say(self, provider: Provider, name: str, *, turn: Turn, listening: Listening, stop: Stop) -> Said:
+    def say(
+        self, provider: Provider, name: str, *, turn: ChatTurn, listening: ChatListener, stop: Stop
+    ) -> ChatReply:
         """One turn with one model; ModelFailure and Cancelled as the port says."""
         if stop.is_set():
             raise Cancelled
@@ -157,7 +159,7 @@ class ChatClient:
         self._loop.close(self._clients.close)
 
 
-def _follow(saying: _Turn, listening: Listening, stop: Stop) -> None:
+def _follow(saying: _Turn, listening: ChatListener, stop: Stop) -> None:
     """Pass on what is heard until nothing comes any more; what a listener raises goes through."""
     ends_at = time.monotonic() + saying.turn.timeout_s + GRACE_S
     while True:
@@ -177,14 +179,14 @@ def _follow(saying: _Turn, listening: Listening, stop: Stop) -> None:
             listening.on_text(str(sound))
 
 
-def _outcome(waiting: "Future[Said]") -> Said:
+def _outcome(waiting: "Future[ChatReply]") -> ChatReply:
     try:
         return waiting.result(timeout=0)
     except CancelledError:
         raise closing_failure() from None
 
 
-async def _within_time(saying: _Turn) -> Said:
+async def _within_time(saying: _Turn) -> ChatReply:
     CURRENT.set(saying.exchange)
     try:
         async with asyncio.timeout(saying.turn.timeout_s):
@@ -241,7 +243,7 @@ async def _listen(saying: _Turn, stream: StreamedResponse, silence: asyncio.Time
     saying.hear("", is_last=True)
 
 
-def _read_response(saying: _Turn, response: ModelResponse) -> Said:
+def _read_response(saying: _Turn, response: ModelResponse) -> ChatReply:
     """What was said, once it is whole; where it is nothing to go on with, the failure knows what it took."""
     parts = [part for part in response.parts if isinstance(part, ToolCallPart)]
     usage = _usage(saying, response, parts)
@@ -253,7 +255,7 @@ def _read_response(saying: _Turn, response: ModelResponse) -> Said:
         raise broke_off(saying.provider, saying.name)
     if len(parts) > limits.CHAT_CALLS_MAX:
         raise UnreadableAnswer(f"it asks for more than {limits.CHAT_CALLS_MAX} calls at once")
-    return Said(
+    return ChatReply(
         text=saying.text,
         calls=read_calls(parts, saying.turn.messages),
         model=saying.model,
@@ -263,20 +265,20 @@ def _read_response(saying: _Turn, response: ModelResponse) -> Said:
     )
 
 
-def _usage(saying: _Turn, response: ModelResponse, parts: list[ToolCallPart]) -> Usage:
+def _usage(saying: _Turn, response: ModelResponse, parts: list[ToolCallPart]) -> TokenUsage:
     return usage_of(
         response, sent=_sent_texts(saying.turn), came=(saying.text, *(str(part.args) for part in parts))
     )
 
 
-def _sent_texts(turn: Turn) -> Iterator[str]:
+def _sent_texts(turn: ChatTurn) -> Iterator[str]:
     yield turn.instructions
     yield from texts_of(turn.messages)
     for tool in turn.tools:
         yield from (tool.name, tool.description, str(tool.parameters))
 
 
-def _size(turn: Turn) -> int:
+def _size(turn: ChatTurn) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in _sent_texts(turn))
 
 
@@ -294,7 +296,7 @@ def _settings(provider: Provider) -> ModelSettings:
     return OpenAIChatModelSettings(openai_store=False)
 
 
-def _parameters(turn: Turn) -> ModelRequestParameters:
+def _parameters(turn: ChatTurn) -> ModelRequestParameters:
     instructions = writable(turn.instructions)
     return ModelRequestParameters(
         function_tools=[to_provider_tool(spec) for spec in turn.tools],

@@ -12,7 +12,7 @@ from runlore.domain.record import JsonObject
 from runlore.models.lazy import Lazy
 from runlore.models.model_choice import ModelChoice
 from runlore.models.prompt_files import CURRENT, load_prompt, render_document
-from runlore.ports.chat import Listening, Said, Turn
+from runlore.ports.chat import ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure, Question, Reply
 from runlore.ports.stopping import Stop
 
@@ -30,7 +30,6 @@ class ConfiguredModels:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a default model at all."""
         return bool(self._choice.default)
 
     def describe(self) -> JsonObject:
@@ -78,7 +77,6 @@ class ConfiguredModels:
         )
 
     def close(self) -> None:
-        """Let go of connections; whoever still waits for an answer is told."""
         self._client.close()
 
 
@@ -99,13 +97,12 @@ class ConfiguredChat:
         """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
         return self._choice.whole_name(model)
 
-    def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
+    def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
         """One turn, within its time. Whoever listens is told in this thread, while it waits."""
         provider, name = self._choice.find(turn.model)
         return self._client.get().say(provider, name, turn=turn, listening=listening, stop=stop)
 
     def close(self) -> None:
-        """Let go of connections; whoever still waits for an answer is told."""
         self._client.close()
 
 

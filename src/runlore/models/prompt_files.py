@@ -11,14 +11,14 @@ from importlib import resources
 import orjson
 
 from runlore.domain.record import JsonObject
-from runlore.ports.model import Purpose
+from runlore.ports.model import ModelPurpose
 
 # The version of each purpose that is asked with now.
 CURRENT = {
-    Purpose.EXTRACTION: "extraction-1",
-    Purpose.JUDGE: "judge-1",
-    Purpose.ENHANCEMENT: "enhancement-1",
-    Purpose.CURATION: "curation-1",
+    ModelPurpose.EXTRACTION: "extraction-1",
+    ModelPurpose.JUDGE: "judge-1",
+    ModelPurpose.ENHANCEMENT: "enhancement-1",
+    ModelPurpose.CURATION: "curation-1",
 }
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"

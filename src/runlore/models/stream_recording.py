@@ -47,7 +47,6 @@ class StreamRecording:
         return self.has_ended and not self.has_last_line
 
     def on_request(self, body: bytes) -> None:
-        """The body of the request, as it goes out."""
         self.sounds.put(RequestBody(body.decode("utf-8", "replace")))
 
     def on_response(self, content_type: str) -> None:
@@ -56,7 +55,6 @@ class StreamRecording:
             raise NotStreamed
 
     def on_chunk(self, chunk: bytes) -> None:
-        """A piece of its body."""
         if not self.has_last_line:
             seen = self._tail + chunk
             self.has_last_line = _LAST.search(seen) is not None

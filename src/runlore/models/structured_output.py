@@ -29,7 +29,7 @@ from runlore.models.failures import failure_of, is_about_the_form, no_answer, re
 from runlore.models.loop_thread import LoopClosed, LoopThread
 from runlore.models.model_choice import closing_failure
 from runlore.models.usage import usage_of
-from runlore.ports.model import ModelFailure, Provider, ProviderKind, Usage
+from runlore.ports.model import ModelFailure, Provider, ProviderKind, TokenUsage
 
 ANSWER_NAME = "answer"
 _ANSWER_MEANING = "The answer to the question, which is given by calling this."
@@ -44,7 +44,7 @@ class StructuredAnswer:
     """What a model said, valid by the schema, and what it took."""
 
     output: JsonObject
-    usage: Usage
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ def _answer_text(response: ModelResponse) -> str | Mapping[str, object]:
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
-def _usage(asked: _Request, response: ModelResponse) -> Usage:
+def _usage(asked: _Request, response: ModelResponse) -> TokenUsage:
     return usage_of(response, sent=(asked.instructions, asked.text), came=(str(_answer_text(response)),))
 
 

@@ -7,16 +7,16 @@ from pydantic_ai.messages import ModelResponse
 
 from runlore.domain import limits
 from runlore.domain.prompts.token_budget import estimate
-from runlore.ports.model import Usage
+from runlore.ports.model import TokenUsage
 
 
-def usage_of(response: ModelResponse, *, sent: Iterable[str], came: Iterable[str]) -> Usage:
+def usage_of(response: ModelResponse, *, sent: Iterable[str], came: Iterable[str]) -> TokenUsage:
     """The usage of a response; `sent` and `came` are the texts of an estimate, for a budget to hold by."""
     told = response.usage
     input_tokens, output_tokens = _tokens(told.input_tokens), _tokens(told.output_tokens)
     if input_tokens == output_tokens == 0:
-        return Usage(input_tokens=sum(map(estimate, sent)), output_tokens=sum(map(estimate, came)))
-    return Usage(
+        return TokenUsage(input_tokens=sum(map(estimate, sent)), output_tokens=sum(map(estimate, came)))
+    return TokenUsage(
         input_tokens=input_tokens, output_tokens=output_tokens, cost_micro_usd=_compute_cost(response)
     )
 

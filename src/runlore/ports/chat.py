@@ -6,7 +6,7 @@ from typing import Protocol
 
 from runlore.domain.agent.conversation import Message, ToolCall, ToolSpec
 from runlore.domain.lazy import dataclass
-from runlore.ports.model import Usage
+from runlore.ports.model import TokenUsage
 from runlore.ports.stopping import Stop
 
 
@@ -15,7 +15,7 @@ def _nothing(_: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class ChatTurn:
     """What a model is asked to say next. `model` is `provider:name`; empty takes the configured default.
 
     All of it is said within `timeout_s`; for `silence_s` at a time nothing may come.
@@ -30,7 +30,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class ChatReply:
     """What it said. `is_cut` tells that it was stopped at the limit of its length.
 
     Each call has an id that no other call of the conversation has. `thoughts` go with what was said, in
@@ -39,13 +39,13 @@ class Said:
     text: str
     calls: tuple[ToolCall, ...]
     model: str
-    usage: Usage
+    usage: TokenUsage
     is_cut: bool = False
     thoughts: object = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listening:
+class ChatListener:
     """Who hears what, in the caller's thread: the words as they come, and each request as it really went to
     the provider: its body, without headers, so without a key. What it raises ends the turn, and goes on."""
 
@@ -64,7 +64,7 @@ class Chat(Protocol):
         """The whole name of the model that would be asked; ModelFailure where there is none, or no key."""
         ...
 
-    def say(self, turn: Turn, listening: Listening, stop: Stop) -> Said:
+    def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
         """One turn, within its time. Cancelled within a moment once `stop` is set."""
         ...
 

@@ -9,7 +9,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 
 
-class Purpose(StrEnum):
+class ModelPurpose(StrEnum):
     """What a model is asked for. Each has its own prompt and its own budget."""
 
     EXTRACTION = "extraction"
@@ -47,7 +47,7 @@ class Question:
     `model` is `provider:name`; empty takes the configured default.
     """
 
-    purpose: Purpose
+    purpose: ModelPurpose
     document: JsonObject
     schema: JsonObject
     model: str = ""
@@ -55,7 +55,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class TokenUsage:
     """What an answer took. The cost is in millionths of a US dollar, None where the price is not known."""
 
     input_tokens: int = 0
@@ -70,7 +70,7 @@ class Reply:
     output: JsonObject
     model: str
     prompt: str
-    usage: Usage
+    usage: TokenUsage
 
 
 class ModelFailure(Unavailable):
@@ -86,13 +86,13 @@ class ModelFailure(Unavailable):
         *,
         code: str,
         hint: str = "",
-        usage: Usage | None = None,
+        usage: TokenUsage | None = None,
         retry_after_s: float | None = None,
         passes: bool = False,
         is_absent: bool = False,
     ) -> None:
         super().__init__(sentence, code=code, hint=hint)
-        self.usage = Usage() if usage is None else usage
+        self.usage = TokenUsage() if usage is None else usage
         self.retry_after_s = retry_after_s
         self.passes = passes
         self.is_absent = is_absent

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import AssistantSaid, Message, ToolAnswered, ToolCall, ToolSpec
-from runlore.ports.model import ModelFailure, Usage
+from runlore.ports.model import ModelFailure, TokenUsage
 from runlore.ports.stopping import Stop
 
 
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
+class GateDecision:
     """A verdict, with the sentence that the model is told where the call is denied."""
 
     verdict: Verdict
@@ -52,7 +52,7 @@ class Decision:
 class Gate(Protocol):
     """Decides on calls before they are made; it may wait for a person."""
 
-    def decide(self, call: ToolCall, stop: Stop) -> Decision:
+    def decide(self, call: ToolCall, stop: Stop) -> GateDecision:
         """Whether this call may be made. Where `stop` is set while it waits, it is denied."""
         ...
 
@@ -60,23 +60,23 @@ class Gate(Protocol):
 class Listener(Protocol):
     """Hears what happens, in order. Everything but `text` and `requested` is durable when this returns."""
 
-    def text(self, piece: str) -> None:
+    def on_text(self, piece: str) -> None:
         """The model's words as they come."""
         ...
 
-    def requested(self, body: str, model: str) -> None:
+    def on_request(self, body: str, model: str) -> None:
         """A request as it really went to the provider."""
         ...
 
-    def said(self, said: AssistantSaid, model: str, usage: Usage) -> None:
+    def on_message(self, said: AssistantSaid, model: str, usage: TokenUsage) -> None:
         """A whole message of the model, before its calls are made."""
         ...
 
-    def answered(self, answer: ToolAnswered) -> None:
+    def on_tool_answer(self, answer: ToolAnswered) -> None:
         """What a call came to."""
         ...
 
-    def remarked(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         """Something a person should know: that the fallback model took over, that a limit is near."""
         ...
 
@@ -109,7 +109,7 @@ class AgentEnd:
     kind: EndKind
     text: str = ""
     failure: ModelFailure | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     model: str = ""
 
 

@@ -46,7 +46,7 @@ class StoredAs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundSkill:
+class FoundSkillFile:
     """A folder in the skill root. `read` is None where it is refused, and `problem` says why, in a line.
     `written` are the digests of what was last written here, as `manifest.digest_of` makes them, and `stored`
     says where that was stored; None where nobody said so."""
@@ -78,15 +78,15 @@ class SkillFiles(Protocol):
         where the latest change is too young to be told from the next one, or where nothing can be told."""
         ...
 
-    def found(self) -> tuple[FoundSkill, ...]:
+    def scan(self) -> tuple[FoundSkillFile, ...]:
         """Every folder that holds a SKILL.md, by name; those that are refused with the reason."""
         ...
 
-    def find(self, name: str) -> FoundSkill | None:
+    def find(self, name: str) -> FoundSkillFile | None:
         """One folder; None where there is none."""
         ...
 
-    def find_all(self, names: Sequence[str]) -> tuple[FoundSkill, ...]:
+    def find_all(self, names: Sequence[str]) -> tuple[FoundSkillFile, ...]:
         """Those of these folders that hold a SKILL.md."""
         ...
 
@@ -117,7 +117,7 @@ class SkillFiles(Protocol):
         """Write a list for people to read, such as `.skipped.json`, in place of what it was."""
         ...
 
-    def mirrored(self, name: str) -> JsonObject | None:
+    def read_mirror(self, name: str) -> JsonObject | None:
         """What such a list says: None where there is none, and nothing where it cannot be read."""
         ...
 

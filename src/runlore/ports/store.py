@@ -105,7 +105,7 @@ class RecordLine(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Position:
+class StorePosition:
     """How far a follower has come. Records may be told again, and none is left out.
 
     The witness names the latest record and run seen, so that a database that was put back to an
@@ -245,11 +245,11 @@ class Records(Protocol):
         """How many records there are, by layer and state."""
         ...
 
-    def changed_since(self, position: Position) -> Iterator[Record]:
+    def changed_since(self, position: StorePosition) -> Iterator[Record]:
         """Every record that changed after a position (all of them from cursor 0), streamed."""
         ...
 
-    def position(self) -> Position:
+    def position(self) -> StorePosition:
         """Where a follower stands that has seen everything in this snapshot."""
         ...
 
@@ -418,7 +418,7 @@ class Store(Protocol):
         """Whether other processes may work on this database; if not, whoever else held something is dead."""
         ...
 
-    def is_current(self, position: Position) -> bool:
+    def is_current(self, position: StorePosition) -> bool:
         """Whether a follower's position belongs to this database as it is: it may go on from there."""
         ...
 

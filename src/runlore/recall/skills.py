@@ -84,7 +84,6 @@ class SkillIndex:
         self._collection = SkillCollection(size=len(ordered), frequency=frequency)
 
     def __len__(self) -> int:
-        """How many skills it holds."""
         return len(self._ids)
 
     def save(self, path: str) -> None:

@@ -55,7 +55,7 @@ class Disk:
     def exchange(self, name: str, other: str, *, within: int) -> bool:
         """Swap two files of a folder at one moment; where the system cannot, move the first over the other,
         which is gone then: False."""
-        if self._renamed(name, other, within=within, flag=_EXCHANGE):
+        if self._rename(name, other, within=within, flag=_EXCHANGE):
             return True
         self.rename(name, other, within=within)
         return False
@@ -63,7 +63,7 @@ class Disk:
     def place(self, name: str, other: str, *, within: int) -> None:
         """Move a file to a name that nothing has; FileExistsError. Where the system cannot look and move at
         one moment, over what came there just now."""
-        if not self._renamed(name, other, within=within, flag=_NO_REPLACE):
+        if not self._rename(name, other, within=within, flag=_NO_REPLACE):
             self.rename(name, other, within=within)
 
     def remove_file(self, name: str, *, within: int) -> None:
@@ -91,7 +91,7 @@ class Disk:
             else:
                 return True
 
-    def _renamed(self, name: str, other: str, *, within: int, flag: int) -> bool:
+    def _rename(self, name: str, other: str, *, within: int, flag: int) -> bool:
         """Whether the system knows how; OSError where it does and may not."""
         if _RENAME_WITH_FLAGS is None:
             return False

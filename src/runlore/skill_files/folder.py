@@ -70,7 +70,7 @@ class Folder:
             if error.errno not in _LINKED:
                 raise
             if self.is_link(name):
-                raise linked(path) from error
+                raise link_refusal(path) from error
             yield None
             return
         try:
@@ -92,7 +92,7 @@ class Folder:
             return None
         except OSError as error:
             if error.errno in _LINKED and self.is_link(name):
-                raise linked(os.path.join(self.path, name)) from error
+                raise link_refusal(os.path.join(self.path, name)) from error
             # A socket cannot be opened at all, nor can a device that is not there.
             if error.errno in (errno.ENXIO, errno.ENODEV):
                 raise _not_a_file(name) from error
@@ -252,10 +252,10 @@ def errors_of(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _translated(path, error) from error
+        raise _translate(path, error) from error
 
 
-def linked(path: str) -> Refused:
+def link_refusal(path: str) -> Refused:
     """What is said of a link."""
     return Refused(
         f"{path} is a link, and links are not followed",
@@ -290,7 +290,7 @@ def _content(file: int, name: str, bytes_max: int) -> bytes:
     return b"".join(parts)
 
 
-def _translated(path: str, error: OSError) -> RunloreError:
+def _translate(path: str, error: OSError) -> RunloreError:
     if error.errno in _FULL:
         return Unavailable(
             f"the disk that holds {path} is full; nothing was changed",

@@ -70,7 +70,7 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
     stored = told.get("stored", {})
     return Manifest(
         written={key: _digests(each) for key, each in told["skills"].items() if is_valid_name(key)},
-        stored=_stored(stored) if isinstance(stored, dict) else {},
+        stored=_read_stored(stored) if isinstance(stored, dict) else {},
         made=tuple(each for each in made if isinstance(each, str))[:_MADE_MAX]
         if isinstance(made, list)
         else (),
@@ -83,7 +83,7 @@ def write_manifest(folder: Folder, name: str, manifest: Manifest) -> None:
         "format": FORMAT,
         "skills": dict(manifest.written),
         **({"made": manifest.made} if manifest.made else {}),
-        **({"stored": _told(manifest.stored)} if manifest.stored else {}),
+        **({"stored": _to_json(manifest.stored)} if manifest.stored else {}),
     }
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     folder.write(name, orjson.dumps(told, option=options))
@@ -94,11 +94,11 @@ def _digests(told: object) -> tuple[str, ...]:
     return tuple(each for each in listed if isinstance(each, str) and _DIGEST.match(each))[:_DIGESTS_MAX]
 
 
-def _told(stored: Mapping[str, StoredAs]) -> dict[str, list[str | int]]:
+def _to_json(stored: Mapping[str, StoredAs]) -> dict[str, list[str | int]]:
     return {name: [each.store, each.skill_id, each.revision] for name, each in stored.items()}
 
 
-def _stored(told: Mapping[str, object]) -> dict[str, StoredAs]:
+def _read_stored(told: Mapping[str, object]) -> dict[str, StoredAs]:
     known: dict[str, StoredAs] = {}
     for name, each in told.items():
         match each:

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from runlore.domain.errors import RunloreError
 from runlore.skill_files.disk import Disk
-from runlore.skill_files.folder import Folder, errors_of, linked
+from runlore.skill_files.folder import Folder, errors_of, link_refusal
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
 
 FOLDER = "mounts"
@@ -32,7 +32,7 @@ class MountLists:
     def key(self, *, make: bool) -> bytes:
         """What marks are sealed with: the same for ever once it is made. Before that, and without leave to
         make one, a key that has sealed nothing."""
-        with self._opened(make=make) as lists:
+        with self._open_lists(make=make) as lists:
             known = None if lists is None else _key_in(lists)
             if known is not None or lists is None or not make:
                 return known or secrets.token_bytes(_KEY_BYTES)
@@ -45,25 +45,25 @@ class MountLists:
 
     def read(self, folder: str) -> Manifest:
         """What was written into a folder; nothing where that is not known."""
-        with self._opened(make=False) as lists:
+        with self._open_lists(make=False) as lists:
             return Manifest() if lists is None else read_manifest(lists, _name(folder))
 
     def write(self, folder: str, manifest: Manifest) -> None:
         """Note what is written into a folder."""
-        with self._opened(make=True) as lists:
+        with self._open_lists(make=True) as lists:
             if lists is not None:
                 write_manifest(lists, _name(folder), manifest)
 
     def remove(self, folder: str) -> None:
         """Nothing of ours is in a folder any more."""
-        with self._opened(make=False) as lists:
+        with self._open_lists(make=False) as lists:
             if lists is not None:
                 lists.remove(_name(folder))
 
-    def seen(self) -> str:
+    def last_seen(self) -> str:
         """What was noted at the last look at all folders; empty where nothing was."""
         try:
-            with self._opened(make=False) as lists:
+            with self._open_lists(make=False) as lists:
                 told = None if lists is None else lists.read(SEEN, _SEEN_BYTES_MAX)
         except RunloreError:
             return ""
@@ -71,20 +71,20 @@ class MountLists:
 
     def note_seen(self, seen: str) -> None:
         """Note how all folders stood, for the next process that looks."""
-        with self._opened(make=True) as lists:
+        with self._open_lists(make=True) as lists:
             if lists is not None:
                 lists.write(SEEN, seen.encode())
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Keep everybody else of this state root from mounting and unmounting."""
-        with self._opened(make=True) as lists:
+        with self._open_lists(make=True) as lists:
             if lists is not None:
                 lists.lock()
             yield
 
     @contextmanager
-    def _opened(self, *, make: bool) -> Iterator[Folder | None]:
+    def _open_lists(self, *, make: bool) -> Iterator[Folder | None]:
         with errors_of(self._path):
             if make:
                 self._make()
@@ -95,7 +95,7 @@ class MountLists:
                 return
             except OSError as error:
                 if os.path.islink(self._path):
-                    raise linked(self._path) from error
+                    raise link_refusal(self._path) from error
                 raise
             try:
                 yield Folder(self._disk, handle, self._path)

@@ -1,7 +1,7 @@
 """What is to be done with each managed copy in a folder where an agent looks for skills.
 
 A copy is ours where the list that the state root keeps of the folder (`mount_lists`) has it as it is, or
-where the seal inside it is ours (`managed`): a list that is lost, or a project that is moved, gives nothing
+where the seal inside it is ours (`seal`): a list that is lost, or a project that is moved, gives nothing
 away. What stands there decides:
 
 | what stands in a wanted skill's folder | what is done |
@@ -27,8 +27,8 @@ from runlore.domain.suggesting.naming import is_valid_name
 from runlore.domain.text.safe_text import escape
 from runlore.ports.skill_files import Mounted, MountState
 from runlore.skill_files.folder import Folder
-from runlore.skill_files.managed import Mark, Seal
 from runlore.skill_files.manifest import Manifest, digest_of
+from runlore.skill_files.seal import Mark, Seal
 
 FILE = "SKILL.md"
 _EDITED_OPENING = "SKILL.edited-"
@@ -42,7 +42,7 @@ _ASIDE = f".{FILE}.new"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class WantedCopies:
     """The copies that shall be in a folder, as bytes; the skills that cannot be copied, with the reason; and
     what tells our copies from those of others."""
 
@@ -52,7 +52,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class MountStep:
     """What is to be done with one skill: what stands there, what is wanted, and if somebody changed it."""
 
     mounted: Mounted
@@ -66,9 +66,11 @@ class Step:
         return self.mounted.state in _CHANGES
 
 
-def planned(target: Folder | None, path: str, wanted: Wanted, listed: Manifest) -> tuple[Step, ...]:
+def plan_steps(
+    target: Folder | None, path: str, wanted: WantedCopies, listed: Manifest
+) -> tuple[MountStep, ...]:
     """The steps that make the copies in a folder the wanted ones, by name."""
-    ours = () if target is None else _marked(target, wanted.seal)
+    ours = () if target is None else _find_marked(target, wanted.seal)
     plan = _Plan(target, path, wanted, listed)
     steps = map(plan.step, sorted({*wanted.copies, *wanted.refused, *listed.written, *ours}))
     return tuple(step for step in steps if step is not None)
@@ -82,24 +84,26 @@ def edited_name(content: bytes) -> str:
 class _Plan:
     """What is wanted in one folder, against what stands there."""
 
-    def __init__(self, target: Folder | None, path: str, wanted: Wanted, listed: Manifest) -> None:
+    def __init__(self, target: Folder | None, path: str, wanted: WantedCopies, listed: Manifest) -> None:
         self._target, self._path = target, path
         self._wanted, self._listed = wanted, listed
 
-    def step(self, name: str) -> Step | None:
+    def step(self, name: str) -> MountStep | None:
         """What is to be done with one skill; None where there is nothing to say."""
         there = _looked_at(self._target, name)
         wanted = self._wanted.copies.get(name)
         refused = self._wanted.refused.get(name, "")
         if isinstance(there, str):
-            return self._said(name, MountState.LEFT, there)
+            return self._make_step(name, MountState.LEFT, there)
         if there is None:
             if wanted is None:
-                return self._said(name, MountState.LEFT, refused) if refused else None
+                return self._make_step(name, MountState.LEFT, refused) if refused else None
             is_missed = name in self._listed.written
-            return self._said(name, MountState.REPAIRED if is_missed else MountState.WRITTEN, wanted=wanted)
+            return self._make_step(
+                name, MountState.REPAIRED if is_missed else MountState.WRITTEN, wanted=wanted
+            )
         if there == wanted:
-            return self._said(name, MountState.UNCHANGED, there=there, wanted=wanted)
+            return self._make_step(name, MountState.UNCHANGED, there=there, wanted=wanted)
         mark = self._wanted.seal.mark_of(name, there)
         is_as_written = mark is Mark.INTACT or self._listed.knows(name, there)
         is_edited = not is_as_written and mark is Mark.CHANGED and name in self._listed.written
@@ -113,17 +117,17 @@ class _Plan:
             reasons.extend(_beside(self._target, name))
         else:
             state = MountState.REPAIRED if is_edited else MountState.WRITTEN
-        step = self._said(name, state, "; ".join(reasons), there=there, wanted=wanted)
+        step = self._make_step(name, state, "; ".join(reasons), there=there, wanted=wanted)
         keeps_text = is_edited or any(_EDITED_OPENING in reason for reason in reasons)
         return replace(step, mounted=replace(step.mounted, keeps_text=keeps_text), is_edited=is_edited)
 
-    def _not_ours(self, name: str, mark: Mark) -> Step:
+    def _not_ours(self, name: str, mark: Mark) -> MountStep:
         was_ours = mark is not Mark.ANOTHERS and name in self._listed.written
         never_ours = _ANOTHERS if mark is Mark.ANOTHERS else _NOT_OURS
-        step = self._said(name, MountState.LEFT, _NOT_OURS_ANY_MORE if was_ours else never_ours)
+        step = self._make_step(name, MountState.LEFT, _NOT_OURS_ANY_MORE if was_ours else never_ours)
         return replace(step, mounted=replace(step.mounted, keeps_text=was_ours))
 
-    def _said(
+    def _make_step(
         self,
         name: str,
         state: MountState,
@@ -131,12 +135,12 @@ class _Plan:
         *,
         there: bytes | None = None,
         wanted: bytes | None = None,
-    ) -> Step:
+    ) -> MountStep:
         mounted = Mounted(name=name, folder=self._path, state=state, reason=reason)
-        return Step(mounted=mounted, there=there, wanted=wanted)
+        return MountStep(mounted=mounted, there=there, wanted=wanted)
 
 
-def _marked(target: Folder, seal: Seal) -> Iterator[str]:
+def _find_marked(target: Folder, seal: Seal) -> Iterator[str]:
     """The copies that say themselves that they are ours, whatever the list says."""
     for name in target.names(limits.SKILL_FOLDERS_MAX):
         there = _looked_at(target, name) if is_valid_name(name) else None
@@ -168,11 +172,11 @@ def _beside(target: Folder | None, name: str) -> Iterator[str]:
     others = [escape(f"{name}/{each}") for each in names if each not in (FILE, _ASIDE)]
     changed = [each for each in others if each.startswith(f"{name}/{_EDITED_OPENING}")]
     if changed:
-        yield f"left {_listed(changed)}, which somebody changed"
+        yield f"left {_join(changed)}, which somebody changed"
     if len(others) > len(changed):
-        yield f"left {_listed([each for each in others if each not in changed])}, which Runlore did not write"
+        yield f"left {_join([each for each in others if each not in changed])}, which Runlore did not write"
 
 
-def _listed(names: list[str]) -> str:
+def _join(names: list[str]) -> str:
     more = len(names) - _BESIDE_NAMED
     return f"{', '.join(names[:_BESIDE_NAMED])}{f' and {more:,} more' if more > 0 else ''}"

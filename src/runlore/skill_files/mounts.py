@@ -16,10 +16,10 @@ from runlore.domain.suggesting.naming import is_reserved, is_valid_name
 from runlore.ports.skill_files import Mounted
 from runlore.skill_files.disk import Disk
 from runlore.skill_files.folder import Folder, errors_of
-from runlore.skill_files.managed import Seal
 from runlore.skill_files.manifest import Manifest, digest_of
 from runlore.skill_files.mount_lists import MountLists
-from runlore.skill_files.mount_plan import FILE, Step, Wanted, edited_name, planned
+from runlore.skill_files.mount_plan import FILE, MountStep, WantedCopies, edited_name, plan_steps
+from runlore.skill_files.seal import Seal
 
 _OPEN_ATTEMPTS = 8
 
@@ -33,31 +33,30 @@ class FolderMounts:
 
     def sync(self, folder: str, skills: Mapping[str, str], *, dry_run: bool = False) -> tuple[Mounted, ...]:
         """Make the managed copies in a folder exactly these, and tell what was done, or would be."""
-        path = _checked(folder)
-        wanted = self._wanted(skills, make=bool(skills) and not dry_run)
+        path = _check_folder(folder)
+        wanted = self._make_copies(skills, make=bool(skills) and not dry_run)
         with errors_of(path):
             if dry_run or not wanted.copies:
                 return self._without_making(path, wanted, dry_run=dry_run)
-            with self._opened(path, make=True) as (_, target, made):
+            with self._open_target(path, make=True) as (_, target, made):
                 if target is None:
                     raise _no_folder(os.path.dirname(path))
-                return self._done(target, path, wanted, made)
+                return self._apply_plan(target, path, wanted, made)
 
     def clear(self, folder: str, *, dry_run: bool = False) -> tuple[Mounted, ...]:
-        """Remove every managed copy from a folder, and the folder itself where it was made for them."""
         return self.sync(folder, {}, dry_run=dry_run)
 
     def stamp(self, folder: str) -> str:
         """What tells one state of a folder from another by names, sizes and times alone."""
-        path = _checked(folder)
+        path = _check_folder(folder)
         seen = sha256()
-        with errors_of(path), self._opened(path, make=False, shared=True) as (_, target, _made):
+        with errors_of(path), self._open_target(path, make=False, shared=True) as (_, target, _made):
             for name in () if target is None else target.names(limits.SKILL_FOLDERS_MAX):
                 for inner in (name, os.path.join(name, FILE)):
                     seen.update(f"{inner!r}{_seen_of(target, inner)}\n".encode())
         return seen.hexdigest()
 
-    def _wanted(self, skills: Mapping[str, str], *, make: bool) -> Wanted:
+    def _make_copies(self, skills: Mapping[str, str], *, make: bool) -> WantedCopies:
         """The copies as they shall be. What is wrong with one skill keeps no other from coming or going."""
         seal = Seal(self._lists.key(make=make))
         copies: dict[str, bytes] = {}
@@ -68,25 +67,27 @@ class FolderMounts:
                 copies[name] = seal.copy(name, text)
             except Invalid as error:
                 refused[name] = error.sentence
-        return Wanted(seal=seal, copies=copies, refused=refused)
+        return WantedCopies(seal=seal, copies=copies, refused=refused)
 
-    def _without_making(self, path: str, wanted: Wanted, *, dry_run: bool) -> tuple[Mounted, ...]:
-        with self._opened(path, make=False, shared=dry_run) as (parent, target, _):
+    def _without_making(self, path: str, wanted: WantedCopies, *, dry_run: bool) -> tuple[Mounted, ...]:
+        with self._open_target(path, make=False, shared=dry_run) as (parent, target, _):
             listed = self._lists.read(path)
             if dry_run or target is None:
                 if not dry_run:
                     self._lists.remove(path)
-                return tuple(step.mounted for step in planned(target, path, wanted, listed))
-            mounted = self._done(target, path, wanted, ())
+                return tuple(step.mounted for step in plan_steps(target, path, wanted, listed))
+            mounted = self._apply_plan(target, path, wanted, ())
             if parent is not None and not self._lists.read(path).written:
                 self._remove_made(path, parent, listed.made)
                 self._lists.remove(path)
             return mounted
 
-    def _done(self, target: Folder, path: str, wanted: Wanted, made: tuple[str, ...]) -> tuple[Mounted, ...]:
+    def _apply_plan(
+        self, target: Folder, path: str, wanted: WantedCopies, made: tuple[str, ...]
+    ) -> tuple[Mounted, ...]:
         """Plan and do it. The list is written before the first file and after the last one."""
         listed = self._lists.read(path)
-        steps = planned(target, path, wanted, listed)
+        steps = plan_steps(target, path, wanted, listed)
         changes = [step for step in steps if step.is_change]
         after = Manifest(
             written={
@@ -115,7 +116,7 @@ class FolderMounts:
                 base.remove_empty(outer)
 
     @contextmanager
-    def _opened(
+    def _open_target(
         self, path: str, *, make: bool, shared: bool = False
     ) -> Iterator[tuple[Folder | None, Folder | None, tuple[str, ...]]]:
         """The folder that holds the target, the target, locked, and which of the two were made for it."""
@@ -124,8 +125,8 @@ class FolderMounts:
         for _ in range(_OPEN_ATTEMPTS):
             with ExitStack() as held:
                 base = held.enter_context(self._base(path))
-                parent = _entered(held, base, outer, made if make else None)
-                target = None if parent is None else _entered(held, parent, inner, made if make else None)
+                parent = _enter(held, base, outer, made if make else None)
+                target = None if parent is None else _enter(held, parent, inner, made if make else None)
                 _refuse_what_is_no_folder(parent, target, base, (outer, inner))
                 if target is not None and parent is not None:
                     target.lock(shared=shared)
@@ -156,7 +157,7 @@ class FolderMounts:
             os.close(handle)
 
 
-def _entered(held: ExitStack, within: Folder, name: str, made: list[str] | None) -> Folder | None:
+def _enter(held: ExitStack, within: Folder, name: str, made: list[str] | None) -> Folder | None:
     """A folder, held open; made where it is missing and there is a list to note that."""
     try:
         if made is not None and within.make(name):
@@ -166,7 +167,7 @@ def _entered(held: ExitStack, within: Folder, name: str, made: list[str] | None)
     return held.enter_context(within.child(name))
 
 
-def _pending(after: Manifest, listed: Manifest, changes: list[Step]) -> Manifest:
+def _pending(after: Manifest, listed: Manifest, changes: list[MountStep]) -> Manifest:
     """The list while files are being moved: each may still be what it was. What somebody changed is not ours
     meanwhile, or a crash would have it taken for ours."""
     written = {**listed.written, **after.written}
@@ -177,7 +178,7 @@ def _pending(after: Manifest, listed: Manifest, changes: list[Step]) -> Manifest
     return Manifest(written=written, made=after.made)
 
 
-def _apply(target: Folder, step: Step) -> None:
+def _apply(target: Folder, step: MountStep) -> None:
     name = step.mounted.name
     if step.wanted is not None:
         target.make(name)
@@ -185,7 +186,7 @@ def _apply(target: Folder, step: Step) -> None:
         if folder is None:
             return
 
-        def checked() -> None:
+        def check_unchanged() -> None:
             if folder.read(FILE, limits.SKILL_FILE_BYTES_MAX) != step.there:
                 raise Unavailable(
                     f"{folder.path} was changed by somebody at this moment",
@@ -196,9 +197,9 @@ def _apply(target: Folder, step: Step) -> None:
         if step.is_edited and step.there is not None:
             folder.write(edited_name(step.there), step.there)
         if step.wanted is not None:
-            folder.write(FILE, step.wanted, checked=checked)
+            folder.write(FILE, step.wanted, checked=check_unchanged)
             return
-        checked()
+        check_unchanged()
         folder.remove(FILE)
         folder.remove_aside(FILE)
     target.remove_empty(name)
@@ -235,7 +236,7 @@ def _refuse_what_is_no_folder(
             )
 
 
-def _checked(folder: str) -> str:
+def _check_folder(folder: str) -> str:
     parts = folder.split(os.sep)
     is_deep = len([part for part in parts if part]) > 1
     if not os.path.isabs(folder) or ".." in parts or "\0" in folder or not is_deep:

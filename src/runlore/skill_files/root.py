@@ -25,16 +25,16 @@ from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, RunloreE
 from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule, dataclass
 from runlore.domain.record import JsonObject
-from runlore.ports.skill_files import FoundSkill, ReadSkill, SkillFile, StoredAs
+from runlore.ports.skill_files import FoundSkillFile, ReadSkill, SkillFile, StoredAs
 from runlore.skill_files.disk import PRIVATE_FOLDER, Disk
-from runlore.skill_files.folder import Folder, errors_of, linked
-from runlore.skill_files.looking import FILE, Kept, Look, check_name, file_of, look_at, status_of
+from runlore.skill_files.folder import Folder, errors_of, link_refusal
 from runlore.skill_files.manifest import Manifest, read_manifest, write_manifest
+from runlore.skill_files.root_scan import FILE, CachedFile, RootScan, check_name, file_of, look_at, status_of
 
 if TYPE_CHECKING:
-    from runlore.skill_files import front_matter, reading
+    from runlore.skill_files import front_matter, skill_text
 else:
-    reading = LazyModule("runlore.skill_files.reading")
+    skill_text = LazyModule("runlore.skill_files.skill_text")
     front_matter = LazyModule("runlore.skill_files.front_matter")
 
 FOLDER = "skills"
@@ -78,11 +78,11 @@ class SkillRoot:
         self._disk = disk or Disk()
         self._folders_max, self._bytes_max = folders_max, bytes_max
         self._settled_ns = settled_ns
-        self._kept: Mapping[str, Kept] = {}
+        self._kept: Mapping[str, CachedFile] = {}
 
     def stamp(self) -> str:
         """What tells one state of the root from another by names, sizes and times alone."""
-        with self._opened() as root:
+        with self._open_root() as root:
             if root is None:
                 return _NO_ROOT
             seen, newest = sha256(), 0
@@ -95,17 +95,16 @@ class SkillRoot:
                         seen.update(f"{path!r}{told}{status.st_ctime_ns}\n".encode())
         return "" if time.time_ns() - newest < self._settled_ns else seen.hexdigest()
 
-    def found(self) -> tuple[FoundSkill, ...]:
-        """Every folder that holds a SKILL.md, by name; those that are refused with the reason."""
-        with self._opened() as root:
+    def scan(self) -> tuple[FoundSkillFile, ...]:
+        with self._open_root() as root:
             if root is None:
                 return ()
             manifest = read_manifest(root, WRITTEN)
             # What begins with a dot is a list of ours, or nobody's skill.
             names = [name for name in root.names(self._folders_max) if not name.startswith(".")]
-            found: list[FoundSkill] = []
+            found: list[FoundSkillFile] = []
             left = self._bytes_max
-            look = Look(self._kept, settled_ns=self._settled_ns)
+            look = RootScan(self._kept, settled_ns=self._settled_ns)
             for name in names:
                 one = look.at(root, name, manifest)
                 if one is not None:
@@ -116,15 +115,13 @@ class SkillRoot:
             self._kept = look.kept
             return tuple(found)
 
-    def find(self, name: str) -> FoundSkill | None:
-        """One folder; None where there is none."""
+    def find(self, name: str) -> FoundSkillFile | None:
         return next(iter(self.find_all([name])), None)
 
-    def find_all(self, names: Sequence[str]) -> tuple[FoundSkill, ...]:
-        """Those of these folders that hold a SKILL.md."""
+    def find_all(self, names: Sequence[str]) -> tuple[FoundSkillFile, ...]:
         for name in names:
             check_name(name)
-        with self._opened() as root:
+        with self._open_root() as root:
             if root is None:
                 return ()
             manifest = read_manifest(root, WRITTEN)
@@ -136,7 +133,6 @@ class SkillRoot:
         _raise_any(self.put_all([SkillFile(name=name, text=text)]))
 
     def remove(self, name: str) -> None:
-        """Remove a skill's folder where it is as it was written; what people put beside the file stays."""
         _raise_any(self.put_all([SkillFile(name=name, text=None)]))
 
     def take(self, name: str, text: str | None = None) -> None:
@@ -145,12 +141,12 @@ class SkillRoot:
 
     def put_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
         """Write or remove many, with the list written once before and once behind them."""
-        contents, refused = _checked(files)
+        contents, refused = _check_files(files)
         if not contents:
             return refused
         is_removing = all(file.text is None for file in files)
         try:
-            with self._opened(shared=False) if is_removing else self._changing() as root:
+            with self._open_root(shared=False) if is_removing else self._changing() as root:
                 if root is not None:
                     wanted = [(file, contents[file.name]) for file in files if file.name in contents]
                     self._change_all(root, wanted, refused)
@@ -160,7 +156,7 @@ class SkillRoot:
 
     def take_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
         """Call many ours, with the list written once. What was changed since it was read is an edit of it."""
-        contents, refused = _checked(files)
+        contents, refused = _check_files(files)
         if not contents:
             return refused
         try:
@@ -176,7 +172,7 @@ class SkillRoot:
                         if content not in taken[name]:
                             raise _not_ours(name, is_edited=True)
                 manifest = read_manifest(root, WRITTEN)
-                _list(root, manifest, manifest.with_files(taken, _stored(files, taken)))
+                _list(root, manifest, manifest.with_files(taken, _stored_as(files, taken)))
         except RunloreError as error:
             return {file.name: refused.get(file.name, error) for file in files}
         return refused
@@ -193,9 +189,8 @@ class SkillRoot:
         with self._changing() as root:
             root.write(name, content)
 
-    def mirrored(self, name: str) -> JsonObject | None:
-        """What such a list says: None where there is none, and nothing where it cannot be read."""
-        with self._opened() as root:
+    def read_mirror(self, name: str) -> JsonObject | None:
+        with self._open_root() as root:
             if root is None or root.status(name) is None:
                 return None
             try:
@@ -207,7 +202,7 @@ class SkillRoot:
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
         """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`), Refused with a
         secret."""
-        return reading.read_skill(without_secret("the skill", text), folder=folder)
+        return skill_text.read_skill(without_secret("the skill", text), folder=folder)
 
     def _change_all(
         self, root: Folder, wanted: Sequence[tuple[SkillFile, bytes | None]], refused: dict[str, RunloreError]
@@ -225,7 +220,7 @@ class SkillRoot:
         pending = _list(
             root,
             manifest,
-            manifest.with_files(either, _stored([each.file for each in written.values()], either)),
+            manifest.with_files(either, _stored_as([each.file for each in written.values()], either)),
         )
         done: dict[str, tuple[bytes, ...]] = {}
         failures: list[RunloreError] = []
@@ -280,7 +275,7 @@ class SkillRoot:
         """The root, made where it is missing, with everybody else kept out."""
         with errors_of(self._path):
             self._make_root()
-        with self._opened(shared=False) as root:
+        with self._open_root(shared=False) as root:
             if root is None:
                 raise _missing(FOLDER)
             yield root
@@ -297,7 +292,7 @@ class SkillRoot:
             os.close(parent)
 
     @contextmanager
-    def _opened(self, *, shared: bool = True) -> Iterator[Folder | None]:
+    def _open_root(self, *, shared: bool = True) -> Iterator[Folder | None]:
         """The root, locked; None where there is none yet. A link in its place is refused."""
         with errors_of(self._path):
             try:
@@ -307,7 +302,7 @@ class SkillRoot:
                 return
             except OSError as error:
                 if os.path.islink(self._path):
-                    raise linked(self._path) from error
+                    raise link_refusal(self._path) from error
                 raise
             try:
                 root = Folder(self._disk, handle, self._path)
@@ -328,7 +323,7 @@ def _has_become(folder: Folder, change: _Change) -> bool:
     return change.before is None or folder.take_away(FILE, before=change.before)
 
 
-def _checked(
+def _check_files(
     files: Sequence[SkillFile],
 ) -> tuple[dict[str, bytes | None], dict[str, RunloreError]]:
     """What files are to hold, and which may not, before anything is opened for them."""
@@ -337,7 +332,7 @@ def _checked(
     for file in files:
         with _noting(file.name, refused):
             check_name(file.name)
-            contents[file.name] = None if file.text is None else _encoded(file.text)
+            contents[file.name] = None if file.text is None else _encode(file.text)
     return contents, refused
 
 
@@ -355,7 +350,7 @@ def _raise_any(refused: Mapping[str, RunloreError]) -> None:
         raise error
 
 
-def _stored(files: Sequence[SkillFile], among: Container[str]) -> dict[str, StoredAs]:
+def _stored_as(files: Sequence[SkillFile], among: Container[str]) -> dict[str, StoredAs]:
     return {file.name: file.stored for file in files if file.stored is not None and file.name in among}
 
 
@@ -366,7 +361,7 @@ def _list(root: Folder, before: Manifest, after: Manifest) -> Manifest:
     return after
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         content = text.encode()
     except UnicodeEncodeError:

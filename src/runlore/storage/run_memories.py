@@ -95,11 +95,9 @@ class FileRunMemories:
             os.fsync(folder)
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
-        """The memory of a run; None when there is none."""
         return self.get_many((run_id,)).get(run_id)
 
     def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
-        """Those of the memories that are there."""
         found: dict[RunId, RunMemory | Unreadable] = {}
         with self._open_folder() as folder:
             if folder is None:

@@ -19,7 +19,6 @@ class AskUser:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=NAME,
             description=(

@@ -39,7 +39,6 @@ class ReadFile:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=READ,
             description=(
@@ -81,7 +80,6 @@ class WriteFile:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=WRITE,
             description=(
@@ -108,7 +106,6 @@ class EditFile:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=EDIT,
             description=(

@@ -41,7 +41,6 @@ class MemorySearch:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=SEARCH,
             description=(
@@ -93,7 +92,6 @@ class ProposeLearning:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=PROPOSE,
             description=(
@@ -148,7 +146,6 @@ class Scratch:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=SCRATCH,
             description=(

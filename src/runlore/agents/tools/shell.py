@@ -36,7 +36,6 @@ class ShellTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         most = max(1, int(self.limits.call_seconds_max))
         return ToolSpec(
             name=NAME,

@@ -33,7 +33,6 @@ class ListSkills:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=LIST,
             description="List the skills that you may use: written procedures for tasks of this place.",
@@ -69,7 +68,6 @@ class OpenSkill:
 
     @property
     def spec(self) -> ToolSpec:
-        """How the model sees it."""
         return ToolSpec(
             name=USE,
             description=(

@@ -69,15 +69,12 @@ class LocalWorkspace:
 
     @property
     def confinement(self) -> str:
-        """What keeps a command inside: `kernel`, or `none` where the system cannot."""
         return self._shell.confinement
 
     def read(self, path: str, *, first: int = 1, lines: int | None = None) -> FileText:
-        """Lines of a text file; of a folder, its names."""
         return self._files.read(path, first=first, lines=lines)
 
     def write(self, path: str, text: str) -> bool:
-        """Write a whole file, aside and renamed; whether it is new. Folders on the way are made."""
         return self._files.write(path, text)
 
     def edit(self, path: str, old: str, new: str, *, everywhere: bool = False) -> int:

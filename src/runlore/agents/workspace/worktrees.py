@@ -53,7 +53,6 @@ class LocalWorkspaces:
 
     @property
     def confinement(self) -> str:
-        """What keeps commands inside their folders on this system."""
         return self._shell().confinement
 
     def open(self, folder: str) -> LocalWorkspace:
@@ -87,7 +86,6 @@ class LocalWorkspaces:
             _remove(place, git)
 
     def sweep(self, folder: str, *, is_alive: Callable[[str], bool]) -> tuple[str, ...]:
-        """Remove copies that a process left behind when it died, by their call ids; those that went."""
         original = self.open(folder)
         repository = self._repository(original)
         git = None if repository is None else Git(original.shell, repository)
@@ -142,12 +140,10 @@ class LocalWorktree:
 
     @property
     def workspace(self) -> LocalWorkspace:
-        """The copy as a workspace, at the place in it that the working folder is at in its repository."""
         return self._workspace
 
     @property
     def kind(self) -> str:
-        """`worktree` of a repository, or a plain `copy`."""
         return "copy" if self._by_git is None else "worktree"
 
     @property
@@ -168,7 +164,6 @@ class LocalWorktree:
         return () if self._by_copy is None else tuple(self._by_copy[1].left_out)
 
     def diff(self, *, chars_max: int) -> str:
-        """What was changed in it, as a unified diff; cut at its end where it is longer, and says so."""
         with translate_errors("the copy"):
             if self._by_git is not None:
                 git, added = self._by_git

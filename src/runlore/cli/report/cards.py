@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from runlore.cli.cells import counted, time_text
-from runlore.cli.report.markup import NOTHING, Markup, element, joined, lines, text
+from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, lines, text
 from runlore.cli.report.prose import inline, prose
+from runlore.cli.tables.table_cells import plural, time_text
 from runlore.daemon.mining.findings import Example
 from runlore.domain.detectors.mined import Outcome, Step
 from runlore.domain.suggestion import Suggestion
@@ -34,7 +34,7 @@ def card(suggestion: Suggestion, example: Example | None, *, is_stored: bool) ->
         element(
             "div",
             element("div", _commands(suggestion), _parameters(suggestion), _body(suggestion)),
-            element("div", _why(suggestion), _seen(suggestion)),
+            element("div", _why(suggestion), _seen_section(suggestion)),
             class_="columns",
         ),
         _example(example) if example else NOTHING,
@@ -43,7 +43,7 @@ def card(suggestion: Suggestion, example: Example | None, *, is_stored: bool) ->
         id=anchor(suggestion),
         data_heuristic=suggestion.heuristic.value,
         data_taint="yes" if is_tainted else "no",
-        data_words=_searched(suggestion),
+        data_words=_search_words(suggestion),
     )
 
 
@@ -98,7 +98,7 @@ def _commands(suggestion: Suggestion) -> Markup:
         for command in suggestion.commands
     ]
     return (
-        joined(element("h4", text("Commands")), element("ol", *steps, class_="commands"))
+        join_markup(element("h4", text("Commands")), element("ol", *steps, class_="commands"))
         if steps
         else NOTHING
     )
@@ -108,7 +108,7 @@ def _parameters(suggestion: Suggestion) -> Markup:
     if not suggestion.parameters:
         return NOTHING
     rows = [
-        joined(
+        join_markup(
             element("dt", element("code", text(f"<{parameter.name}>"))),
             element("dd", text("such as "), _codes(parameter.examples))
             if parameter.examples
@@ -116,12 +116,14 @@ def _parameters(suggestion: Suggestion) -> Markup:
         )
         for parameter in suggestion.parameters
     ]
-    return joined(element("h4", text("Parameters")), element("dl", *rows, class_="parameters"))
+    return join_markup(element("h4", text("Parameters")), element("dl", *rows, class_="parameters"))
 
 
 def _codes(texts: Sequence[str]) -> Markup:
     pieces = [element("code", text(each)) for each in texts]
-    return joined(*(piece if not n else joined(text(", "), piece) for n, piece in enumerate(pieces)))
+    return join_markup(
+        *(piece if not n else join_markup(text(", "), piece) for n, piece in enumerate(pieces))
+    )
 
 
 def _body(suggestion: Suggestion) -> Markup:
@@ -139,14 +141,14 @@ def _why(suggestion: Suggestion) -> Markup:
         for part in suggestion.score.parts
     ]
     title = element("h4", text(f"Why: {suggestion.score.points} of 100"))
-    return joined(title, element("ul", *rows, class_="why"))
+    return join_markup(title, element("ul", *rows, class_="why"))
 
 
-def _seen(suggestion: Suggestion) -> Markup:
+def _seen_section(suggestion: Suggestion) -> Markup:
     projects = {each.project: each.known_as for each in suggestion.evidence if each.project}
     named = sorted(set(projects.values()))
-    often = f"{counted(suggestion.times, 'time')} in {counted(suggestion.sessions, 'session')}"
-    where = f", in {counted(len(projects), 'project')}" if projects else ""
+    often = f"{plural(suggestion.times, 'time')} in {plural(suggestion.sessions, 'session')}"
+    where = f", in {plural(len(projects), 'project')}" if projects else ""
     if 0 < len(named) <= _PROJECTS_NAMED_MAX and all(named):
         where = f", in {', '.join(named)}"
     latest = list(reversed(suggestion.evidence))[:_EVIDENCE_SHOWN_MAX]
@@ -159,7 +161,7 @@ def _seen(suggestion: Suggestion) -> Markup:
         )
         for evidence in latest
     ]
-    return joined(
+    return join_markup(
         element("h4", text("Seen")),
         element("p", element("b", text(often)), text(where)),
         element(
@@ -181,7 +183,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 def _example(example: Example) -> Markup:
     said = excerpt(" ".join(example.request.split()), _REQUEST_CHARS_MAX)
     asked = element("blockquote", element("p", text(said))) if said else NOTHING
-    where = joined(
+    where = join_markup(
         text(f"{example.agent}, {time_text(example.at)}, session "),
         element("code", text(example.session_id)),
         text(", run "),
@@ -218,19 +220,19 @@ def _step(step: Step) -> Markup:
 def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     name = suggestion.name
     if is_stored:
-        keep = joined(
+        keep = join_markup(
             text("It waits in the review queue: "),
             element("code", text(f"runlore skill save {name}")),
             text(" keeps it as a skill."),
         )
     else:
-        keep = joined(
+        keep = join_markup(
             element("code", text("runlore learn")),
             text(" without --dry-run stores it, and "),
             element("code", text(f"runlore skill save {name}")),
             text(" keeps it as a skill then."),
         )
-    skip = joined(
+    skip = join_markup(
         element("code", text(f"runlore skill skip {name}")),
         text(" takes it out, and the same pattern does not come back."),
     )
@@ -241,6 +243,6 @@ def _choice(suggestion: Suggestion, *, is_stored: bool) -> Markup:
     )
 
 
-def _searched(suggestion: Suggestion) -> str:
+def _search_words(suggestion: Suggestion) -> str:
     words = " ".join([suggestion.name, suggestion.description, *suggestion.commands])
     return words.lower()[:_SEARCHED_CHARS_MAX]

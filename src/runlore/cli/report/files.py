@@ -1,20 +1,21 @@
-"""Where the page is written: aside first, private, synced, and then in its place, whole or not at all."""
+"""Where the page is written: whole or not at all, and for this user alone."""
 
 import os
+import secrets
 import stat
 import tempfile
-from contextlib import suppress
 
+from runlore.atomic_write import temporary_file
 from runlore.domain.errors import Invalid, Unavailable
 
-_ASIDE_PREFIX = ".runlore-report-"
+_TEMPORARY_PREFIX = ".runlore-report-"
 
 
 def check_place(path: str) -> None:
     """Refuse a place where no page can be written, before the work is done that fills it."""
     folder = os.path.dirname(_target(path))
     try:
-        with tempfile.NamedTemporaryFile(prefix=_ASIDE_PREFIX, dir=folder):
+        with tempfile.NamedTemporaryFile(prefix=_TEMPORARY_PREFIX, dir=folder):
             pass
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -25,18 +26,14 @@ def write_page(path: str, page: str) -> str:
     target = _target(path)
     folder = os.path.dirname(target)
     try:
-        handle, aside = tempfile.mkstemp(prefix=_ASIDE_PREFIX, dir=folder)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(page.encode("utf-8", errors="backslashreplace"))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, target)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(aside)
-            raise
-        _sync(folder)
+            temporary = f"{_TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+            with temporary_file(opened, temporary, page.encode("utf-8", errors="backslashreplace")):
+                os.rename(temporary, target, src_dir_fd=opened)
+            os.fsync(opened)
+        finally:
+            os.close(opened)
     except OSError as error:
         raise _unwritable(path, error) from error
     return target
@@ -60,14 +57,6 @@ def _target(path: str) -> str:
     if not stat.S_ISREG(mode):
         raise _no_file(path, "is not a regular file")
     return target
-
-
-def _sync(folder: str) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _no_file(path: str, problem: str) -> Invalid:

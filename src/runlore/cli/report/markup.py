@@ -27,7 +27,7 @@ def lines(words: str) -> Markup:
     return Markup(html.escape(escape(words.expandtabs(4), keep_newlines=True), quote=True))
 
 
-def joined(*parts: Markup) -> Markup:
+def join_markup(*parts: Markup) -> Markup:
     """Markup one after the other."""
     return Markup("".join(parts))
 

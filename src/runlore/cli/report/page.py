@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from importlib import resources
 
-from runlore.cli.cells import counted
 from runlore.cli.report.cards import anchor, card
-from runlore.cli.report.markup import NOTHING, Markup, element, joined, raw, text
-from runlore.cli.report.plots import Bar, Series, beside, gathered, over_time
+from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, raw, text
+from runlore.cli.report.plots import Bar, Series, beside, make_series, over_time
 from runlore.cli.report.prose import inline
-from runlore.daemon.mining.findings import AgentRead, Day, Findings, Reading
+from runlore.cli.tables.table_cells import plural
+from runlore.daemon.mining.findings import AgentRead, Day, LearnFindings, ReadingSummary
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.record import Record
 from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, sessions_of
@@ -29,7 +29,7 @@ _STATEMENTS_SHOWN_MAX = 200
 _GLANCE_OPEN_MAX = 12
 
 
-def page(findings: Findings, *, made_at: datetime, is_stored: bool) -> str:
+def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
     """The whole page as a text. `is_stored` says whether the suggestions wait in a store."""
     body = element(
         "body",
@@ -77,7 +77,7 @@ def _digest(name: str) -> str:
     return base64.b64encode(hashlib.sha256(_file(name).encode()).digest()).decode()
 
 
-def _header(findings: Findings, made_at: datetime, *, is_stored: bool) -> Markup:
+def _header(findings: LearnFindings, made_at: datetime, *, is_stored: bool) -> Markup:
     reading, days = findings.reading, findings.days
     commands = sum(day.commands for day in days)
     figures = [
@@ -91,7 +91,7 @@ def _header(findings: Findings, made_at: datetime, *, is_stored: bool) -> Markup
     ]
     span = f", from {_day(days[0].day)} to {_day(days[-1].day)}" if days else ""
     agents = ", ".join(agent.agent for agent in reading.agents if agent.runs)
-    told = f"What {agents or 'no agent'} did in {counted(reading.sessions, 'session')}{span}."
+    told = f"What {agents or 'no agent'} did in {plural(reading.sessions, 'session')}{span}."
     stored = (
         "The suggestions wait in the review queue; nothing is saved as a skill until you say so."
         if is_stored
@@ -123,7 +123,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def _plots(findings: Findings) -> Markup:
+def _plots(findings: LearnFindings) -> Markup:
     days = findings.days
     by_agent: dict[str, dict[date, int]] = {}
     for day in days:
@@ -136,7 +136,7 @@ def _plots(findings: Findings) -> Markup:
         element(
             "div",
             over_time(
-                "Commands", "what agents ran, by agent; looking around is not counted", gathered(by_agent)
+                "Commands", "what agents ran, by agent; looking around is not counted", make_series(by_agent)
             ),
             over_time("Failures", "commands that failed", [_series("failed", "bad", days, "failures")]),
             over_time(
@@ -181,7 +181,7 @@ def _heuristics(suggestions: Iterable[Suggestion]) -> Mapping[str, int]:
     return {each.value: counts[each.value] for each in Heuristic if each.value in counts}
 
 
-def _suggestions(findings: Findings, *, is_stored: bool) -> Markup:
+def _suggestions(findings: LearnFindings, *, is_stored: bool) -> Markup:
     found = findings.suggestions
     title = element("h2", text("Suggestions"), id="suggestions")
     if not found:
@@ -205,7 +205,7 @@ def _filter(found: Sequence[Suggestion]) -> Markup:
         element("label", text("Find "), element("input", type="search", id="find", autocomplete="off")),
         element("label", text("Kind "), element("select", *choices, id="kind")),
         element("label", element("input", type="checkbox", id="clean"), text(" without those from outside")),
-        element("output", text(counted(len(found), "suggestion")), id="shown", aria_live="polite"),
+        element("output", text(plural(len(found), "suggestion")), id="shown", aria_live="polite"),
         class_="filter",
         hidden=True,
     )
@@ -256,7 +256,7 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
     folded = [each for each in found if rank_of(each) is Rank.FOLDED]
     less_sure = element(
         "details",
-        element("summary", text(f"Less sure: {counted(len(folded), 'sentence')}")),
+        element("summary", text(f"Less sure: {plural(len(folded), 'sentence')}")),
         _statement_table(folded),
     )
     return element(
@@ -279,13 +279,13 @@ def _statement_table(found: Sequence[Record]) -> Markup:
             element("td", text(each.scope.kind.value)),
             element("td", text(each.confidence)),
             element("td", element("ul", *(element("li", text(why)) for why in confidence_reasons(each)))),
-            element("td", text(counted(sessions_of(each), "session")), _said_in(each)),
+            element("td", text(plural(sessions_of(each), "session")), _said_in(each)),
         )
         for each in found[:_STATEMENTS_SHOWN_MAX]
     ]
     table = element("table", element("thead", head), element("tbody", *rows), class_="statements")
     more = len(found) - len(rows)
-    return joined(
+    return join_markup(
         element("div", table, class_="wide panel"),
         element("p", text(f"And {more:,} more.")) if more else NOTHING,
     )
@@ -304,7 +304,7 @@ def _said_in(record: Record) -> Markup:
     return element("div", element("code", text(place))) if place else NOTHING
 
 
-def _reading(reading: Reading) -> Markup:
+def _reading(reading: ReadingSummary) -> Markup:
     names = ("Agent", "Files", "Sessions", "Runs", "Lines", "Understood", "Not understood")
     head = element("tr", *(element("th", text(name), scope="col") for name in names))
     table = element(
@@ -317,7 +317,7 @@ def _reading(reading: Reading) -> Markup:
         "section",
         element("h2", text("What was read")),
         element("div", table, class_="wide panel") if reading.agents else NOTHING,
-        _unread(reading),
+        _unread_section(reading),
     )
 
 
@@ -333,7 +333,7 @@ def _agent_row(agent: AgentRead) -> Markup:
     )
 
 
-def _unread(reading: Reading) -> Markup:
+def _unread_section(reading: ReadingSummary) -> Markup:
     if not reading.unread:
         return NOTHING
     shown = reading.unread[:_UNREAD_SHOWN_MAX]
@@ -347,7 +347,7 @@ def _unread(reading: Reading) -> Markup:
         for each in shown
     ]
     more = len(reading.unread) - len(shown)
-    return joined(
+    return join_markup(
         element("h3", text("Found and not read")),
         element("ul", *rows, class_="unread"),
         element("p", text(f"And {more:,} more.")) if more else NOTHING,

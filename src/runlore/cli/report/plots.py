@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from runlore.cli.report.markup import NOTHING, Markup, element, joined, text
+from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, text
 
 # A plot has at most this many bars; the step between them is the smallest that fits.
 BARS_MAX = 62
@@ -72,7 +72,7 @@ def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
     if not days:
         return _figure(title, note, element("p", text("Nothing has a time here."), class_="none"))
     bins = _bins(min(days), max(days))
-    columns = [_binned(each, bins) for each in series]
+    columns = [_bin_counts(each, bins) for each in series]
     highest = max(sum(counts) for counts in zip(*columns, strict=True)) or 1
     top = _round_up(highest)
     plot = element(
@@ -85,7 +85,7 @@ def over_time(title: str, note: str, series: Sequence[Series]) -> Markup:
     legend = _legend(series) if len(series) > 1 else NOTHING
     step = text(f"Each bar is {bins.step_name}.")
     table = _as_table(series, columns, bins)
-    return _figure(title, note, joined(plot, legend), element("p", step, class_="step"), table)
+    return _figure(title, note, join_markup(plot, legend), element("p", step, class_="step"), table)
 
 
 def beside(title: str, note: str, bars: Sequence[Bar]) -> Markup:
@@ -106,11 +106,11 @@ def beside(title: str, note: str, bars: Sequence[Bar]) -> Markup:
         )
         for bar in sorted(bars, key=lambda bar: (-bar.number, bar.name))
     ]
-    inside = joined(*rows) if rows else element("p", text("Nothing yet."), class_="none")
+    inside = join_markup(*rows) if rows else element("p", text("Nothing yet."), class_="none")
     return _figure(title, note, element("div", inside, class_="beside"))
 
 
-def gathered(counts: Mapping[str, Mapping[date, int]]) -> tuple[Series, ...]:
+def make_series(counts: Mapping[str, Mapping[date, int]]) -> tuple[Series, ...]:
     """Series by name, the greatest first; beyond the colours there are, the rest as one."""
     ordered = sorted(counts, key=lambda name: (-sum(counts[name].values()), name))
     named = ordered if len(ordered) <= SERIES_MAX else ordered[: SERIES_MAX - 1]
@@ -139,7 +139,7 @@ def _bins(first: date, last: date) -> _Bins:
     return _Bins(first=first, step_days=step_days, step_name=step_name, count=-(-span // step_days))
 
 
-def _binned(series: Series, bins: _Bins) -> list[int]:
+def _bin_counts(series: Series, bins: _Bins) -> list[int]:
     counts = [0] * bins.count
     for day, count in series.counts.items():
         counts[bins.of(day)] += count

@@ -7,7 +7,7 @@ letters they are: a transcript may have written them.
 import re
 from collections.abc import Iterator, Sequence
 
-from runlore.cli.report.markup import NOTHING, Markup, element, joined, lines, text
+from runlore.cli.report.markup import NOTHING, Markup, element, join_markup, lines, text
 
 _HEADING = re.compile(r"(#{1,6}) +(\S.*)")
 _ITEM = re.compile(r" {0,3}(?:[-*]|(\d{1,3})[.)]) +(\S.*)")
@@ -24,7 +24,7 @@ def prose(body: str) -> Markup:
     while rest:
         block, rest = _block(rest)
         blocks.append(block)
-    return joined(*blocks)
+    return join_markup(*blocks)
 
 
 def inline(words: str) -> Markup:
@@ -32,7 +32,7 @@ def inline(words: str) -> Markup:
     pieces = words.split("`")
     if len(pieces) % 2 == 0:
         pieces[-2:] = [f"{pieces[-2]}`{pieces[-1]}"]
-    return joined(
+    return join_markup(
         *(element("code", text(piece)) if n % 2 else _strong(piece) for n, piece in enumerate(pieces))
     )
 
@@ -67,23 +67,23 @@ def _code(rest: Sequence[str], fence: str) -> tuple[Markup, list[str]]:
 
 
 def _list(rest: Sequence[str]) -> tuple[Markup, list[str]]:
-    is_ordered = _ordered(rest[0])
+    is_ordered = _is_ordered(rest[0])
     items: list[list[str]] = []
     count = 0
     for line in rest:
         item = _ITEM.match(line)
-        if item and _ordered(line) == is_ordered:
+        if item and _is_ordered(line) == is_ordered:
             items.append([item[2]])
         elif line.startswith((" ", "\t")) and line.strip():
             items[-1].append(line.strip())
         else:
             break
         count += 1
-    shown = joined(*(element("li", _item(item)) for item in items))
+    shown = join_markup(*(element("li", _item(item)) for item in items))
     return element("ol" if is_ordered else "ul", shown), list(rest[count:])
 
 
-def _ordered(line: str) -> bool:
+def _is_ordered(line: str) -> bool:
     item = _ITEM.match(line)
     return item is not None and item[1] is not None
 
@@ -91,7 +91,7 @@ def _ordered(line: str) -> bool:
 def _item(item: Sequence[str]) -> Markup:
     """What an item says; a fence inside it keeps its lines."""
     if any(_FENCE.match(line) for line in item[1:]):
-        return joined(inline(item[0]), prose("\n".join(item[1:])))
+        return join_markup(inline(item[0]), prose("\n".join(item[1:])))
     return inline(" ".join(item))
 
 
@@ -100,7 +100,7 @@ def _table(rest: Sequence[str]) -> tuple[Markup, list[str]]:
     rows = [list(_cells(line)) for line in rest[:count] if not _RULE.fullmatch(line)]
     has_head = count > 1 and _RULE.fullmatch(rest[1]) is not None
     head, body = (rows[:1], rows[1:]) if has_head else ([], rows)
-    table = joined(
+    table = join_markup(
         element("thead", *(_row(row, "th") for row in head)) if head else NOTHING,
         element("tbody", *(_row(row, "td") for row in body)),
     )
@@ -135,6 +135,6 @@ def _strong(words: str) -> Markup:
     pieces = words.split("**")
     if len(pieces) % 2 == 0:
         pieces[-2:] = [f"{pieces[-2]}**{pieces[-1]}"]
-    return joined(
+    return join_markup(
         *(element("strong", text(piece)) if n % 2 else text(piece) for n, piece in enumerate(pieces))
     )

@@ -10,14 +10,14 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from runlore.client.answer import Answer, Upload
+from runlore.client.http_response import HttpResponse, Upload
 from runlore.client.transport import CALL_S, Transport
 from runlore.daemon.answers import not_an_answer, read_answer, read_problem
 from runlore.domain.record import JsonValue
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import serialize
 from runlore.domain.timestamps import format_time
-from runlore.ports.operations.declaring import KEY, Operation, Route
+from runlore.ports.operations.declaration import KEY, Operation, Route
 
 # What takes as long as there is much of it: exports, imports, backups, checks, merges, erasures.
 LONG_S = 6 * 3_600.0
@@ -158,7 +158,7 @@ def _all_sendable(value: JsonValue) -> JsonValue:
     return value
 
 
-def document_of(answer: Answer) -> JsonValue:
+def document_of(answer: HttpResponse) -> JsonValue:
     """The document of an answer, or the error that its problem document tells."""
     try:
         document = orjson.loads(answer.body)

@@ -9,20 +9,20 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from runlore.client.answer import Upload
+from runlore.client.http_response import Upload
 from runlore.client.remote.calls import Remote, path_of
 from runlore.client.transport import Transport
 from runlore.daemon import answers
 from runlore.domain.errors import Invalid, Refused
 from runlore.domain.lazy import LazyModule
 from runlore.ports import operations as ops
-from runlore.ports.operations.declaring import OPERATIONS, Operation
+from runlore.ports.operations.declaration import OPERATIONS, Operation
 
 if TYPE_CHECKING:
-    from runlore.client.remote import following
+    from runlore.client.remote import run_stream
     from runlore.daemon import import_files
 else:
-    following = LazyModule("runlore.client.remote.following")
+    run_stream = LazyModule("runlore.client.remote.run_stream")
     import_files = LazyModule("runlore.daemon.import_files")
 
 
@@ -33,17 +33,17 @@ class _ByHand(Remote):
         """Begin a run there. With `wait` its stream is followed until it has ended."""
         asked = dataclasses.replace(request, wait=False)
         view = cast("ops.RunView", self.ask(OPERATIONS["start_input"], {"request": asked}))
-        return following.until_ended(self, view) if request.wait else view
+        return run_stream.until_ended(self, view) if request.wait else view
 
     def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
         """Run a promoted skill once there, in the same way."""
         asked = dataclasses.replace(request, wait=False)
         view = cast("ops.RunView", self.ask(OPERATIONS["try_promoted"], {"request": asked}))
-        return following.until_ended(self, view) if request.wait else view
+        return run_stream.until_ended(self, view) if request.wait else view
 
     def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
         """What happened and happens in a run; a stream that breaks off is taken up again."""
-        return following.followed(self.transport, request)
+        return run_stream.follow_run(self.transport, request)
 
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
         """Append to a run's journal. The number makes it repeatable: an equal range changes nothing."""
@@ -63,33 +63,35 @@ class _ByHand(Remote):
         return cast("ops.JournalPage", self.ask(OPERATIONS["journal"], {"request": request}))
 
     def suggest(
-        self, request: ops.SuggestRequest, progress: ops.Progress = ops.unwatched
+        self, request: ops.SuggestRequest, progress: ops.Progress = ops.ignore_progress
     ) -> ops.SuggestAnswer:
         """Run the detectors there."""
         answer = cast("ops.SuggestAnswer", self.ask(OPERATIONS["suggest"], {"request": request}))
         progress(answer.sessions, answer.sessions)
         return answer
 
-    def export(self, *, progress: ops.Progress = ops.unwatched) -> ops.ExportAnswer:
+    def export(self, *, progress: ops.Progress = ops.ignore_progress) -> ops.ExportAnswer:
         """Write everything to a new file under the server's state root."""
         answer = cast("ops.ExportAnswer", self.ask(OPERATIONS["export"], {}))
         progress(answer.count, answer.count)
         return answer
 
-    def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
+    def import_records(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.ImportAnswer:
         """Read an export of this machine back there."""
         with import_files.opened_import(path) as file:
             landed = self.upload(path_of("memory", "import"), Upload(file, progress))
         return answers.read(ops.ImportAnswer, landed)
 
-    def backup(self, path: str | None = None, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
+    def backup(
+        self, path: str | None = None, *, progress: ops.Progress = ops.ignore_progress
+    ) -> ops.BackupAnswer:
         """Write a copy there. A daemon on this machine works in another folder than its caller."""
         asked = {"path": None if path is None else os.path.abspath(path)}
         answer = cast("ops.BackupAnswer", self.ask(OPERATIONS["backup"], asked))
         progress(answer.bytes, answer.bytes)
         return answer
 
-    def restore_backup(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
+    def restore_backup(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.BackupAnswer:
         """Not offered: a backup is read into an empty store, and that of a running daemon never is."""
         del path, progress
         raise Refused(

@@ -8,47 +8,64 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+import orjson
+
 from runlore.agents.profiles.profiles import load_profile
 from runlore.agents.tools.context import Fork, ToolContext
 from runlore.agents.tools.toolbox import toolbox
-from runlore.daemon.acts import Call
-from runlore.daemon.agent.child_results import outcome_of
-from runlore.daemon.agent.gating import ApprovalGate
-from runlore.daemon.agent.leftovers import Copy, CopyNotes, is_there
-from runlore.daemon.agent.opening import Begun, Kind, OpenedRun, capabilities_of, open_own_run, own_caller
-from runlore.daemon.agent.working import Assignment, Working, begun_or_ended, ended_anyway
-from runlore.daemon.own_runs.beginning import Trial
-from runlore.daemon.own_runs.service import Handle, Place
+from runlore.daemon.agent.approval_gate import ApprovalGate
+from runlore.daemon.agent.run_opening import (
+    NewSessionRun,
+    OpenedRun,
+    RunKind,
+    capabilities_of,
+    open_own_run,
+    own_caller,
+)
+from runlore.daemon.agent.run_worker import Assignment, RunWorker, begun_or_ended, ended_anyway
+from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes, is_there
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.own_runs.agent_port import SkillTrial
+from runlore.daemon.own_runs.service import Handle, RunSlot
 from runlore.daemon.parts import Parts
-from runlore.daemon.run_opening import Founding
+from runlore.daemon.runs.run_opening import Founding
 from runlore.domain import limits
 from runlore.domain.access import Caller
 from runlore.domain.agent.agent_profile import AgentLimits, AgentProfile
 from runlore.domain.agent.child_task import ChildModels, child_input, child_models, child_profile
-from runlore.domain.agent.conversation import ToolCall
+from runlore.domain.agent.conversation import AssistantSaid, ToolCall
 from runlore.domain.errors import Conflict
+from runlore.domain.record import JsonObject
 from runlore.domain.records.audit import Act
-from runlore.domain.run import RunId, RunStatus
+from runlore.domain.run import Run, RunId, RunStatus
 from runlore.domain.runs.input_authors import ANOTHER_AGENT, TASK
+from runlore.domain.runs.journal import EventType
 from runlore.domain.session import Session, SessionId
 from runlore.domain.skill import Skill
 from runlore.domain.skills.rollout import ExecutionKind, PromotedSkill
+from runlore.domain.taint_sources import PASTED
+from runlore.domain.text.excerpt import excerpt
+from runlore.flow.capture.provenance import run_provenance
 from runlore.flow.capture.sessions import make_session
 from runlore.flow.pipeline.forking import Errand, runnable, send
+from runlore.flow.skills.rollouts import final_output
 from runlore.ports import operations as ops
 from runlore.ports.runner import Tool, ToolOutcome
 from runlore.ports.stopping import Stop
-from runlore.ports.store import Transaction
+from runlore.ports.store import Collections, Transaction
 from runlore.ports.workspaces import UNCONFINED, Workspace, Worktree
 
 DIFF = "diff.patch"
 TIME_OVER = "the time of the run that called it was over"
 _BEAT_S = 0.05
 _WORDS_OF = {ExecutionKind.USE: ANOTHER_AGENT, ExecutionKind.TRIAL: TASK}
+_DIFF = "diff.patch"
+# What a child was told by its caller is nothing that it has read.
+_TOLD = ("words of ", PASTED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
+class ChildRequest:
     """What a child is sent for. `session` is the one that the skill is used in or tried for, and the child's
     own is made like it; without one it is made like `own`. Where there is no folder it has neither files nor
     commands. `call` carries the key of a trial."""
@@ -65,7 +82,7 @@ class Sent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Launched:
+class LaunchedChild:
     """A child's run; `handle` where this process works it now."""
 
     view: ops.RunView
@@ -82,10 +99,10 @@ class Children:
     def fork(self, calling: OpenedRun, bounds: AgentLimits) -> Fork:
         """What works by promoted skills for a run: a child does, and its result is the call's answer."""
 
-        def forked(skill: Skill, arguments: str, call: ToolCall, stop: Stop) -> ToolOutcome:
+        def run_child(skill: Skill, arguments: str, call: ToolCall, stop: Stop) -> ToolOutcome:
             promoted = self.runnable(skill.name, ExecutionKind.USE, calling.session)
             launched = self.launch(
-                Sent(
+                ChildRequest(
                     skill=promoted,
                     arguments=arguments,
                     kind=ExecutionKind.USE,
@@ -99,7 +116,7 @@ class Children:
             self._wait(launched, calling.run.run_id, stop)
             return outcome_of(self.parts, launched.view, chars_max=bounds.output_chars_max)
 
-        return forked
+        return run_child
 
     def runnable(self, name: str, kind: ExecutionKind, session: Session | None) -> PromotedSkill:
         """A skill as it is now, where it may be run for a session; see `flow.pipeline.forking`."""
@@ -107,9 +124,9 @@ class Children:
         with self.parts.store.snapshot() as snapshot:
             return runnable(snapshot, name, kind, session_id=session_id, now=self.parts.clock.now())
 
-    def tried(self, trial: Trial) -> RunId:
+    def begin_trial(self, trial: SkillTrial) -> RunId:
         """Begin a trial; the run that executes it."""
-        sent = Sent(
+        sent = ChildRequest(
             skill=self.runnable(trial.name, ExecutionKind.TRIAL, trial.session),
             arguments=trial.arguments,
             kind=ExecutionKind.TRIAL,
@@ -120,7 +137,7 @@ class Children:
         )
         return self.launch(sent).view.run.run_id
 
-    def launch(self, sent: Sent) -> Launched:
+    def launch(self, sent: ChildRequest) -> LaunchedChild:
         """Begin a child's run, in a thread of its own; ModelFailure, and whatever is wrong with the skill or
         the folder, before anything is written. The run that is there already for the same key."""
         child = self._child(sent)
@@ -133,35 +150,37 @@ class Children:
                 child = replace(child, text=f"{child.text}\n\n{remark} Say so where it matters.")
             with self._room(sent, run_id) as place, begun_or_ended(self.parts, place):
                 workspace = None if tree is None else tree.workspace
-                opened = self._opened(sent, child, run_id, workspace=workspace, place=place)
-                launched = self._begun(opened, child, tree, held)
+                opened = self._open_run(sent, child, run_id, workspace=workspace, place=place)
+                launched = self._begin(opened, child, tree, held)
         return launched
 
     @contextmanager
-    def _room(self, sent: Sent, run_id: RunId) -> Iterator[Place]:
+    def _room(self, sent: ChildRequest, run_id: RunId) -> Iterator[RunSlot]:
         """Room for the child's run. One that a run has called takes that one's place: its caller does nothing
         but wait."""
         session_id = _session_id(run_id)
         if sent.kind is not ExecutionKind.TRIAL:
-            yield Place(session_id)
+            yield RunSlot(session_id)
             return
         with self.parts.agent.place(session_id) as place:
             yield place
 
-    def _begun(self, opened: OpenedRun, child: "_Child", tree: Worktree | None, held: ExitStack) -> Launched:
+    def _begin(
+        self, opened: OpenedRun, child: "_Child", tree: Worktree | None, held: ExitStack
+    ) -> LaunchedChild:
         """Work a run that was opened just now, and let go of its copy when it has ended."""
         run_id = opened.run.run_id
         if not opened.is_new:
-            return Launched(view=opened.view, handle=self.parts.agent.find(run_id))
+            return LaunchedChild(view=opened.view, handle=self.parts.agent.find(run_id))
         kept = held.pop_all()
 
         def work(handle: Handle) -> None:
             with kept:
                 self._work(opened, child, tree, handle)
 
-        return Launched(view=opened.view, handle=self.parts.agent.start(opened.run, work))
+        return LaunchedChild(view=opened.view, handle=self.parts.agent.start(opened.run, work))
 
-    def _child(self, sent: Sent) -> "_Child":
+    def _child(self, sent: ChildRequest) -> "_Child":
         definition = sent.skill.definition
         settings = self.parts.agent_settings
         profile = child_profile(load_profile(definition.runtime.agent_profile), definition)
@@ -176,17 +195,17 @@ class Children:
             text=child_input(definition, sent.arguments),
         )
 
-    def _copy(self, held: ExitStack, sent: Sent, run_id: RunId) -> Worktree | None:
+    def _copy(self, held: ExitStack, sent: ChildRequest, run_id: RunId) -> Worktree | None:
         """A copy of the folder, noted and removed by whoever closes `held`; None where there is none. Ids of
         calls are not all different, so that a second one gets the run's own."""
         if not sent.folder:
             return None
         try:
-            return self._copied(held, sent, run_id, sent.call_id or run_id)
+            return self._create_worktree(held, sent, run_id, sent.call_id or run_id)
         except Conflict:
-            return self._copied(held, sent, run_id, run_id)
+            return self._create_worktree(held, sent, run_id, run_id)
 
-    def _copied(self, held: ExitStack, sent: Sent, run_id: RunId, call_id: str) -> Worktree:
+    def _create_worktree(self, held: ExitStack, sent: ChildRequest, run_id: RunId, call_id: str) -> Worktree:
         copy, workspaces = Copy(folder=sent.folder, call_id=call_id), self.parts.workspaces
         tree: Worktree | None = None
 
@@ -195,17 +214,23 @@ class Children:
             return tree is not None and is_there(workspaces, copy)
 
         with ExitStack() as trying:
-            trying.enter_context(CopyNotes(self.parts.state_root).noted(copy, run_id, is_left=is_left))
+            trying.enter_context(CopyNotes(self.parts.state_root).keep_note(copy, run_id, is_left=is_left))
             tree = trying.enter_context(workspaces.worktree(sent.folder, sent.skill.name, call_id))
             held.enter_context(trying.pop_all())
         return tree
 
-    def _opened(
-        self, sent: Sent, child: "_Child", run_id: RunId, *, workspace: Workspace | None, place: Place
+    def _open_run(
+        self,
+        sent: ChildRequest,
+        child: "_Child",
+        run_id: RunId,
+        *,
+        workspace: Workspace | None,
+        place: RunSlot,
     ) -> OpenedRun:
         founding = self._founding(sent, run_id)
         tools = self._tools(child, founding.session, run_id, workspace=workspace)
-        kind = Kind(
+        kind = RunKind(
             profile=child.profile,
             model=child.models.model,
             tools=tuple(tool.spec for tool in tools),
@@ -219,10 +244,10 @@ class Children:
             ops.NewInput(session_id=session_id, text=child.text, run_id=run_id, learn=False),
             kind=kind,
             claim=place.take,
-            begun=Begun(founding=founding, call=sent.call),
+            begun=NewSessionRun(founding=founding, call=sent.call),
         )
 
-    def _founding(self, sent: Sent, run_id: RunId) -> Founding:
+    def _founding(self, sent: ChildRequest, run_id: RunId) -> Founding:
         """The session that the child works in, made with the word that its run executes the skill: its
         parent's child, or one of its own."""
         session_id = _session_id(run_id)
@@ -296,9 +321,9 @@ class Children:
             if_stopped=handle.stopping.ending,
             leaves=lambda: _left_in(tree),
         )
-        Working(self.parts).work(assignment, stop=handle.stopping, live=handle.live)
+        RunWorker(self.parts).work(assignment, stop=handle.stopping, live=handle.live)
 
-    def _wait(self, launched: Launched, calling: RunId, stop: Stop) -> None:
+    def _wait(self, launched: LaunchedChild, calling: RunId, stop: Stop) -> None:
         """Wait for the child, and stop it with its caller, for the same reason."""
         child = launched.handle
         while child is not None and not child.live.wait(_BEAT_S):
@@ -342,3 +367,65 @@ def folder_of(parts: Parts, session: Session) -> str:
 
 def _no_fork(_skill: Skill, _arguments: str, _call: ToolCall, _stop: Stop) -> ToolOutcome:
     return ToolOutcome(output="a child agent starts nobody", is_error=True)
+
+
+def outcome_of(parts: Parts, view: ops.RunView, *, chars_max: int) -> ToolOutcome:
+    """The answer of the call that started a child. Where the child read something from outside, what it says
+    counts as read there too (TNT-3)."""
+    run_id = view.run.run_id
+    with parts.store.snapshot() as snapshot:
+        run = snapshot.runs.find(run_id) or parts.private_runs.find(run_id) or view.run
+        output = final_output(snapshot, run_id) if view.stored else _unkept(parts, run)
+        told: JsonObject = {"launch_run_id": run_id, "snapshot": snapshot_of(snapshot, run)}
+        source = _source(snapshot, run)
+    return ToolOutcome(
+        output=_serialize_result(told, output, chars_max),
+        is_error=run.status is not RunStatus.COMPLETED,
+        source=source,
+    )
+
+
+def snapshot_of(collections: Collections, run: Run) -> JsonObject:
+    """How a child's run stands: its status, how much it did, and where its diff is kept."""
+    kinds = list(_kinds(collections, run.run_id))
+    kept = collections.runs.artifact_excerpts(run.run_id, chars_max=1)
+    return {
+        "status": run.status.value,
+        **({"error": run.error} if run.error else {}),
+        **({"reason": run.reason} if run.reason else {}),
+        "turns": kinds.count(EventType.USAGE),
+        "tool_calls": kinds.count(EventType.TOOL_CALL),
+        "diff_artifact_id": next((each.artifact_id for each in kept if each.name == _DIFF), None),
+    }
+
+
+def _serialize_result(told: JsonObject, output: str, chars_max: int) -> str:
+    """The result with as much of the answer as fits: whoever reads it is given whole JSON."""
+    room = chars_max
+    while True:
+        whole = {**told, "final_output": excerpt(output, room)}
+        text = orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
+        if len(text) <= chars_max or not room:
+            return text
+        room //= 2
+
+
+def _unkept(parts: Parts, run: Run) -> str:
+    """What a child said of which nothing is stored."""
+    said = [each.text for each in parts.agent.unkept.of(run.session_id) if isinstance(each, AssistantSaid)]
+    return said[-1] if said else ""
+
+
+def _kinds(collections: Collections, run_id: RunId) -> list[EventType]:
+    found: list[EventType] = []
+    after = 0
+    while page := collections.journal.page(run_id=run_id, after=after, limit=limits.JOURNAL_PAGE_DEFAULT):
+        found += [event.type for event in page]
+        after = page[-1].number
+    return found
+
+
+def _source(collections: Collections, run: Run) -> str:
+    sources = run_provenance(collections, run).sources
+    is_outside = any(not source.startswith(_TOLD) for source in sources)
+    return f"runlore://runs/{run.run_id}" if is_outside else ""

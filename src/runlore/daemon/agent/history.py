@@ -7,7 +7,7 @@ words of both are in the answers where they mattered.
 from contextlib import suppress
 from dataclasses import dataclass
 
-from runlore.daemon.own_runs.exchanges import conversation, shortened_text
+from runlore.daemon.own_runs.conversations import conversation, shortened_text
 from runlore.domain import limits
 from runlore.domain.agent.conversation import AssistantSaid, Message, UserSaid
 from runlore.domain.errors import Corrupt

@@ -47,11 +47,11 @@ def _skills(skills: FittingSkills | None) -> list[str]:
     if skills is None:
         return []
     always = [fence_skill(each.skill) for each in skills.items if each.match.auto_load]
-    lazy = [_listed(each.skill) for each in skills.items if not each.match.auto_load]
+    lazy = [_skill_line(each.skill) for each in skills.items if not each.match.auto_load]
     return [*always, *(["\n".join([_SKILLS, *lazy])] if lazy else [])]
 
 
-def _listed(skill: Skill) -> str:
+def _skill_line(skill: Skill) -> str:
     return f"- {skill.name}: {escape(skill.document.description)}"
 
 

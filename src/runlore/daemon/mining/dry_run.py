@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from runlore.daemon.mining.findings import Example, Findings, Heard, RunWords
-from runlore.daemon.mining.mishaps import contained
-from runlore.daemon.mining.pool import Task, cores, worked
-from runlore.daemon.mining.reading import read_here
-from runlore.daemon.mining.sources import SourceRead, in_order
-from runlore.daemon.mining.sums import Sums, readable, shown
-from runlore.daemon.mining.tally import Tally
+from runlore.daemon.mining.daily_tally import DailyTally
+from runlore.daemon.mining.findings import Example, Heard, LearnFindings, RunWords
+from runlore.daemon.mining.process_pool import Task, cores, run_tasks
+from runlore.daemon.mining.source_errors import isolate_errors
+from runlore.daemon.mining.source_reader import SourceRead, in_order
+from runlore.daemon.mining.totals import Totals, printable_path, readable
+from runlore.daemon.mining.worker import read_here
 from runlore.domain import limits
 from runlore.domain.detectors.cross_session import CrossSession
 from runlore.domain.detectors.earlier_reads import first_reads
@@ -27,7 +27,7 @@ from runlore.domain.runs.transcript import TranscriptSource
 from runlore.domain.session import SessionId
 from runlore.domain.suggesting.suggestions import suggestions_of
 from runlore.domain.suggestion import Suggestion
-from runlore.ports.operations import Progress, unwatched
+from runlore.ports.operations import Progress, ignore_progress
 
 # Below this much, starting processes takes longer than they save.
 ALONE_BYTES_MAX = 8 * 1024**2
@@ -38,10 +38,10 @@ TOGETHER = "(several sessions together)"
 
 
 def look_through(
-    sources: Sequence[TranscriptSource], *, workers: int | None = None, progress: Progress = unwatched
-) -> Findings:
+    sources: Sequence[TranscriptSource], *, workers: int | None = None, progress: Progress = ignore_progress
+) -> LearnFindings:
     """Read these sources and answer with what they show. `workers` are as many as there are cores."""
-    gathered = _gathered(sources, _Gathered(sums=Sums()), workers=workers, progress=progress)
+    gathered = _gather(sources, _Gathered(sums=Totals()), workers=workers, progress=progress)
     sessions = gathered.in_order()
     matches = gathered.matches(sessions)
     return gathered.findings(suggestions_of(matches), sessions, matches)
@@ -52,15 +52,15 @@ def look_again(
     suggestions: Iterable[Suggestion],
     *,
     runs: frozenset[RunId],
-    progress: Progress = unwatched,
-) -> Findings:
+    progress: Progress = ignore_progress,
+) -> LearnFindings:
     """What these sources tell of runs that a store has, beside what waits there. All others are neither
     counted nor quoted: what was forgotten, what was never stored."""
-    gathered = _gathered(sources, _Gathered(sums=Sums(), only=runs), workers=None, progress=progress)
+    gathered = _gather(sources, _Gathered(sums=Totals(), only=runs), workers=None, progress=progress)
     return gathered.findings(tuple(suggestions), gathered.in_order())
 
 
-def _gathered(
+def _gather(
     sources: Sequence[TranscriptSource],
     gathered: "_Gathered",
     *,
@@ -89,9 +89,9 @@ def examples_of(
 class _Gathered:
     """What came of all sources so far, in their order; of these runs alone, where any are named."""
 
-    sums: Sums
+    sums: Totals
     only: frozenset[RunId] | None = None
-    tally: Tally = field(default_factory=Tally)
+    tally: DailyTally = field(default_factory=DailyTally)
     words: list[RunWords] = field(default_factory=list)
     projects: dict[SessionId, str] = field(default_factory=dict)
     left: Counter[str] = field(default_factory=Counter)
@@ -139,10 +139,10 @@ class _Gathered:
         suggestions: tuple[Suggestion, ...],
         sessions: Mapping[SessionId, Sequence[MinedRun]],
         matches: Iterable[Match] = (),
-    ) -> Findings:
+    ) -> LearnFindings:
         """All of it, with what is suggested."""
         asked = (each for each in matches if each.heuristic is Heuristic.EXPLICIT_INSTRUCTION)
-        return Findings(
+        return LearnFindings(
             reading=self.sums.reading(),
             left=dict(sorted(self.left.items())),
             settles_at=self.settles_at,
@@ -169,10 +169,10 @@ class _Gathered:
         found: list[Match] = []
         for session_id, runs in sessions.items():
             told = self._matches[session_id]
-            with contained(self._note_mishap):
+            with isolate_errors(self._note_mishap):
                 found.extend(matches_of_session(runs) if told is None else told)
                 across.add(runs)
-        with contained(self._note_mishap):
+        with isolate_errors(self._note_mishap):
             found.extend(across.matches())
         return found
 
@@ -186,11 +186,11 @@ def _read_all(
     total = sum(source.bytes for source in sources)
     if workers is None:
         workers = cores() if total > ALONE_BYTES_MAX else 1
-    tasks = [Task(job=source, name=shown(source.path)) for source in sources]
+    tasks = [Task(job=source, name=printable_path(source.path)) for source in sources]
     done: Counter[int] = Counter()
     so_far = 0
 
-    def told(place: int, read_bytes: int) -> None:
+    def report(place: int, read_bytes: int) -> None:
         nonlocal so_far
         # What is packed is longer than its file.
         read = min(read_bytes, sources[place].bytes)
@@ -200,15 +200,21 @@ def _read_all(
 
     reads: dict[int, SourceRead] = {}
     here = _here(sources, workers)
-    for place, read in worked(
-        read_here, tasks, bundles=_bundles(sources), workers=workers, told=told, lost=_lost, here=here
+    for place, read in run_tasks(
+        read_here,
+        tasks,
+        bundles=_bundles(sources),
+        workers=workers,
+        told=report,
+        lost=_lost_source,
+        here=here,
     ):
         reads[place] = read
-        told(place, sources[place].bytes)
+        report(place, sources[place].bytes)
     return [(source, reads[place]) for place, source in enumerate(sources)]
 
 
-def _lost(how: str) -> SourceRead:
+def _lost_source(how: str) -> SourceRead:
     """A source that killed the process that read it, as one too large for the machine's memory does."""
     return SourceRead(problems=[f"the process that read it {how}"])
 

@@ -53,7 +53,7 @@ class Unread:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadingSummary:
     """What was looked at, and what was read of it."""
 
     agents: tuple[AgentRead, ...] = ()
@@ -149,12 +149,12 @@ class Heard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class LearnFindings:
     """What a look over transcripts found. `examples` are by the pattern of their suggestion; `left` counts
     the runs that were left alone, by reason; those that may still be written are whole at `settles_at`; the
     others ended at `ended_at`, as far as that is told."""
 
-    reading: Reading
+    reading: ReadingSummary
     left: Mapping[str, int] = field(default_factory=dict)
     settles_at: datetime | None = None
     ended_at: tuple[datetime, ...] = ()

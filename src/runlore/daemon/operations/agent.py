@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from runlore.daemon.access import may_use, own_session
-from runlore.daemon.acts import Call
-from runlore.daemon.agent.following import Following
-from runlore.daemon.lookups import askable
+from runlore.daemon.agent.run_follower import RunFollower
+from runlore.daemon.calls.access import may_use, own_session
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.pages import cut
+from runlore.daemon.calls.requests import checked_limit, place_of
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import cut
-from runlore.daemon.requests import checked_limit, place_of
-from runlore.daemon.run_access import Unstored, own_run, own_run_turn, run_id_of
-from runlore.daemon.run_ends import closing, remembering
-from runlore.daemon.run_opening import run_view
+from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn, run_id_of
+from runlore.daemon.runs.run_ends import closing, remembering
+from runlore.daemon.runs.run_opening import run_view
 from runlore.domain import limits
 from runlore.domain.agent.approval import Approval, ApprovalId, ApprovalState
 from runlore.domain.errors import Conflict, Invalid, NotFound
@@ -57,7 +57,7 @@ class AgentActs(Bound):
                 hint="give the number of the last event that you have, or leave it out",
             )
         self._run_view(run_id)
-        following = Following(
+        following = RunFollower(
             parts=self.parts,
             caller=self.caller,
             run_id=run_id,
@@ -68,7 +68,6 @@ class AgentActs(Bound):
 
     @operation
     def cancel_run(self, run_id: RunId) -> ops.RunView:
-        """Stop a run that Runlore works; one that has ended is as it is."""
         run_id = run_id_of(run_id)
         run = self._run_view(run_id).run
         if run.is_terminal:
@@ -89,7 +88,6 @@ class AgentActs(Bound):
 
     @operation
     def list_approvals(self, request: ops.ApprovalsRequest) -> ops.ApprovalPage:
-        """What runs wait for, the oldest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         place = place_of(request.cursor)
         after = None if place is None else (place[0], ApprovalId(place[1]))
@@ -163,7 +161,7 @@ class AgentActs(Bound):
 
     def _run_view(self, run_id: RunId) -> ops.RunView:
         with self.parts.store.snapshot() as snapshot:
-            unstored = Unstored(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
+            unstored = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
             if unstored is not None:
                 return ops.RunView(run=unstored, request="", stored=False)
             run, _ = own_run(snapshot, self.caller, run_id)

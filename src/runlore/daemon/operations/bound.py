@@ -4,12 +4,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from runlore.daemon.access import require_visible
-from runlore.daemon.acts import Acting, Call, Done, same_records
-from runlore.daemon.lookups import target
+from runlore.daemon.calls.access import require_visible
+from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls, same_records
+from runlore.daemon.calls.lookups import target
+from runlore.daemon.calls.requests import close_cursor, open_cursor
+from runlore.daemon.calls.roles import require_role
 from runlore.daemon.parts import Parts
-from runlore.daemon.requests import close_cursor, open_cursor
-from runlore.daemon.roles import require_role
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record
 from runlore.domain.records.audit import Act
@@ -32,14 +32,14 @@ def operation(
     """An operation: it runs only when the caller's role allows it, and with a cursor only of its own."""
 
     @functools.wraps(method)
-    def guarded(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
+    def wrapper(self: BoundT, /, *args: ParametersT.args, **kwargs: ParametersT.kwargs) -> AnswerT:
         name = method.__name__
         require_role(self.caller, name)
         given = [open_cursor(name, each) for each in args]
         named = {key: open_cursor(name, each) for key, each in kwargs.items()}
         return close_cursor(name, method(self, *given, **named))  # type: ignore[arg-type]
 
-    return guarded
+    return wrapper
 
 
 class Bound:
@@ -58,9 +58,9 @@ class Bound:
         return require_visible(target(tx, decision), self.caller.scopes)
 
     @property
-    def acting(self) -> Acting:
+    def acting(self) -> IdempotentCalls:
         """How acts are done: one transaction, one effect for one key."""
-        return Acting(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
+        return IdempotentCalls(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
 
     def follow_skills(self) -> None:
         """Have the files of skills follow what an act on a learning has brought about for promoted ones."""

@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 
-from runlore.daemon.access import (
+from runlore.daemon.calls.access import (
     may_see,
-    narrowed,
+    narrow_scopes,
     readable_scopes,
     require_visible,
     require_writable,
     visible_id,
     visible_ids,
 )
-from runlore.daemon.acts import Call
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import lock_record, storable
+from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
+from runlore.daemon.calls.scanning import batch_for, checked_words, holds, scanned_page
 from runlore.daemon.candidate_sources import candidate_provenance, checked_candidate
-from runlore.daemon.lookups import locked, storable
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, whole_milliseconds
-from runlore.daemon.scanning import batch_for, checked_words, holds, scanned_page
 from runlore.domain import limits
 from runlore.domain.errors import NotFound
 from runlore.domain.record import LEARNING_KINDS, REVIEWED_KINDS, Record, RecordId, State
@@ -75,7 +75,7 @@ class CandidateActs(Bound):
             where = RecordFilter(
                 kinds=(request.kinds & LEARNING_KINDS) if request.kinds else _LISTED_KINDS,
                 states=request.states or frozenset({State.CONSTRAINED}),
-                scopes=narrowed(request.scopes, readable),
+                scopes=narrow_scopes(request.scopes, readable),
                 scope_kinds=request.scope_kinds or None,
                 decisions=request.decisions or None,
                 now=self.parts.clock.now(),
@@ -91,10 +91,9 @@ class CandidateActs(Bound):
 
     @operation
     def get_candidate(self, record_id: RecordId, *, session_id: SessionId | None = None) -> Record:
-        """One candidate, also after it was decided on."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id)
-            record = self.seen(snapshot.records.get(storable(record_id)), readable)
+            record = self.require_seen(snapshot.records.get(storable(record_id)), readable)
         if record.kind not in LEARNING_KINDS:
             raise NotFound(
                 f"record {record_id} is a {record.kind}, and was never a candidate",
@@ -151,11 +150,11 @@ class CandidateActs(Bound):
         self.follow_skills()
         return published
 
-    def seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
+    def require_seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
         """A record as the caller sees it; to others it does not exist."""
         return require_visible(record, readable if may_see(self.caller, record) else frozenset())
 
     def ours(self, tx: Transaction, record_id: RecordId, other: Scope | None = None) -> Record:
         """A record to act on, read again once its scope, and another one that it may go to, are ours."""
         others = () if other is None else (other,)
-        return require_visible(locked(tx, record_id, *others), self.caller.scopes)
+        return require_visible(lock_record(tx, record_id, *others), self.caller.scopes)

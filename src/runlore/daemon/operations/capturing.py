@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from runlore.daemon.acts import Call, Done
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit
-from runlore.daemon.run_ends import remembering
+from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Refused
 from runlore.domain.record import Kind, Record
@@ -31,7 +31,6 @@ class CaptureActs(Bound):
 
     @operation
     def backfill_capture(self, request: ops.BackfillRequest) -> ops.BackfillAnswer:
-        """Queue the capture of runs that were skipped while it was off."""
         wanted = BackfillSelection(
             session_id=request.session_id,
             since=request.since,
@@ -53,7 +52,6 @@ class CaptureActs(Bound):
 
     @operation
     def delete_run_memories(self, request: ops.RunMemoryDeletion) -> ops.DeletedRunMemories:
-        """Delete what is remembered of runs, for good; journals and records stay."""
         with self.parts.store.snapshot() as snapshot:
             found = _to_delete(snapshot, request.session_id)
         if request.dry_run:

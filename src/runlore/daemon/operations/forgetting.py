@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import TypeAlias
 
-from runlore.daemon.access import own_session, require_visible
 from runlore.daemon.backups import backups_since
+from runlore.daemon.calls.access import own_session, require_visible
+from runlore.daemon.calls.lookups import storable
 from runlore.daemon.exports import Exports
-from runlore.daemon.lookups import storable
-from runlore.daemon.mounting import MountFollower
 from runlore.daemon.operations.bound import Bound, decision_call, operation
 from runlore.daemon.parts import Parts
-from runlore.daemon.run_access import own_run
-from runlore.daemon.run_ends import remembering
-from runlore.daemon.scrubbing import Scrubbing
+from runlore.daemon.runs.run_access import own_run
+from runlore.daemon.runs.run_ends import remembering
+from runlore.daemon.scrubbing import ScrubNotes
+from runlore.daemon.skills.mounting import MountFollower
 from runlore.domain import limits
 from runlore.domain.errors import Conflict
 from runlore.domain.record import Record, RecordId, StateReason
@@ -50,15 +50,15 @@ class ForgetActs(Bound):
     def forget(self, decision: ops.Decision, *, dry_run: bool = False) -> ops.ForgetAnswer:
         """Erase the content of a record, a run or a session, and everything derived from it."""
         with self.parts.store.snapshot() as snapshot:
-            target = self._found(snapshot, decision)
+            target = self._find_target(snapshot, decision)
             backups = _backups_of(snapshot, self.parts, target)
             if dry_run:
                 _expect(target, decision.expected_revision)
-                shown = would_forget_requests(snapshot, target, _shown(snapshot, target))
+                shown = would_forget_requests(snapshot, target, _preview(snapshot, target))
                 return self._answer(decision, shown, backups, dry_run=True)
-        return self._erased(decision, target, backups)
+        return self._erase(decision, target, backups)
 
-    def _erased(
+    def _erase(
         self, decision: ops.Decision, target: Target, backups: tuple[str, ...] = ()
     ) -> ops.ForgetAnswer:
         parts = self.parts
@@ -67,7 +67,7 @@ class ForgetActs(Bound):
         skills = parts.library.stamp()
         mounts = MountFollower(parts.store, parts.state_root)
         mounted = mounts.files()
-        with Scrubbing(parts.state_root).after(parts.store) as erasing:
+        with ScrubNotes(parts.state_root).after(parts.store) as erasing:
             # Saved indexes hold words of the content: they go first, so a crash leaves nothing behind.
             parts.follower.discard_snapshot()
             parts.run_follower.discard_snapshot()
@@ -96,12 +96,12 @@ class ForgetActs(Bound):
             return self._forget_record(decision)
 
         def do(tx: Transaction, act: Act) -> tuple[Forgotten, str]:
-            shown = _shown(tx, target)
+            shown = _preview(tx, target)
             scopes = {record.scope for record in shown.records}
             scopes |= scopes_marked(tx, target) if isinstance(target, Run) else frozenset()
             scopes |= {Scope(ScopeKind.SESSION, session_id) for session_id in shown.sessions}
             tx.lock({tx.sessions.get(target.session_id).scope, *scopes})
-            present = self._found(tx, decision)
+            present = self._find_target(tx, decision)
             _expect(present, decision.expected_revision)
             if isinstance(present, Run):
                 return forget_whole_run(tx, present, act), present.run_id
@@ -130,7 +130,7 @@ class ForgetActs(Bound):
 
         return Forgotten(records=self.decide("forget", decision, do), requests=requests)
 
-    def _found(self, collections: Collections, decision: ops.Decision) -> Target:
+    def _find_target(self, collections: Collections, decision: ops.Decision) -> Target:
         """What an id names: a record first, then a run, then a session."""
         name = storable(decision.record_id)
         if not collections.records.get_many([name]):
@@ -172,7 +172,7 @@ def _backups_of(collections: Collections, parts: Parts, target: Target) -> tuple
     return backups_since(parts.state_root, since, until)
 
 
-def _shown(collections: Collections, target: Target) -> Forgotten:
+def _preview(collections: Collections, target: Target) -> Forgotten:
     if isinstance(target, Record):
         return Forgotten(records=to_forget(collections.records, target))
     if isinstance(target, Run):

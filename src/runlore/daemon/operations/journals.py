@@ -2,12 +2,12 @@
 
 from contextlib import suppress
 
-from runlore.daemon.access import own_session
-from runlore.daemon.acts import Call, Done
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import own_session
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import checked_limit, number_of
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, number_of
-from runlore.daemon.run_access import Unstored, own_run, own_run_turn
+from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.records.audit import Act
@@ -29,14 +29,14 @@ class JournalActs(Bound):
     """Appending to journals, and reading them."""
 
     @property
-    def unstored(self) -> Unstored:
+    def unstored(self) -> UnstoredRuns:
         """The runs of which nothing is stored."""
-        return Unstored(runs=self.parts.private_runs, caller=self.caller)
+        return UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
 
     @operation
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
         """Append to a run's journal, durable when answered."""
-        entries = _entered(request)
+        entries = _to_entries(request)
         if self.unstored.holds(self.parts.store, request.run_id):
             return _NOT_STORED
         with self.parts.store.transaction() as tx:
@@ -54,7 +54,6 @@ class JournalActs(Bound):
 
     @operation
     def add_checkpoint(self, request: ops.NewCheckpoint) -> ops.Appended:
-        """Write a checkpoint; history before it stays readable."""
         entry = checkpoint_entry(request.text)
         session_id = SessionId(askable(request.session_id, "session"))
         with self.parts.store.snapshot() as snapshot:
@@ -89,14 +88,14 @@ class JournalActs(Bound):
         if request.run_id is not None and self.unstored.holds(self.parts.store, request.run_id):
             return ops.JournalPage(items=())
         with self.parts.store.snapshot() as snapshot:
-            run_id, session_id, start = self._asked(snapshot, request)
+            run_id, session_id, start = self._resolve_journal(snapshot, request)
             after = max(after, start)
             found = snapshot.journal.page(session_id=session_id, run_id=run_id, after=after, limit=limit + 1)
             items = found[:limit]
             more = len(found) > limit or _has_more(snapshot, run_id, session_id, items)
         return ops.JournalPage(items=items, next_cursor=str(items[-1].number) if more else None)
 
-    def _asked(
+    def _resolve_journal(
         self, snapshot: Snapshot, request: ops.JournalRequest
     ) -> tuple[RunId | None, SessionId | None, int]:
         """Which journal, and behind which number it begins."""
@@ -111,7 +110,7 @@ class JournalActs(Bound):
         return *asked, start
 
 
-def _entered(request: ops.NewEvents) -> tuple[Entry, ...]:
+def _to_entries(request: ops.NewEvents) -> tuple[Entry, ...]:
     if not 1 <= len(request.events) <= limits.EVENTS_PER_CALL_MAX:
         raise Invalid(
             f"there are {len(request.events)} events, outside 1 to {limits.EVENTS_PER_CALL_MAX}",

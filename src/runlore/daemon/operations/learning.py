@@ -1,30 +1,32 @@
 """Learnings: what was published, and what operators and agents do with it afterwards."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from runlore.daemon.access import may_see, readable_scopes, require_visible, visible_ids
-from runlore.daemon.acts import Call, Done
+from runlore.daemon.calls.access import may_see, narrow_scopes, readable_scopes, require_visible, visible_ids
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import as_it_was, lock_record, storable
+from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
+from runlore.daemon.calls.scanning import batch_for, checked_words, holds, newest_first, scanned_page
 from runlore.daemon.candidate_sources import checked_evidence, require_own_evidence
-from runlore.daemon.contexts import reached_scopes
-from runlore.daemon.lookups import as_it_was, locked, storable
-from runlore.daemon.matching import published_where, require_filter, revocable, still_revocable
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.candidates import CandidateActs
 from runlore.daemon.operations.projection import bound_then
-from runlore.daemon.requests import checked_limit, whole_milliseconds
-from runlore.daemon.run_access import own_run
-from runlore.daemon.scanning import batch_for, checked_words, holds, scanned_page
+from runlore.daemon.runs.contexts import reached_scopes
+from runlore.daemon.runs.run_access import own_run
 from runlore.domain import limits
+from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import without_notes
-from runlore.domain.record import Record, RecordId, StateReason
+from runlore.domain.record import Record, RecordId, State, StateReason
 from runlore.domain.records.admission import Edits, check_revalidation
 from runlore.domain.records.audit import Act
 from runlore.domain.records.contracts import check_text
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.run import Run
+from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
 from runlore.flow.pipeline.operator_verification import Vouching, gather_support, verify
 from runlore.flow.pipeline.replacing import supersede
@@ -33,7 +35,10 @@ from runlore.flow.publish.feedback import give_feedback, was_given
 from runlore.flow.publish.repeats import ended_before, superseded_before
 from runlore.flow.reactions import revoke_learnings
 from runlore.ports import operations as ops
-from runlore.ports.store import Transaction
+from runlore.ports.operations import LearningFilters
+from runlore.ports.store import RecordFilter, Records, Transaction
+
+REVOKED_MAX = 10_000
 
 
 class LearningActs(CandidateActs):
@@ -61,18 +66,15 @@ class LearningActs(CandidateActs):
     def get_learning(
         self, record_id: RecordId, *, as_of: datetime | None = None, session_id: SessionId | None = None
     ) -> Record:
-        """One learning, now or as it was."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id, at=as_of)
             stored = storable(record_id)
             present = snapshot.records.get(stored)
             record = present if as_of is None else as_it_was(snapshot.records, stored, as_of)
-        return _published(self.seen(record, readable))
+        return _require_published(self.require_seen(record, readable))
 
     @operation
     def revoke(self, decision: ops.Decision) -> Record:
-        """Take a learning back."""
-
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             learning = self.target(tx, decision)
             if ended_before(learning, StateReason.REVOKED):
@@ -106,7 +108,6 @@ class LearningActs(CandidateActs):
 
     @operation
     def supersede(self, request: ops.Supersession) -> Record:
-        """Replace a learning by new content; the new record answers."""
         edits = Edits(
             content=request.content,
             scope=request.scope,
@@ -157,7 +158,7 @@ class LearningActs(CandidateActs):
         with self.parts.store.snapshot() as snapshot:
             require_own_evidence(snapshot, self.caller, vouching.evidence)
             found = snapshot.records.get(storable(request.record_id))
-            seen = _published(require_visible(found, self.caller.scopes))
+            seen = _require_published(require_visible(found, self.caller.scopes))
             support = gather_support(snapshot, self.parts.run_memories, seen, vouching)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
@@ -174,16 +175,15 @@ class LearningActs(CandidateActs):
 
     @operation
     def feedback(self, note: ops.FeedbackNote) -> Record:
-        """Say whether a learning that a run was given helped it or was wrong."""
         text = _checked_note(note.note)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
-            run, record = self._given(tx, note)
+            run, record = self._require_given(tx, note)
             return [give_feedback(tx, record, run, act, verdict=note.verdict, note=text)]
 
         return self.write(Call(operation="feedback", request=note, key=note.idempotency_key), body)[0]
 
-    def _given(self, tx: Transaction, note: ops.FeedbackNote) -> tuple[Run, Record]:
+    def _require_given(self, tx: Transaction, note: ops.FeedbackNote) -> tuple[Run, Record]:
         """A run of the caller's, and the record that it was given. Of no other record anything is told."""
         run, session = own_run(tx, self.caller, note.run_id)
         record = None
@@ -196,10 +196,10 @@ class LearningActs(CandidateActs):
                 code="feedback.not-given",
                 hint="`runlore why RUN` shows what a run was given",
             )
-        return run, locked(tx, record.record_id)
+        return run, lock_record(tx, record.record_id)
 
 
-def _published(record: Record) -> Record:
+def _require_published(record: Record) -> Record:
     if record.published_at is None:
         raise NotFound(
             f"record {record.record_id} was never published",
@@ -219,3 +219,90 @@ def _checked_note(note: str) -> str:
             hint="shorten it",
         )
     return redact_text(without_notes(text)).text.strip()
+
+
+def published_where(
+    filters: LearningFilters, readable: frozenset[Scope] | None, now: datetime
+) -> RecordFilter:
+    """What was once published, as the filters narrow it; its text is looked at by the caller.
+
+    Invalid for an actor or a rule that is blank: nothing has no name, and it looks like a filter.
+    """
+    _refuse_blank(filters)
+    return RecordFilter(
+        published=True,
+        kinds=filters.kinds or None,
+        states=filters.states or None,
+        scopes=narrow_scopes(filters.scopes, readable),
+        scope_kinds=filters.scope_kinds or None,
+        tiers=filters.tiers or None,
+        decisions=filters.decisions or None,
+        actor=filters.actor,
+        rule=filters.rule,
+        now=now,
+    )
+
+
+def require_filter(filters: LearningFilters) -> None:
+    """Refuse to revoke without a filter: a state alone is none, for only what is active can be revoked."""
+    if filters.states and State.ACTIVE not in filters.states:
+        raise Invalid(
+            f"only active learnings can be revoked, not {', '.join(sorted(filters.states))} ones",
+            code="learning.filter",
+            hint="leave the state out",
+        )
+    narrowing = (filters.scopes, filters.scope_kinds, filters.kinds, filters.tiers, filters.decisions)
+    if not any(narrowing) and filters.actor is None and filters.rule is None and not filters.text.strip():
+        raise Invalid(
+            "revoke-matching without a filter would revoke everything",
+            code="learning.filter",
+            hint="name a scope, a kind, a tier, a decision, an actor, a rule or a text",
+        )
+
+
+def revocable(
+    records: Records, filters: LearningFilters, caller: Caller, now: datetime
+) -> tuple[Record, ...]:
+    """The active learnings that pass the filters and that the caller reaches, newest first; a bounded lot."""
+    where = _active_where(filters, caller.scopes, now)
+    words = checked_words(filters.text)
+    found: list[Record] = []
+    for record in newest_first(records, where):
+        if holds(record, words):
+            found.append(record)
+        if len(found) > REVOKED_MAX:
+            raise Invalid(
+                f"more than {REVOKED_MAX:,} learnings pass the filter",
+                code="learning.too-many",
+                hint="narrow it, and revoke them in several calls",
+            )
+    return tuple(found)
+
+
+def still_revocable(
+    records: Records, found: Sequence[Record], filters: LearningFilters, now: datetime
+) -> tuple[Record, ...]:
+    """Those found that pass the filters as they are now, with their scopes in hand."""
+    where = _active_where(filters, None, now)
+    present = records.get_many([record.record_id for record in found])
+    words = checked_words(filters.text)
+    locked = {record.scope for record in found}
+    return tuple(
+        record
+        for record in (present[each.record_id] for each in found if each.record_id in present)
+        if record.scope in locked and where.admits(record) and holds(record, words)
+    )
+
+
+def _active_where(filters: LearningFilters, readable: frozenset[Scope] | None, now: datetime) -> RecordFilter:
+    return replace(published_where(filters, readable, now), states=frozenset({State.ACTIVE}))
+
+
+def _refuse_blank(filters: LearningFilters) -> None:
+    for what, name in (("an actor", filters.actor), ("a rule", filters.rule)):
+        if name is not None and not name.strip():
+            raise Invalid(
+                f"{what} without a name was asked for",
+                code="learning.filter",
+                hint=f"name {what}, or leave it out",
+            )

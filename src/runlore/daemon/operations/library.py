@@ -8,11 +8,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from runlore.daemon.access import asks_privately, own_session
-from runlore.daemon.acts import Call, Done
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import asks_privately, own_session
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import checked_limit, checked_query, number_of, short_text
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, checked_query, number_of, short_text
 from runlore.daemon.skill_access import (
     UsedSkills,
     all_skills,
@@ -21,7 +21,7 @@ from runlore.daemon.skill_access import (
     session_capabilities,
     session_shelf,
 )
-from runlore.daemon.skills.choosing import Turn
+from runlore.daemon.skills.choice import SkillQuery
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.capability import Capabilities
@@ -73,7 +73,7 @@ class LibraryActs(Bound):
             return skill
 
         call = Call(operation="save_skill", request=request, key=request.idempotency_key)
-        skill = self._done(call, do, about=suggestion)
+        skill = self._act_on_skill(call, do, about=suggestion)
         # A suggestion that was skipped is saved by now, and not in that list any more.
         self._tell(self.parts.library.mirror_skips())
         return skill
@@ -90,7 +90,7 @@ class LibraryActs(Bound):
         if request.name is not None:
             _check_name(request.name)
         read = self.parts.library.read(request.text)
-        return self._done(
+        return self._act_on_skill(
             Call(operation="import_skill", request=request, key=request.idempotency_key),
             lambda tx, act: library.import_skill(
                 tx, read, self._saving(act), source=source, name=request.name
@@ -139,7 +139,7 @@ class LibraryActs(Bound):
                 remember_saved(tx, skill, stored, self._saving(act), is_reviewed=True)
             return skill
 
-        return self._done(
+        return self._act_on_skill(
             Call(
                 operation="accept_skill",
                 request=request,
@@ -159,12 +159,12 @@ class LibraryActs(Bound):
             # One that is gone already is answered as it is: a second call changes nothing.
             return library.delete(tx, tx.skills.find(asked) or library.get_gone_skill(tx, asked), act)
 
-        return self._done(Call(operation="delete_skill", request=name, key=None), do)
+        return self._act_on_skill(Call(operation="delete_skill", request=name, key=None), do)
 
     @operation
     def restore_skill(self, name: str) -> Skill:
         """Bring back a skill that was deleted or merged, by its id or by the name it had."""
-        skill = self._done(
+        skill = self._act_on_skill(
             Call(operation="restore_skill", request=name, key=None),
             lambda tx, act: library.restore(tx, library.get_gone_skill(tx, askable(name, "skill")), act),
         )
@@ -182,15 +182,14 @@ class LibraryActs(Bound):
 
     @operation
     def match_skills(self, request: ops.MatchRequest) -> ops.FittingSkills:
-        """The skills that fit a turn: those that are always there, then the best of the others."""
         query = checked_query(request.query)
         limit = None if request.limit is None else checked_limit(request.limit, limits.LIST_LIMIT_MAX)
 
-        def turn(collections: Collections) -> Turn:
+        def turn(collections: Collections) -> SkillQuery:
             policy = current_skills(collections)
             capabilities = self._capabilities(collections, request.session_id)
             leaves = self.parts.library.sends_elsewhere
-            return Turn(
+            return SkillQuery(
                 query=query,
                 capabilities=capabilities,
                 max_auto_load=policy.max_auto_load,
@@ -204,7 +203,6 @@ class LibraryActs(Bound):
 
     @operation
     def session_skills(self, session_id: SessionId) -> tuple[Skill, ...]:
-        """The skills that a session may use, by name."""
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             capabilities = self._capabilities(snapshot, session_id)
@@ -216,7 +214,7 @@ class LibraryActs(Bound):
     def use_skill(self, request: ops.UseSkill) -> Skill:
         """Open a skill, and count that a run used it."""
         self.parts.library.keep_fresh()
-        return UsedSkills(parts=self.parts, caller=self.caller).used(request)
+        return UsedSkills(parts=self.parts, caller=self.caller).use(request)
 
     @operation
     def curate_skills(self, request: ops.CurateRequest) -> ops.CurateAnswer:
@@ -231,7 +229,7 @@ class LibraryActs(Bound):
             suggestions_turn(tx)
             curation = curating.apply(tx, curating.look(tx, act), self._saving(act))
             numbers: dict[str, int] = {} if curation is None else {curation.curation_id: 0}
-            return Done(answer=_curated(curation), numbers=numbers)
+            return Done(answer=_curate_answer(curation), numbers=numbers)
 
         call = Call(operation="curate_skills", request=request, key=request.idempotency_key)
         answer = self.acting.perform_counted(call, do, _curated_again)
@@ -262,13 +260,11 @@ class LibraryActs(Bound):
 
     @operation
     def list_curations(self, limit: int = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
-        """What curation did, the newest first."""
         with self.parts.store.snapshot() as snapshot:
             return snapshot.curations.page(limit=checked_limit(limit, limits.LIST_LIMIT_MAX))
 
     @operation
     def reset_skips(self, name: str | None = None) -> tuple[StoredSuggestion, ...]:
-        """Let skipped suggestions wait again: all of them, or the one of a name."""
         asked = None if name is None else askable(name, "suggestion")
         with self.parts.store.transaction() as tx:
             suggestions_turn(tx)
@@ -279,7 +275,6 @@ class LibraryActs(Bound):
 
     @operation
     def skill_log(self, request: ops.SkillLogRequest) -> ops.SkillLog:
-        """What happened to skills, the newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         name = None if request.name is None else askable(request.name, "skill")
         before = None if request.cursor is None else number_of(request.cursor)
@@ -288,7 +283,7 @@ class LibraryActs(Bound):
         items = found[:limit]
         return ops.SkillLog(items=items, next_cursor=str(items[-1].number) if len(found) > limit else None)
 
-    def _done(
+    def _act_on_skill(
         self,
         call: Call,
         do: Callable[[Transaction, Act], Skill],
@@ -299,13 +294,13 @@ class LibraryActs(Bound):
         `about` proposes may be decided with it."""
         self.parts.library.refresh()
 
-        def acted(tx: Transaction, act: Act) -> tuple[Skill, str]:
+        def attempt(tx: Transaction, act: Act) -> tuple[Skill, str]:
             workspace_turn(tx, *scopes_to_remember(tx, about(tx)))
             suggestions_turn(tx)
             skill = do(tx, act)
             return skill, skill.skill_id
 
-        skill = self.acting.perform_named(call, acted, lambda tx, name: tx.skills.get(SkillId(name)))
+        skill = self.acting.perform_named(call, attempt, lambda tx, name: tx.skills.get(SkillId(name)))
         self._follow([skill])
         return skill
 
@@ -333,12 +328,12 @@ class LibraryActs(Bound):
         return Capabilities()
 
 
-def _curated(curation: Curation | None) -> ops.CurateAnswer:
+def _curate_answer(curation: Curation | None) -> ops.CurateAnswer:
     return ops.CurateAnswer(actions=() if curation is None else curation.actions, curation=curation)
 
 
 def _curated_again(tx: Transaction, numbers: Mapping[str, int]) -> ops.CurateAnswer:
-    return _curated(next((tx.curations.get(CurationId(name)) for name in numbers), None))
+    return _curate_answer(next((tx.curations.get(CurationId(name)) for name in numbers), None))
 
 
 def _check_name(name: str) -> None:

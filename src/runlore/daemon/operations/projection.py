@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from runlore.daemon.access import own_session, readable_scopes
-from runlore.daemon.contexts import given_to, input_of, near_query, reached_scopes
-from runlore.daemon.follower import answer_together
-from runlore.daemon.lookups import askable
-from runlore.daemon.near_query import NearQuery, remark_on
+from runlore.daemon.calls.access import own_session, readable_scopes
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import checked_limit, checked_query
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, checked_query
-from runlore.daemon.run_access import Unstored, own_run
+from runlore.daemon.runs.contexts import given_to, input_of, near_query, reached_scopes
+from runlore.daemon.runs.run_access import UnstoredRuns, own_run
+from runlore.daemon.search.index_sync import answer_together
+from runlore.daemon.search.query_vector import QueryVector, remark_on
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain import limits
 from runlore.domain.errors import Corrupt, NotFound
@@ -80,7 +80,7 @@ class ProjectionActs(Bound):
         query = None if request.query is None else checked_query(request.query)
         session_id = SessionId(askable(request.session_id, "session"))
         now = request.as_of or self.parts.clock.now()
-        asked = NearQuery()
+        asked = QueryVector()
         if query is not None:
             asked = near_query(self.parts, self.caller, query, session_id, as_of=request.as_of)
 
@@ -103,7 +103,7 @@ class ProjectionActs(Bound):
                 hidden=hidden.listed,
                 hidden_omitted=hidden.omitted,
             )
-            return answer, self._tracked(snapshot, session_id, request.as_of)
+            return answer, self._tracked_runs(snapshot, session_id, request.as_of)
 
         answer, tracked = self.parts.follower.answer(ask, has_words=query is not None)
         # Read with no snapshot open: where memories are a table, that takes a connection too.
@@ -128,22 +128,24 @@ class ProjectionActs(Bound):
             as_of=request.as_of,
         )
         try:
-            found = self._searched(asked)
+            found = self._search_session(asked)
         except Corrupt as error:
             if not index_differs(error):
                 raise
             self.parts.run_follower.rebuild()
-            found = self._searched(asked)
+            found = self._search_session(asked)
         return ops.SessionSearch(
             session_id=asked.session_id,
             query=asked.query,
             results=tuple(_session_hit(each) for each in found[:limit]),
             truncated=len(found) > limit,
-            remark="" if asked.query is None else remark_on(asked.query, NearQuery(), found_any=bool(found)),
+            remark=""
+            if asked.query is None
+            else remark_on(asked.query, QueryVector(), found_any=bool(found)),
             unsearched=() if found else (_NO_EPISODES,),
         )
 
-    def _searched(self, request: ops.SessionSearchRequest) -> list[SessionFound]:
+    def _search_session(self, request: ops.SessionSearchRequest) -> list[SessionFound]:
         """Hits in a snapshot, then their memories; more hits where too many memories are not there."""
         moment = request.as_of or self.parts.clock.now()
         for spare in _SPARE_RUNS:
@@ -159,7 +161,7 @@ class ProjectionActs(Bound):
                 search = RunSearch.open(runs, _finder(runs.snapshot, request, scopes, moment))
                 skills = self._visible_skills(runs.snapshot, session.session_id, binding, request.as_of)
                 found = gather(learnings.at(request.as_of), search, asked, spare=spare, skills=skills)
-                return asked, found, self._tracked(runs.snapshot, session.session_id, request.as_of)
+                return asked, found, self._tracked_runs(runs.snapshot, session.session_id, request.as_of)
 
             asked, found, tracked = self._ask(ask, needs_index=request.query is not None)
             runs = read_runs(found.runs, self.parts.run_memories, request.query)
@@ -201,7 +203,7 @@ class ProjectionActs(Bound):
     def receipt(self, run_id: RunId) -> ops.ReceiptView:
         """What a run was given, and what was left out and why."""
         with self.parts.store.snapshot() as snapshot:
-            unstored = Unstored(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
+            unstored = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
             if unstored is not None:
                 view = ops.RunView(run=unstored, request="", stored=False)
                 return ops.ReceiptView(run=view, receipt=None)
@@ -276,7 +278,7 @@ class ProjectionActs(Bound):
         seen = (each for each in allowed if _is_seen(each, usable))
         return tuple(sorted(seen, key=lambda each: each.name))
 
-    def _tracked(
+    def _tracked_runs(
         self, collections: Collections, session_id: SessionId, moment: datetime | None
     ) -> TrackedRuns:
         if moment is not None:

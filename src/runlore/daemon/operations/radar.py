@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from runlore.daemon.access import require_writable
-from runlore.daemon.acts import Call
-from runlore.daemon.lookups import radar_records
+from runlore.daemon.calls.access import require_writable
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import radar_records
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
@@ -27,7 +27,6 @@ class RadarActs(Bound):
 
     @operation
     def radar_add(self, findings: ops.Findings) -> tuple[Record, ...]:
-        """Take findings in: the scan's episode, then a candidate each."""
         if not 1 <= len(findings.findings) <= limits.RADAR_FINDINGS_MAX:
             raise Invalid(
                 f"{len(findings.findings)} findings are outside 1 to {limits.RADAR_FINDINGS_MAX}",
@@ -46,7 +45,6 @@ class RadarActs(Bound):
 
     @operation
     def radar_adopt(self, request: ops.AdoptRequest) -> ops.Adoption:
-        """Make a procedure of a finding."""
         finding = ops.Decision(record_id=request.finding_id, expected_revision=request.expected_revision)
 
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
@@ -68,8 +66,6 @@ class RadarActs(Bound):
 
     @operation
     def radar_undo(self, decision: ops.Decision) -> ops.Adoption:
-        """Roll back what a finding became."""
-
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             done = undo_adoption(tx, self.intake(act), self.target(tx, decision))
             return [done.finding, done.procedure, done.episode]
@@ -80,7 +76,6 @@ class RadarActs(Bound):
 
     @operation
     def radar_log(self) -> ops.RadarLog:
-        """The adoption registry and the promotion log."""
         now, scopes = self.parts.clock.now(), self.caller.scopes
         with self.parts.store.snapshot() as snapshot:
             adoptions, episodes, waiting = (

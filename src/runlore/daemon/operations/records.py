@@ -4,12 +4,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from runlore.daemon.access import may_see, narrowed, readable_scopes, require_visible, require_writable
-from runlore.daemon.acts import Call
-from runlore.daemon.lookups import as_it_was, next_cursor, profile_draft, storable
-from runlore.daemon.near_query import WORDLESS, remark_on
-from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import (
+from runlore.daemon.calls.access import (
+    may_see,
+    narrow_scopes,
+    readable_scopes,
+    require_visible,
+    require_writable,
+)
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import as_it_was, next_cursor, profile_draft, storable
+from runlore.daemon.calls.requests import (
     checked_limit,
     checked_query,
     list_unsearched,
@@ -18,6 +22,8 @@ from runlore.daemon.requests import (
     search_filter,
     whole_milliseconds,
 )
+from runlore.daemon.operations.bound import Bound, operation
+from runlore.daemon.search.query_vector import WORDLESS, remark_on
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.errors import Denied, Invalid
@@ -31,7 +37,8 @@ from runlore.ports import operations as ops
 from runlore.ports.store import Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from runlore.daemon import candidate_sources, contexts, histories
+    from runlore.daemon import candidate_sources, histories
+    from runlore.daemon.runs import contexts
     from runlore.domain.records import admission, radar
     from runlore.flow.pipeline import repeating
     from runlore.flow.record import intake as record_intake
@@ -39,7 +46,7 @@ else:
     repeating = LazyModule("runlore.flow.pipeline.repeating")
     candidate_sources = LazyModule("runlore.daemon.candidate_sources")
     histories = LazyModule("runlore.daemon.histories")
-    contexts = LazyModule("runlore.daemon.contexts")
+    contexts = LazyModule("runlore.daemon.runs.contexts")
     record_intake = LazyModule("runlore.flow.record.intake")
     radar = LazyModule("runlore.domain.records.radar")
     admission = LazyModule("runlore.domain.records.admission")
@@ -50,7 +57,6 @@ class RecordActs(Bound):
 
     @operation
     def list_records(self, request: ops.ListRequest) -> ops.Page:
-        """Records by filter, newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         where = record_filter(
             request.filters, default_states=frozenset({State.ACTIVE}), now=self.parts.clock.now()
@@ -72,7 +78,6 @@ class RecordActs(Bound):
     def get_record(
         self, record_id: RecordId, *, as_of: datetime | None = None, session_id: SessionId | None = None
     ) -> Record:
-        """One record, now or as it was."""
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, session_id, at=as_of)
             if as_of is None:
@@ -119,13 +124,12 @@ class RecordActs(Bound):
 
     @operation
     def states(self) -> tuple[Transition, ...]:
-        """The table of legal moves."""
         return TRANSITIONS
 
     @operation
     def propose_profile(self, proposal: ops.ProfileProposal) -> Record:
         """A candidate for the profile."""
-        draft = replace(profile_draft(proposal), provenance=self._spoken(proposal.scope))
+        draft = replace(profile_draft(proposal), provenance=self._spoken_provenance(proposal.scope))
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
             require_writable(tx, self.caller, proposal.scope)
@@ -151,7 +155,7 @@ class RecordActs(Bound):
             scope=episode.scope,
             metadata=episode.metadata,
             sensitivity=episode.sensitivity,
-            provenance=self._spoken(episode.scope),
+            provenance=self._spoken_provenance(episode.scope),
             expires_at=whole_milliseconds(episode.expires_at),
         )
 
@@ -186,13 +190,13 @@ class RecordActs(Bound):
                 hint="leave `origin` out, or say where it came from in another word",
             )
 
-    def _spoken(self, scope: Scope) -> Provenance:
+    def _spoken_provenance(self, scope: Scope) -> Provenance:
         with self.parts.store.snapshot() as snapshot:
             return candidate_sources.spoken_provenance(snapshot, self.caller, scope)
 
     def _scopes(self, snapshot: Snapshot, filters: ops.Filters) -> frozenset[Scope] | None:
         readable = readable_scopes(snapshot, self.caller, filters.session_id, at=filters.as_of)
-        return narrowed(filters.scopes, readable)
+        return narrow_scopes(filters.scopes, readable)
 
     def _visible(self, record: Record, readable: frozenset[Scope] | None) -> Record:
         return require_visible(record, readable if may_see(self.caller, record) else frozenset())

@@ -1,19 +1,26 @@
 """Review: what waits, and the decisions on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from runlore.daemon.access import may_see, narrowed, readable_scopes, require_reach, visible_id, visible_ids
-from runlore.daemon.acts import Call, Done
-from runlore.daemon.lookups import active_records, next_cursor
-from runlore.daemon.merges import Grouping, items_again, merge_item, records_of
+from runlore.daemon.calls.access import (
+    may_see,
+    narrow_scopes,
+    readable_scopes,
+    require_reach,
+    visible_id,
+    visible_ids,
+)
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import active_records, next_cursor
+from runlore.daemon.calls.requests import checked_limit, first_cursor, place_of
 from runlore.daemon.operations.bound import decision_call, operation
 from runlore.daemon.operations.forgetting import ForgetActs
-from runlore.daemon.requests import checked_limit, first_cursor, place_of
 from runlore.domain import limits
-from runlore.domain.record import Layer, Record, StateReason
+from runlore.domain.record import Layer, Record, RecordId, StateReason
 from runlore.domain.records.admission import Edits
 from runlore.domain.records.audit import Act
-from runlore.domain.records.curation import compactions, dedups
+from runlore.domain.records.curation import Basis, Merge, compactions, dedups
 from runlore.domain.records.publication import PublishTerms
 from runlore.domain.scope import Scope
 from runlore.domain.statements.ranks import confidence_reasons
@@ -21,7 +28,7 @@ from runlore.flow.publish.decide import reject
 from runlore.flow.publish.repeats import ended_before, published_before, restored_before
 from runlore.flow.publish.undo import replaced_by, restore
 from runlore.flow.reactions import confirm_learning, roll_back_learning
-from runlore.flow.record.curate import propose_merges, view
+from runlore.flow.record.curate import MergeStatus, MergeView, propose_merges, view
 from runlore.flow.review.inbox import (
     due_items,
     held_items,
@@ -32,7 +39,10 @@ from runlore.flow.review.inbox import (
 )
 from runlore.flow.review.inbox import items as review_items
 from runlore.ports import operations as ops
+from runlore.ports.operations import MergeItem
 from runlore.ports.store import Transaction
+
+Grouping: TypeAlias = Callable[[Sequence[Record]], tuple[Merge, ...]]
 
 
 class ReviewActs(ForgetActs):
@@ -40,12 +50,13 @@ class ReviewActs(ForgetActs):
 
     @operation
     def review_list(self, request: ops.ReviewRequest) -> ops.ReviewPage:
-        """What waits, and what confirming it would do."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         now, place = self.parts.clock.now(), place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
             readable = readable_scopes(snapshot, self.caller, request.session_id)
-            where = waiting_for_review(now, kinds=request.kinds, scopes=narrowed(request.scopes, readable))
+            where = waiting_for_review(
+                now, kinds=request.kinds, scopes=narrow_scopes(request.scopes, readable)
+            )
             held, due = ((), ()) if place or request.folded else standing_first(snapshot.records, where, now)
             held = tuple(record for record in held if may_see(self.caller, record))[:limit]
             due = due[: limit - len(held)]
@@ -77,8 +88,6 @@ class ReviewActs(ForgetActs):
 
     @operation
     def confirm(self, decision: ops.Decision) -> Record:
-        """Make a candidate active; the original answers for a duplicate."""
-
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.target(tx, decision)
             supersedes = visible_id(tx, self.caller, decision.supersedes)
@@ -103,8 +112,6 @@ class ReviewActs(ForgetActs):
 
     @operation
     def reject(self, decision: ops.Decision) -> Record:
-        """Tombstone a candidate."""
-
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             candidate = self.target(tx, decision)
             is_done = ended_before(candidate, StateReason.REJECTED)
@@ -114,8 +121,6 @@ class ReviewActs(ForgetActs):
 
     @operation
     def rollback(self, decision: ops.Decision) -> ops.RollbackAnswer:
-        """Tombstone an active record, and bring back what it replaced where asked."""
-
         def do(tx: Transaction, act: Act) -> Done[ops.RollbackAnswer]:
             record = self.target(tx, decision)
             if ended_before(record, StateReason.ROLLED_BACK):
@@ -144,8 +149,6 @@ class ReviewActs(ForgetActs):
 
     @operation
     def restore(self, decision: ops.Decision) -> Record:
-        """Make a superseded record active again."""
-
         def body(tx: Transaction, act: Act) -> Sequence[Record]:
             record = self.target(tx, decision)
             return [record if restored_before(tx.records, record) else restore(tx, record, act)]
@@ -154,12 +157,10 @@ class ReviewActs(ForgetActs):
 
     @operation
     def compact(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
-        """Semantic records that say the same thing in several places."""
         return self._merges("compact", request, Layer.SEMANTIC, compactions)
 
     @operation
     def dedup(self, request: ops.MergeRequest) -> tuple[ops.MergeItem, ...]:
-        """Procedures of one workflow."""
         return self._merges("dedup", request, Layer.PROCEDURAL, dedups)
 
     def _merges(
@@ -168,7 +169,7 @@ class ReviewActs(ForgetActs):
         """What would merge is worked out before the transaction, and checked again inside it."""
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:
-            sources = active_records(snapshot.records, layer, self._reached(request.scopes), now)
+            sources = active_records(snapshot.records, layer, self._reachable_scopes(request.scopes), now)
             merges = group(tuple(sources.values()))
             views = tuple(view(snapshot.records, merge, now) for merge in merges)
         present = tuple(merge_item(each, sources) for each in views)
@@ -183,9 +184,78 @@ class ReviewActs(ForgetActs):
         call = Call(operation=name, request=request, key=request.idempotency_key, reason=f"memory {name}")
         return self.acting.perform(call, do, lambda _tx, kept: items_again(present, kept, group))
 
-    def _reached(self, asked: frozenset[Scope]) -> frozenset[Scope]:
+    def _reachable_scopes(self, asked: frozenset[Scope]) -> frozenset[Scope]:
         """The scopes to look through; an empty set is all of them."""
-        scopes = narrowed(asked, self.caller.scopes)
+        scopes = narrow_scopes(asked, self.caller.scopes)
         if scopes is not None and not scopes:
             require_reach(self.caller, asked)
         return scopes or frozenset()
+
+
+def merge_item(each: MergeView, sources: Mapping[RecordId, Record]) -> MergeItem:
+    """A possible merge with its sources."""
+    return MergeItem(
+        merge=each.merge,
+        status=each.status.value,
+        sources=tuple(sources[record_id] for record_id in each.merge.sources),
+        proposal=each.proposal,
+    )
+
+
+def records_of(items: Sequence[MergeItem]) -> list[Record]:
+    """What is kept with the key: each proposal that was made, followed by its sources."""
+    return [
+        record
+        for item in items
+        if item.proposal and item.status == MergeStatus.PROPOSED
+        for record in (item.proposal, *item.sources)
+    ]
+
+
+def items_again(
+    present: Sequence[MergeItem], kept: Sequence[Record], group: Grouping
+) -> tuple[MergeItem, ...]:
+    """What a call proposed, told again, among what is possible or waiting now."""
+    made = {proposal.source.record_ids: (proposal, sources) for proposal, sources in _pairs(kept)}
+    items: list[MergeItem] = []
+    for item in present:
+        again = made.pop(item.merge.sources, None)
+        items.append(item if again is None else _proposed_item(item.merge, *again))
+    gone = (_proposed_item(_merge(*again, group), *again) for again in made.values())
+    return (*items, *gone)
+
+
+def _pairs(records: Sequence[Record]) -> Iterator[tuple[Record, Sequence[Record]]]:
+    at = 0
+    while at < len(records):
+        end = at + 1 + len(records[at].source.record_ids)
+        yield records[at], records[at + 1 : end]
+        at = end
+
+
+def _proposed_item(merge: Merge, proposal: Record, sources: Sequence[Record]) -> MergeItem:
+    status = MergeStatus.PROPOSED.value
+    return MergeItem(merge=merge, status=status, sources=tuple(sources), proposal=proposal)
+
+
+def _merge(proposal: Record, sources: Sequence[Record], group: Grouping) -> Merge:
+    ids = proposal.source.record_ids
+    found = next((merge for merge in group(sources) if merge.sources == ids), None)
+    if found is not None:
+        return found
+    # Since then something of it was forgotten; what the proposal itself says has to do.
+    metadata = {name: value for name, value in proposal.metadata.items() if name != "sources_digest"}
+    return Merge(
+        scope=proposal.scope,
+        kind=proposal.kind,
+        sources=ids,
+        summary=proposal.summary,
+        metadata=metadata,
+        confidence=proposal.confidence,
+        provenance=proposal.provenance,
+        sensitivity=proposal.sensitivity,
+        expires_at=proposal.expires_at,
+        digest=str(proposal.metadata.get("sources_digest", "")),
+        basis=Basis.WORKFLOW if proposal.layer is Layer.PROCEDURAL else Basis.TEXT,
+        shared=(),
+    )

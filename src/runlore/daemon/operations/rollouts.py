@@ -7,10 +7,10 @@ afterwards. All but reading is the operator's. Trials are `trying`.
 import logging
 from collections.abc import Callable
 
-from runlore.daemon.acts import Call
-from runlore.daemon.lookups import askable, locked
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable, lock_record
+from runlore.daemon.calls.requests import checked_limit, number_of
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit, number_of
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.record import RecordId
@@ -39,7 +39,7 @@ class RolloutActs(Bound):
         self.parts.library.refresh()
 
         def do(tx: Transaction, act: Act) -> PromotedSkill:
-            source = locked(tx, request.record_id)
+            source = lock_record(tx, request.record_id)
             suggestions_turn(tx)
             known = tx.promotions.find(name)
             rollouts.expect_revision(known, name, request.expected_revision)
@@ -52,7 +52,7 @@ class RolloutActs(Bound):
             )
 
         call = Call(operation="promote_learning", request=request, key=request.idempotency_key)
-        return self._rolled(call, do)
+        return self._act_on_promoted(call, do)
 
     @operation
     def list_promoted(self, request: ops.PromotedRequest) -> ops.PromotedPage:
@@ -101,7 +101,7 @@ class RolloutActs(Bound):
             return rollouts.record(tx, self._ours(tx, request.skill_name), result, act)
 
         call = Call(operation="record_result", request=request, key=request.idempotency_key)
-        return self._rolled(call, do)
+        return self._act_on_promoted(call, do)
 
     @operation
     def advance_promoted(self, request: ops.AdvanceRequest) -> PromotedSkill:
@@ -117,7 +117,7 @@ class RolloutActs(Bound):
             )
 
         call = Call(operation="advance_promoted", request=request, key=request.idempotency_key)
-        return self._rolled(call, do)
+        return self._act_on_promoted(call, do)
 
     @operation
     def revoke_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
@@ -126,7 +126,7 @@ class RolloutActs(Bound):
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.revoke(tx, self._ours(tx, request.skill_name), act)
 
-        return self._rolled(_ending("revoke_promoted", request), do)
+        return self._act_on_promoted(_ending("revoke_promoted", request), do)
 
     @operation
     def rollback_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
@@ -136,7 +136,7 @@ class RolloutActs(Bound):
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.roll_back(tx, self._ours(tx, request.skill_name), act)
 
-        return self._rolled(_ending("rollback_promoted", request), do)
+        return self._act_on_promoted(_ending("rollback_promoted", request), do)
 
     def _ours(self, tx: Transaction, skill_name: str) -> PromotedSkill:
         """A promoted skill, read once the scope that all their learnings are of, and the skills, are ours."""
@@ -153,14 +153,14 @@ class RolloutActs(Bound):
             rollouts.get_promoted(snapshot, name)
         self.parts.library.check_place(name)
 
-    def _rolled(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
+    def _act_on_promoted(self, call: Call, do: Callable[[Transaction, Act], PromotedSkill]) -> PromotedSkill:
         """An act on one: the record in one transaction, then its file."""
 
-        def acted(tx: Transaction, act: Act) -> tuple[PromotedSkill, str]:
+        def attempt(tx: Transaction, act: Act) -> tuple[PromotedSkill, str]:
             skill = do(tx, act)
             return skill, skill.name
 
-        skill = self.acting.perform_named(call, acted, rollouts.get_promoted)
+        skill = self.acting.perform_named(call, attempt, rollouts.get_promoted)
         with self.parts.store.snapshot() as snapshot:
             row = row_of(snapshot, skill.name)
         if row is not None:

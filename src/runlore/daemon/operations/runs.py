@@ -2,15 +2,15 @@
 
 from contextlib import suppress
 
-from runlore.daemon.access import may_use, own_session
-from runlore.daemon.acts import Call
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import may_use, own_session
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.pages import cut
+from runlore.daemon.calls.requests import checked_limit, clean_text, place_of
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.pages import cut
-from runlore.daemon.requests import checked_limit, clean_text, place_of
-from runlore.daemon.run_access import Unstored, new_run_id, own_artifact, own_run, own_run_turn
-from runlore.daemon.run_ends import closing, remembering
-from runlore.daemon.run_opening import RunOpening, run_view
+from runlore.daemon.runs.run_access import UnstoredRuns, new_run_id, own_artifact, own_run, own_run_turn
+from runlore.daemon.runs.run_ends import closing, remembering
+from runlore.daemon.runs.run_opening import RunOpening, run_view
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.errors import Invalid
@@ -45,19 +45,17 @@ class RunActs(Bound):
         return closing(self.parts)
 
     @property
-    def unstored(self) -> Unstored:
+    def unstored(self) -> UnstoredRuns:
         """The runs of which nothing is stored."""
-        return Unstored(runs=self.parts.private_runs, caller=self.caller)
+        return UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
 
     @operation
     def open_run(self, request: ops.NewRun) -> ops.RunView:
-        """Open a run that another agent works, and give it its context where asked."""
         call = Call(operation="open_run", request=request, key=request.idempotency_key)
         return RunOpening(parts=self.parts, caller=self.caller).open(request, call).view
 
     @operation
     def get_run(self, run_id: RunId) -> ops.RunView:
-        """One run."""
         with self.parts.store.snapshot() as snapshot:
             unstored = self.unstored.find(snapshot, run_id)
             if unstored is not None:
@@ -151,7 +149,6 @@ class RunActs(Bound):
 
     @operation
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
-        """One artifact."""
         with self.parts.store.snapshot() as snapshot:
             return own_artifact(snapshot, self.caller, artifact_id)
 
@@ -167,7 +164,6 @@ class RunActs(Bound):
 
     @operation
     def finish_run(self, request: ops.RunEnd) -> ops.RunView:
-        """End an external run. Its memory is there when this is answered."""
         ending = check_ending(
             RunEnding(
                 status=request.status,
@@ -180,7 +176,7 @@ class RunActs(Bound):
             unstored = self.unstored.find(snapshot, request.run_id)
         if unstored is not None:
             is_ended_so(unstored, ending)
-            return _unstored_view(self.unstored.ended(unstored, ending.status, self.parts.clock.now()))
+            return _unstored_view(self.unstored.end(unstored, ending.status, self.parts.clock.now()))
         closed = self._finish(request, ending)
         if closed.run.memory is MemoryState.PENDING:
             self.remembering.settle(closed.run.run_id, closed.job)

@@ -4,9 +4,9 @@ import hashlib
 import secrets
 from dataclasses import replace
 
-from runlore.daemon.acts import Call
-from runlore.daemon.jobs import queue_enforcing
-from runlore.daemon.lookups import askable
+from runlore.daemon.background.jobs import queue_enforcing
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.access import AccessToken, TokenId, check_token_name, is_reserved_name
 from runlore.domain.errors import Conflict, Invalid, NotFound
@@ -30,35 +30,31 @@ class ServiceActs(Bound):
 
     @operation
     def get_policy(self, name: PolicyName) -> PolicyRevision:
-        """The policy in force."""
         with self.parts.store.snapshot() as snapshot:
             return current_policy(snapshot, name)
 
     @operation
     def put_policy(self, change: ops.PolicyChange) -> PolicyRevision:
-        """Put a policy, whole."""
         document = check_policy(change.name, change.policy)
         call = Call(operation="put_policy", request=change, key=change.idempotency_key)
 
         def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
-            current = _expected(tx, change.name, change.expected_revision)
+            current = _require_revision(tx, change.name, change.expected_revision)
             return self._next_revision(tx, current, document, act)
 
         return self.acting.perform_named(call, do, _revision_again)
 
     @operation
     def policy_history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
-        """All revisions, the newest first."""
         with self.parts.store.snapshot() as snapshot:
             return snapshot.policies.history(name)
 
     @operation
     def rollback_policy(self, request: ops.PolicyRollback) -> PolicyRevision:
-        """Put an earlier revision again."""
         call = Call(operation="rollback_policy", request=request, key=request.idempotency_key)
 
         def do(tx: Transaction, act: Act) -> tuple[PolicyRevision, str]:
-            current = _expected(tx, request.name, request.expected_revision)
+            current = _require_revision(tx, request.name, request.expected_revision)
             wanted = current.revision - 1 if request.to_revision is None else request.to_revision
             document = _document_of(tx, current, wanted)
             return self._next_revision(tx, current, document, act)
@@ -67,7 +63,6 @@ class ServiceActs(Bound):
 
     @operation
     def create_token(self, request: ops.NewToken) -> ops.MadeToken:
-        """Make a token; its secret is told once."""
         name = check_token_name(request.name)
         if is_reserved_name(name):
             raise Invalid(
@@ -87,13 +82,11 @@ class ServiceActs(Bound):
 
     @operation
     def list_tokens(self) -> tuple[AccessToken, ...]:
-        """All tokens, revoked ones included, the newest first."""
         with self.parts.store.snapshot() as snapshot:
             return snapshot.tokens.everything()
 
     @operation
     def revoke_token(self, name: str) -> AccessToken:
-        """Make a token useless, at once and for good; by its name or id."""
         with self.parts.store.transaction() as tx:
             token = tx.tokens.find(askable(name, "token"))
             if token is None:
@@ -110,29 +103,24 @@ class ServiceActs(Bound):
 
     @operation
     def pause_capture(self) -> ops.CaptureStatus:
-        """Store nothing of any run from now on."""
         return self._switch_capture(paused=True)
 
     @operation
     def resume_capture(self) -> ops.CaptureStatus:
-        """Capture again."""
         return self._switch_capture(paused=False)
 
     @operation
     def capture_status(self) -> ops.CaptureStatus:
-        """Whether anything is captured."""
         with self.parts.store.snapshot() as snapshot:
             return _capture_status(snapshot.counters.switch(CAPTURE_PAUSED))
 
     @operation
     def list_jobs(self, states: frozenset[JobState] = frozenset()) -> tuple[Job, ...]:
-        """Background work that waits, runs or has failed for good."""
         with self.parts.store.snapshot() as snapshot:
             return snapshot.jobs.list(states or frozenset(JobState), limit=_JOBS_LISTED_MAX)
 
     @operation
     def retry_job(self, job_id: JobId) -> Job:
-        """Try a dead job again."""
         with self.parts.store.transaction() as tx:
             return tx.jobs.retry(JobId(askable(job_id, "job")), now=self.parts.clock.now())
 
@@ -189,7 +177,7 @@ def _capture_status(switch: Switch | None) -> ops.CaptureStatus:
     return ops.CaptureStatus(paused=switch.on, since=switch.at, by=switch.actor)
 
 
-def _expected(tx: Transaction, name: PolicyName, expected_revision: int | None) -> PolicyRevision:
+def _require_revision(tx: Transaction, name: PolicyName, expected_revision: int | None) -> PolicyRevision:
     current = current_policy(tx, name)
     if expected_revision is not None and expected_revision != current.revision:
         raise Conflict(

@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from runlore.daemon.access import own_session, require_bindable
-from runlore.daemon.acts import Call
-from runlore.daemon.folders import WorkingFolder, working_folder
-from runlore.daemon.lookups import askable, has_others_records
-from runlore.daemon.named_models import resolved_model
+from runlore.daemon.agent_model import resolved_model
+from runlore.daemon.calls.access import own_session, require_bindable
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable, has_others_records
+from runlore.daemon.calls.pages import cut
+from runlore.daemon.calls.requests import checked_limit, clean_text, place_of
+from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.journals import JournalActs
 from runlore.daemon.operations.runs import RunActs
-from runlore.daemon.pages import cut
-from runlore.daemon.requests import checked_limit, clean_text, place_of
-from runlore.daemon.run_access import LONG_AGO
+from runlore.daemon.runs.run_access import LONG_AGO
 from runlore.domain import limits
 from runlore.domain.access import Role
 from runlore.domain.capability import capability_scope_of
@@ -51,7 +51,6 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def create_session(self, request: ops.NewSession) -> Session:
-        """Make a session; the one that is there for the same id and the same request."""
         folder = self._folder(request.working_folder)
         wanted = session_of(request, folder, self.caller.actor)
         require_bindable(self.caller, wanted)
@@ -83,7 +82,7 @@ class SessionActs(RunActs, JournalActs):
             own_session(tx, self.caller, session_id)
             session = session_turn(tx, session_id)
             expect_session_revision(session, change.expected_revision)
-            after = _without_title(tx, _changed(session, change, act), before=session)
+            after = _without_title(tx, _apply_change(session, change, act), before=session)
             self._require_reopenable(session, after)
             if after.binding != session.binding:
                 require_bindable(self.caller, after)
@@ -104,13 +103,11 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def get_session(self, session_id: SessionId) -> Session:
-        """One session."""
         with self.parts.store.snapshot() as snapshot:
             return own_session(snapshot, self.caller, _session_id(session_id))
 
     @operation
     def list_sessions(self, request: ops.PageRequest) -> ops.SessionPage:
-        """Sessions, the newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         place = place_of(request.cursor)
         limited = self.caller.role is Role.AGENT or self.caller.scopes is not None
@@ -149,7 +146,6 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def get_persona(self, persona_id: PersonaId) -> Persona:
-        """One persona."""
         persona_id = PersonaId(askable(persona_id, "persona"))
         with self.parts.store.snapshot() as snapshot:
             persona = snapshot.sessions.get_persona(persona_id)
@@ -163,7 +159,6 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def list_personas(self, request: ops.PageRequest) -> ops.PersonaPage:
-        """Personas, the latest changed first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         place = place_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
@@ -288,7 +283,7 @@ def _title(title: str) -> str:
     return clean_text("the title", title, limits.TITLE_CHARS_MAX)
 
 
-def _changed(session: Session, change: ops.SessionChange, act: Act) -> Session:
+def _apply_change(session: Session, change: ops.SessionChange, act: Act) -> Session:
     present = session.binding
     persona = present.persona_id if change.persona_id is ops.UNSET else change.persona_id
     given = change.capability_scope

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from runlore.daemon.acts import Call, Done
-from runlore.daemon.jobs import capture_now, learning_skills
-from runlore.daemon.lookups import askable
-from runlore.daemon.mining.folders import told_folder
+from runlore.daemon.background.jobs import capture_now, learning_skills
+from runlore.daemon.calls.idempotency import Call, Done
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.requests import checked_limit, number_of
+from runlore.daemon.mining.known_folders import told_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.forgetting import ForgetActs
-from runlore.daemon.requests import checked_limit, number_of
-from runlore.daemon.run_ends import remembering
+from runlore.daemon.runs.run_ends import remembering
 from runlore.domain import limits
 from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.guard.refusing import without_secret
@@ -84,7 +84,7 @@ class SkillActs(ForgetActs):
             for session in begun:
                 if session is not None and session.forgotten_at is None:
                     reason = "the session that began it was forgotten"
-                    self._erased(ops.Decision(record_id=RecordId(session.session_id), reason=reason), session)
+                    self._erase(ops.Decision(record_id=RecordId(session.session_id), reason=reason), session)
 
     @operation
     def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:
@@ -100,7 +100,7 @@ class SkillActs(ForgetActs):
 
     @operation
     def suggest(
-        self, request: ops.SuggestRequest, progress: ops.Progress = ops.unwatched
+        self, request: ops.SuggestRequest, progress: ops.Progress = ops.ignore_progress
     ) -> ops.SuggestAnswer:
         """Run the detectors over all that was mined. A pattern is suggested once, however often."""
         call = Call(operation="suggest", request=request, key=request.idempotency_key)
@@ -147,24 +147,23 @@ class SkillActs(ForgetActs):
     def get_suggestion(self, name: str) -> StoredSuggestion:
         """One suggestion by its name or id."""
         with self.parts.store.snapshot() as snapshot:
-            return _found(snapshot, name)
+            return _find_suggestion(snapshot, name)
 
     @operation
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Take one out of the queue."""
-        return self._decided(suggestion_id, SuggestionMove.SKIP)
+        return self._decide(suggestion_id, SuggestionMove.SKIP)
 
     @operation
     def reset_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
-        """Let a skipped one wait again."""
-        return self._decided(suggestion_id, SuggestionMove.RESET)
+        return self._decide(suggestion_id, SuggestionMove.RESET)
 
-    def _decided(self, suggestion_id: SuggestionId, move: SuggestionMove) -> StoredSuggestion:
+    def _decide(self, suggestion_id: SuggestionId, move: SuggestionMove) -> StoredSuggestion:
         with self.parts.store.transaction() as tx:
-            workspace_turn(tx, *scopes_to_remember(tx, _found(tx, suggestion_id)))
+            workspace_turn(tx, *scopes_to_remember(tx, _find_suggestion(tx, suggestion_id)))
             suggestions_turn(tx)
             act = Act(actor=self.caller.actor, at=self.parts.clock.now())
-            decided = decide(tx, _found(tx, suggestion_id), move, act)
+            decided = decide(tx, _find_suggestion(tx, suggestion_id), move, act)
             if decided.state is SuggestionState.SKIPPED:
                 withdraw_repeated(tx, decided, act)
         for remark in self.parts.library.mirror_skips():
@@ -172,7 +171,7 @@ class SkillActs(ForgetActs):
         return decided
 
 
-def _found(collections: Collections, name: str) -> StoredSuggestion:
+def _find_suggestion(collections: Collections, name: str) -> StoredSuggestion:
     """A suggestion by its name, else by its id."""
     asked = askable(name, "suggestion")
     named = collections.suggestions.find(name=asked)

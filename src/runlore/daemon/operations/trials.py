@@ -1,7 +1,7 @@
 """Trying a policy before it is put."""
 
+from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.policies.policy import PolicyName

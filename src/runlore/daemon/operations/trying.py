@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from runlore.daemon.access import keeps, own_session, require_bindable
-from runlore.daemon.acts import Call
-from runlore.daemon.folders import working_folder
-from runlore.daemon.lookups import askable
+from runlore.daemon.calls.access import keeps, own_session, require_bindable
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.calls.working_folders import working_folder
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.sessions import session_of
-from runlore.daemon.own_runs.beginning import Trial
+from runlore.daemon.own_runs.agent_port import SkillTrial
 from runlore.daemon.skill_access import session_capabilities
 from runlore.domain.errors import Denied, Invalid, Refused
 from runlore.domain.records.contracts import check_text
@@ -30,11 +30,11 @@ class TryActs(Bound):
         # Whether its end is waited for makes it no other call.
         same = replace(request, wait=False)
         call = Call(operation="try_promoted", request=same, key=request.idempotency_key)
-        run_id = self._begun(call)
+        run_id = self._find_begun(call)
         if run_id is None:
             name = askable(request.skill_name, "promoted")
             place = self._place(request, name)
-            trial = Trial(
+            trial = SkillTrial(
                 name=name,
                 arguments=arguments,
                 call=call,
@@ -48,7 +48,7 @@ class TryActs(Bound):
             live.wait()
         return self.parts.operations(self.caller).get_run(run_id)
 
-    def _begun(self, call: Call) -> RunId | None:
+    def _find_begun(self, call: Call) -> RunId | None:
         """The run that was begun before under this key, whatever has become of the skill since."""
         before = self.acting.named_before(call)
         return None if before is None else RunId(before)
@@ -72,10 +72,10 @@ class TryActs(Bound):
             of_session = session.working_folder or self.parts.private_runs.folder_of(session.session_id)
             return _Place(folder=of_session or "", session=session)
         if switch is not None and switch.on:
-            raise _unstored("capture is off")
+            raise _unstored_refusal("capture is off")
         folder = None if request.working_folder is None else working_folder(request.working_folder)
         if folder is not None and not folder.capture:
-            raise _unstored("capture is off there")
+            raise _unstored_refusal("capture is off there")
         own = session_of(ops.NewSession(title=f"skill {name}"), folder, self.caller.actor)
         require_bindable(self.caller, own)
         return _Place(folder="" if folder is None else folder.path, own=own)
@@ -84,7 +84,7 @@ class TryActs(Bound):
         session_id = SessionId(askable(request.session_id or "", "session"))
         session = own_session(collections, self.caller, session_id)
         if not keeps(collections, session):
-            raise _unstored(f"nothing of session {session_id!r} is stored")
+            raise _unstored_refusal(f"nothing of session {session_id!r} is stored")
         if not session_capabilities(collections, session.binding).allows_skill(name):
             raise Denied(
                 f"session {session_id} may not use skill {name}",
@@ -104,7 +104,7 @@ class _Place:
     own: Session | None = None
 
 
-def _unstored(why: str) -> Refused:
+def _unstored_refusal(why: str) -> Refused:
     return Refused(
         f"a trial that is not kept proves nothing: {why}",
         code="promoted.unstored",

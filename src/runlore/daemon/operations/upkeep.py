@@ -22,25 +22,24 @@ class UpkeepActs(Bound):
     """Exports, imports, backups, health."""
 
     @operation
-    def export(self, *, progress: ops.Progress = ops.unwatched) -> ops.ExportAnswer:
-        """Write everything to a new file under the state root."""
+    def export(self, *, progress: ops.Progress = ops.ignore_progress) -> ops.ExportAnswer:
         with self.parts.store.snapshot() as snapshot:
             return exports.Exports(self.parts.state_root).write(snapshot, self.parts.clock.now(), progress)
 
     @operation
-    def import_records(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.ImportAnswer:
+    def import_records(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.ImportAnswer:
         """Read an export back: equal into an empty store, as candidates into another."""
         act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="imported")
         return imports.import_file(self.parts.store, path, self.intake(act), progress)
 
     @operation
-    def backup(self, path: str | None = None, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
-        """Write a consistent copy of everything, while it is in use."""
+    def backup(
+        self, path: str | None = None, *, progress: ops.Progress = ops.ignore_progress
+    ) -> ops.BackupAnswer:
         return backups.write_backup(self.parts, path, progress)
 
     @operation
-    def restore_backup(self, path: str, *, progress: ops.Progress = ops.unwatched) -> ops.BackupAnswer:
-        """Read a backup into an empty store."""
+    def restore_backup(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.BackupAnswer:
         answer = backups.read_backup(self.parts, path, progress)
         self.parts.follower.catch_up()
         self.parts.run_follower.catch_up()
@@ -51,7 +50,6 @@ class UpkeepActs(Bound):
 
     @operation
     def doctor(self, *, repair: bool = False) -> ops.Diagnosis:
-        """Check everything, and repair what is derived where asked."""
         return checks.diagnose(self.parts, repair=repair)
 
     @operation

@@ -1,8 +1,8 @@
 """Doing background work on request: for a Runlore without a daemon."""
 
-from runlore.daemon.jobs import do_due_jobs
+from runlore.daemon.background.jobs import do_due_jobs
+from runlore.daemon.calls.requests import checked_limit
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.daemon.requests import checked_limit
 from runlore.domain import limits
 from runlore.domain.runs.job import JobState
 from runlore.ports import operations as ops

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from runlore.daemon.own_runs.exchanges import Unkept
-from runlore.daemon.own_runs.live import Hub
-from runlore.daemon.own_runs.waiting import Waiting
+from runlore.daemon.own_runs.conversations import UnstoredConversations
+from runlore.daemon.own_runs.live_events import Hub
+from runlore.daemon.own_runs.pending_approvals import PendingApprovals
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.run import RunStatus
@@ -24,7 +24,7 @@ from runlore.flow.capture.run_queue import session_busy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from runlore.daemon.own_runs.live import Live
+    from runlore.daemon.own_runs.live_events import Live
     from runlore.domain.run import ProcessId, Run, RunId
     from runlore.domain.session import SessionId
     from runlore.ports.clock import Clock
@@ -79,11 +79,11 @@ class Handle:
         self.holds_session = True
 
 
-class Place:
+class RunSlot:
     """Room for one more run of a session. It is taken once that run is about to be opened: whoever asks again
     for one that is there needs none."""
 
-    def __init__(self, session_id: SessionId, take: Callable[[Place], None] = lambda _: None) -> None:
+    def __init__(self, session_id: SessionId, take: Callable[[RunSlot], None] = lambda _: None) -> None:
         self.session_id = session_id
         self.run_id: RunId | None = None
         self._take = take
@@ -101,14 +101,14 @@ class AgentService:
 
     def __init__(self, store: Store, clock: Clock, process_id: ProcessId) -> None:
         self.hub = Hub()
-        self.waiting = Waiting()
-        self.unkept = Unkept()
+        self.waiting = PendingApprovals()
+        self.unkept = UnstoredConversations()
         self._store = store
         self._clock = clock
         self._process_id = process_id
         self._lock = threading.Lock()
         # By the sessions in which a run is about to be opened.
-        self._opening: dict[SessionId, Place] = {}
+        self._opening: dict[SessionId, RunSlot] = {}
         self._handles: dict[RunId, Handle] = {}
         self._threads: dict[RunId, threading.Thread] = {}
         self._owed: dict[RunId, Callable[[], None]] = {}
@@ -117,12 +117,12 @@ class AgentService:
         self._is_listed = False
 
     @contextmanager
-    def place(self, session_id: SessionId) -> Iterator[Place]:
+    def place(self, session_id: SessionId) -> Iterator[RunSlot]:
         """Room for one more run while it is opened and started. This process is known to live from here on,
         so that nobody takes its run for abandoned."""
         if self._closing.is_set():
             raise _stopping()
-        place = Place(session_id, self._take)
+        place = RunSlot(session_id, self._take)
         self.keep_alive()
         try:
             yield place
@@ -137,7 +137,7 @@ class AgentService:
         with self._lock:
             self._require_room()
 
-    def _take(self, place: Place) -> None:
+    def _take(self, place: RunSlot) -> None:
         session_id = place.session_id
         with self._lock:
             for handle in self._handles.values():
@@ -164,16 +164,16 @@ class AgentService:
         run_id = run.run_id
         handle = Handle(run_id, run.session_id, self.hub.begin(run_id))
 
-        def worked() -> None:
+        def run_work() -> None:
             try:
                 work(handle)
             except Exception:
                 # The outer loop of a run: whatever it was, the run has been ended as far as it can be.
                 _log.exception("the work on run %s failed", run_id)
             finally:
-                self._done(handle)
+                self._finish(handle)
 
-        thread = threading.Thread(target=worked, name=f"runlore-agent-{run_id}", daemon=True)
+        thread = threading.Thread(target=run_work, name=f"runlore-agent-{run_id}", daemon=True)
         self.waiting.begin(run_id)
         with self._lock:
             handle.has_place = self._opening.pop(run.session_id, None) is not None
@@ -185,7 +185,7 @@ class AgentService:
             thread.start()
         except RuntimeError:
             handle.stopping.interrupt("this process can start no more threads")
-            worked()
+            run_work()
         return handle
 
     def find(self, run_id: RunId) -> Handle | None:
@@ -301,20 +301,20 @@ class AgentService:
         with self._lock:
             owed = dict(self._owed)
         for run_id, end in owed.items():
-            if self._guarded(end):
+            if self._try_step(end):
                 with self._lock:
                     self._owed.pop(run_id, None)
 
     def _beats(self) -> None:
         beaten_at = time.monotonic()
         while not self._closing.wait(_LOOK_S):
-            self._guarded(self.look)
+            self._try_step(self.look)
             if time.monotonic() - beaten_at >= limits.PROCESS_HEARTBEAT_S - _LOOK_S:
                 beaten_at = time.monotonic()
-                self._guarded(self.keep_alive)
-                self._guarded(self.settle)
+                self._try_step(self.keep_alive)
+                self._try_step(self.settle)
 
-    def _guarded(self, step: Callable[[], None]) -> bool:
+    def _try_step(self, step: Callable[[], None]) -> bool:
         """Take a step; whether it could be taken."""
         try:
             step()
@@ -326,7 +326,7 @@ class AgentService:
             _log.exception("a step of the runs failed; the next one tries again")
         return False
 
-    def _done(self, handle: Handle) -> None:
+    def _finish(self, handle: Handle) -> None:
         with self._lock:
             self._handles.pop(handle.run_id, None)
             self._threads.pop(handle.run_id, None)

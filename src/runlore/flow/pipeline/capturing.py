@@ -59,7 +59,7 @@ from runlore.flow.policies import current_learning
 from runlore.flow.queueing import queue, queue_recurring
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports.ids import Ids
-from runlore.ports.model import ModelFailure, Purpose, Question
+from runlore.ports.model import ModelFailure, ModelPurpose, Question
 from runlore.ports.run_memories import RunMemories
 from runlore.ports.store import Store, Transaction
 
@@ -178,7 +178,7 @@ class Capturing:
         if not self.may_ask:
             return _Wait(reason=ASKED_LATER, until=now + _LATER)
         question = Question(
-            purpose=Purpose.EXTRACTION,
+            purpose=ModelPurpose.EXTRACTION,
             document=document(
                 sight.text,
                 sight.memory,

@@ -47,7 +47,7 @@ from runlore.flow.skills.suggesting import DetectionContext, KeepResult, keep, t
 from runlore.flow.skills.suggestion_lock import forgettings, suggestions_turn
 from runlore.ports.clock import Clock
 from runlore.ports.ids import Ids
-from runlore.ports.operations.progress import Progress, unwatched
+from runlore.ports.operations.progress import Progress, ignore_progress
 from runlore.ports.operations.skills import SuggestAnswer
 from runlore.ports.store import Collections, Store, Transaction
 
@@ -85,7 +85,7 @@ class LearningSkills:
         while not self._detect(RunId(job.subject), job, beat):
             beat()
 
-    def suggest(self, *, enhance: bool = False, progress: Progress = unwatched) -> SuggestAnswer:
+    def suggest(self, *, enhance: bool = False, progress: Progress = ignore_progress) -> SuggestAnswer:
         """Look through everything that was mined, and keep what is found; nothing while capture is paused."""
         made: set[SuggestionId] = set()
         for _ in range(_LOOKS_MAX):

@@ -13,7 +13,7 @@ from runlore.domain.record import JsonValue, Kind, Record, RecordId, State, Stat
 from runlore.domain.run import MemoryState, Run, RunId
 from runlore.domain.scope import Scope, ScopeKind
 from runlore.ports.run_memories import RunMemories
-from runlore.ports.store import Position, Snapshot
+from runlore.ports.store import Snapshot, StorePosition
 
 _BATCH_RUNS = 256
 RUN_PREFIX = "run:"
@@ -30,7 +30,7 @@ class IndexChange:
 class Feed(Protocol):
     """Where an index learns what it holds."""
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
         """What has changed since a position, streamed; everything from cursor 0."""
         ...
 
@@ -38,7 +38,7 @@ class Feed(Protocol):
 class RecordFeed:
     """The records. A forgotten one is told as its tombstone, for it still counts among the stale ones."""
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
         for record in snapshot.records.changed_since(since):
             yield IndexChange(record=record, is_forgotten=record.state_reason is StateReason.FORGOTTEN)
 
@@ -49,7 +49,7 @@ class RunFeed:
     def __init__(self, run_memories: RunMemories) -> None:
         self._run_memories = run_memories
 
-    def changes(self, snapshot: Snapshot, since: Position) -> Iterator[IndexChange]:
+    def changes(self, snapshot: Snapshot, since: StorePosition) -> Iterator[IndexChange]:
         runs = snapshot.runs.changed_since(since.cursor)
         while batch := list(islice(runs, _BATCH_RUNS)):
             yield from self._list_changes(batch, from_beginning=not since.cursor)

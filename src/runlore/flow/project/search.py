@@ -21,7 +21,7 @@ from runlore.flow.project.record_cache import Analysed, RecordCache
 from runlore.flow.project.scope_view import ViewCache
 from runlore.flow.project.vector_search import NEAREST_MAX, Near, gaining
 from runlore.ports.index import NO_OVERLAY, Hit, Index, Overlay, Ranking, Searchable
-from runlore.ports.store import Position, RecordFilter, RecordLine, Records, Snapshot
+from runlore.ports.store import RecordFilter, RecordLine, Records, Snapshot, StorePosition
 
 TOLD_KEPT_MAX = 1_000
 
@@ -41,13 +41,13 @@ Told = frozenset[tuple[RecordId, int]]
 class CaughtUp:
     """Where the index stands now, what it was told last, and whether words of something forgotten went."""
 
-    position: Position
+    position: StorePosition
     told: int
     latest: Told
     forgot: bool
 
 
-def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: Position, *, latest: Told) -> CaughtUp:
+def catch_up(index: Index, feed: Feed, snapshot: Snapshot, since: StorePosition, *, latest: Told) -> CaughtUp:
     """Bring the index to where this snapshot stands.
 
     Of what was forgotten, here or by another daemon, the words go too; what the feed tells of it stays. What

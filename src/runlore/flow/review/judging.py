@@ -17,7 +17,7 @@ from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.safe_text import escape
 from runlore.domain.text.storable import make_storable
 from runlore.flow.review.automatic import Case, Opinion
-from runlore.ports.model import ModelFailure, Purpose, Question, Reply
+from runlore.ports.model import ModelFailure, ModelPurpose, Question, Reply
 
 _EVIDENCE_MAX = 4
 _EVIDENCE_CHARS_MAX = 480
@@ -47,7 +47,7 @@ def question(case: Case, seen: Opinion) -> Question:
     """What the judge is asked."""
     judge = case.policy.judge
     return Question(
-        purpose=Purpose.JUDGE,
+        purpose=ModelPurpose.JUDGE,
         document=_document(case, seen),
         schema=ANSWER,
         model=judge.model,

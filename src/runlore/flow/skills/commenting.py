@@ -6,7 +6,7 @@ from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.skills.skill_commenting import SCHEMA, comment_in, document
 from runlore.domain.skills.skill_curation import CurationPlan
 from runlore.flow.model_budget import BudgetedModels
-from runlore.ports.model import Purpose, Question
+from runlore.ports.model import ModelPurpose, Question
 
 TIMEOUT_S = 30.0
 
@@ -24,7 +24,7 @@ class Commenting:
         """What a model says about what is done; empty where that cannot be shown, ModelFailure where none
         answered. Never call it inside a transaction."""
         question = Question(
-            purpose=Purpose.CURATION,
+            purpose=ModelPurpose.CURATION,
             document=document(plan),
             schema=SCHEMA,
             model=self.model,

@@ -10,7 +10,7 @@ from runlore.domain.policies.learning_policy import ModelBudget
 from runlore.domain.suggesting.enhancing import SCHEMA, Enhanced, apply_enhancement, document
 from runlore.domain.suggestion import Suggestion
 from runlore.flow.model_budget import BudgetedModels
-from runlore.ports.model import Purpose, Question
+from runlore.ports.model import ModelPurpose, Question
 
 TIMEOUT_S = 60.0
 
@@ -30,7 +30,7 @@ class Enhancing:
         `taken` are the names that others have. Never call it inside a transaction.
         """
         question = Question(
-            purpose=Purpose.ENHANCEMENT,
+            purpose=ModelPurpose.ENHANCEMENT,
             document=document(suggestion),
             schema=SCHEMA,
             model=self.model,

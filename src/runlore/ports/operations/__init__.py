@@ -14,7 +14,7 @@ from runlore.ports.operations.areas import AREA_OF_VALUE, load_area
 if TYPE_CHECKING:
     from runlore.domain.records.feedback import FeedbackVerdict as FeedbackVerdict
     from runlore.ports.operations.agent import *
-    from runlore.ports.operations.declaring import OPERATIONS as OPERATIONS
+    from runlore.ports.operations.declaration import OPERATIONS as OPERATIONS
     from runlore.ports.operations.learning import *
     from runlore.ports.operations.library import *
     from runlore.ports.operations.operations import *

@@ -11,7 +11,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonObject
 from runlore.domain.run import RunId
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaring import (
+from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
     OPERATORS,

@@ -89,8 +89,8 @@ VALUES_OF = {
         "SuggestionsRequest"
     ),
     "operations": "Operations",
-    "progress": "Progress unwatched",
-    "declaring": "OPERATIONS",
+    "progress": "Progress ignore_progress",
+    "declaration": "OPERATIONS",
 }
 AREA_OF_OPERATION = {name: area for area, names in OPERATIONS_OF.items() for name in names.split()}
 AREA_OF_VALUE = {name: area for area, names in VALUES_OF.items() for name in names.split()}

@@ -25,7 +25,7 @@ from runlore.domain.records.feedback import FeedbackVerdict
 from runlore.domain.run import RunId
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaring import (
+from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
     OPERATORS,

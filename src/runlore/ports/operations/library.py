@@ -11,7 +11,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillOrigin, SkillState
 from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationId
 from runlore.domain.suggestion import StoredSuggestion
-from runlore.ports.operations.declaring import (
+from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
     OPERATORS,

@@ -7,5 +7,5 @@ from typing import TypeAlias
 Progress: TypeAlias = Callable[[int, int], None]
 
 
-def unwatched(_done: int, _total: int) -> None:
+def ignore_progress(_done: int, _total: int) -> None:
     """Nobody watches."""

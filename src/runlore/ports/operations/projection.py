@@ -17,7 +17,7 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.journal import DERIVED_KEYS
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaring import EVERYBODY, Operation, RequestForm
+from runlore.ports.operations.declaration import EVERYBODY, Operation, RequestForm
 from runlore.ports.operations.field_types import AsOf, PromptTokens, SearchLimit
 from runlore.ports.operations.sessions import RunView
 

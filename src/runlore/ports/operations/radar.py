@@ -10,7 +10,7 @@ from runlore.domain.record import JsonValue, Record, RecordId
 from runlore.domain.records.radar import Finding, finding_from_plain
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.serialization.codec import serialize
-from runlore.ports.operations.declaring import (
+from runlore.ports.operations.declaration import (
     AGENTS,
     OPERATORS,
     OVERSEERS,

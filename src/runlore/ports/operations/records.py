@@ -11,7 +11,7 @@ from runlore.domain.record import JsonObject, Kind, Layer, Record, RecordId, Sen
 from runlore.domain.records.audit import RecordEvent
 from runlore.domain.scope import WORKSPACE, Scope
 from runlore.domain.search.ranking import Score
-from runlore.ports.operations.declaring import AGENTS, EVERYBODY, Created, Operation, RequestForm, Route
+from runlore.ports.operations.declaration import AGENTS, EVERYBODY, Created, Operation, RequestForm, Route
 from runlore.ports.operations.field_types import (
     AsOf,
     Confidence,

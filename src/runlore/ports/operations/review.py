@@ -12,7 +12,7 @@ from runlore.domain.records.publication import BlockedRecord, Consequences
 from runlore.domain.run import RunId
 from runlore.domain.scope import Scope
 from runlore.domain.session import SessionId
-from runlore.ports.operations.declaring import EVERYBODY, OPERATORS, Operation, RequestForm, Route
+from runlore.ports.operations.declaration import EVERYBODY, OPERATORS, Operation, RequestForm, Route
 from runlore.ports.operations.field_types import (
     Accepted,
     BothHold,

@@ -15,7 +15,7 @@ from runlore.domain.skills.rollout import (
     RolloutStatus,
     SkillContext,
 )
-from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Created, Operation, Route
+from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Created, Operation, Route
 from runlore.ports.operations.field_types import Accepted, Cursor, PageLimit, Reason, Revision, SkillName
 from runlore.ports.operations.sessions import RunView
 

@@ -14,9 +14,9 @@ from runlore.domain.record import JsonObject, JsonValue, Layer, RecordId, State
 from runlore.domain.runs.job import Job, JobId, JobKind, JobState
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, as_object, as_text, as_whole
-from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Created, Operation
+from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Created, Operation
 from runlore.ports.operations.field_types import Revision
-from runlore.ports.operations.progress import Progress, unwatched
+from runlore.ports.operations.progress import Progress, ignore_progress
 
 
 @JsonForm(document="Export")
@@ -286,12 +286,12 @@ class ServiceOperations(Protocol):
     @Operation(
         "POST /v1/memory/export", OPERATORS, unlimited=True, created=Created.ALWAYS, long=True, once=True
     )
-    def export(self, *, progress: Progress = unwatched) -> ExportAnswer:
+    def export(self, *, progress: Progress = ignore_progress) -> ExportAnswer:
         """Write everything to a new file under the state root."""
         ...
 
     @Operation("POST /v1/memory/import", OPERATORS, unlimited=True, uploads=True)
-    def import_records(self, path: str, *, progress: Progress = unwatched) -> ImportAnswer:
+    def import_records(self, path: str, *, progress: Progress = ignore_progress) -> ImportAnswer:
         """Read an export back: the body is its file. Equal into an empty store, as candidates into
         another."""
         ...
@@ -307,13 +307,13 @@ class ServiceOperations(Protocol):
             ),
         ] = None,
         *,
-        progress: Progress = unwatched,
+        progress: Progress = ignore_progress,
     ) -> BackupAnswer:
         """Write a consistent copy of everything, while it is in use."""
         ...
 
     @Operation("", OPERATORS, unlimited=True)
-    def restore_backup(self, path: str, *, progress: Progress = unwatched) -> BackupAnswer:
+    def restore_backup(self, path: str, *, progress: Progress = ignore_progress) -> BackupAnswer:
         """Read a backup into an empty store."""
         ...
 

@@ -17,7 +17,7 @@ from runlore.domain.record import JsonObject, Record
 from runlore.domain.run import TERMINAL, Artifact, ArtifactId, Run, RunId, RunStatus
 from runlore.domain.runs.journal import DERIVED_KEYS, JournalEvent
 from runlore.domain.session import Persona, PersonaId, Session, SessionId
-from runlore.ports.operations.declaring import (
+from runlore.ports.operations.declaration import (
     AGENTS,
     EVERYBODY,
     OPERATORS,

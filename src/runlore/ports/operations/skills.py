@@ -9,9 +9,9 @@ from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
 from runlore.domain.runs.transcript import Position, ToldRun
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
-from runlore.ports.operations.declaring import OPERATORS, OVERSEERS, Operation
+from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Operation
 from runlore.ports.operations.field_types import Cursor, PageLimit
-from runlore.ports.operations.progress import Progress, unwatched
+from runlore.ports.operations.progress import Progress, ignore_progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class SkillOperations(Protocol):
         ...
 
     @Operation("POST /v1/skill-suggestions/detect", OPERATORS, unlimited=True, long=True)
-    def suggest(self, request: SuggestRequest, progress: Progress = unwatched) -> SuggestAnswer:
+    def suggest(self, request: SuggestRequest, progress: Progress = ignore_progress) -> SuggestAnswer:
         """Run the detectors over all that was mined, and keep what they find in the review queue."""
         ...
 

@@ -100,18 +100,15 @@ class PostgresTarget:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
         with self._connection.transaction():
             yield
 
     def has_table(self, name: str) -> bool:
-        """Whether a table is there."""
         return bool(
             self.rows("SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?", name)
         )
 
     def rows(self, sql: str, *parameters: str | int) -> list[Row]:
-        """All rows of a query."""
         cursor = self._connection.execute(to_driver_sql(sql), parameters)
         return cursor.fetchall() if cursor.description else []
 

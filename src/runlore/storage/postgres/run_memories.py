@@ -65,7 +65,6 @@ class TableRunMemories:
                 session.run([SqlStatement(sql=_PUT, rows=[_row(found.with_capture(capture))])])
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
-        """The memory of a run; None when there is none."""
         return self.get_many((run_id,)).get(run_id)
 
     def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
@@ -81,7 +80,6 @@ class TableRunMemories:
         return {run_id: found[run_id] for run_id in wanted if run_id in found}
 
     def delete(self, run_id: RunId) -> None:
-        """Delete a memory; nothing happens when there is none."""
         if not is_storable(run_id):
             return
         with self._writing() as session:

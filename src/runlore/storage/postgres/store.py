@@ -8,7 +8,7 @@ from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from runlore.domain.errors import RunloreError, Unavailable
-from runlore.ports.store import Position, Snapshot, Transaction
+from runlore.ports.store import Snapshot, StorePosition, Transaction
 from runlore.storage import migrate
 from runlore.storage.postgres.connections import (
     CONNECTIONS_MAX,
@@ -76,7 +76,6 @@ class PostgresStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A read transaction that sees all that was acknowledged before."""
         with self._reading() as session:
             yield SqlSnapshot(session)
 
@@ -89,7 +88,7 @@ class PostgresStore:
         """Any number of daemons."""
         return True
 
-    def is_current(self, position: Position) -> bool:
+    def is_current(self, position: StorePosition) -> bool:
         """Whether a follower's position belongs to this database as it is."""
         with self._reading() as session:
             return positions.is_current(session, position)

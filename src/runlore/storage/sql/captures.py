@@ -72,14 +72,12 @@ class SqlCaptures:
         self._session = session
 
     def get(self, run_id: RunId) -> Capture | None:
-        """What was made of a run; None where nobody has looked at it yet."""
         if not is_storable(run_id):
             return None
         rows = self._session.rows(f"{_SELECT} WHERE c.run_id = ?", (run_id,))
         return _read(rows[0]) if rows else None
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Capture]:
-        """What was made of those of the runs that somebody has looked at."""
         found: dict[RunId, Capture] = {}
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             rows = self._session.rows(f"{_SELECT} WHERE c.run_id IN ({in_list(chunk)})", chunk)
@@ -88,7 +86,6 @@ class SqlCaptures:
 
     @writing
     def put(self, capture: Capture) -> None:
-        """Note it, in place of what was noted before."""
         columns.check_storable(capture.run_id, capture.session_id)
         self._session.make_room(freeing=False)
         stood = self._session.rows(_PUT, _values(capture))[0][0]
@@ -101,11 +98,9 @@ class SqlCaptures:
         self._session.run([*statements, SqlStatement(sql=_SET_TEXT, rows=[placed])])
 
     def untrusted_before(self, session_id: SessionId, moment: datetime) -> tuple[Capture, ...]:
-        """The captures of a session's runs opened before a moment that read from outside, oldest first."""
         return tuple(map(_read, self._of_session(_UNTRUSTED, session_id, moment)))
 
     def missing_before(self, session_id: SessionId, moment: datetime) -> tuple[RunId, ...]:
-        """The runs of a session opened before a moment that nobody has looked at yet, oldest first."""
         return tuple(RunId(row[0]) for row in self._of_session(_MISSING, session_id, moment))
 
     def count_without_memory(self, *, session_id: SessionId | None, since: datetime | None) -> int:

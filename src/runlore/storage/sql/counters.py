@@ -28,7 +28,6 @@ class SqlCounters:
         self._session = session
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """All counters whose names begin so."""
         sql = "SELECT name, value FROM counters WHERE substr(name, 1, CAST(? AS INTEGER)) = ? ORDER BY name"
         return dict(self._session.rows(sql, (len(prefix), prefix)))
 
@@ -38,7 +37,6 @@ class SqlCounters:
         self._write(_ADD, sorted(amounts.items()))
 
     def switch(self, name: str) -> Switch | None:
-        """A switch; None when nobody has touched it."""
         rows = self._session.rows("SELECT is_on, at_ms, actor FROM switches WHERE name = ?", (name,))
         if not rows:
             return None
@@ -47,7 +45,6 @@ class SqlCounters:
 
     @writing
     def set_switch(self, switch: Switch) -> None:
-        """Turn a switch."""
         check_storable(switch.name, switch.actor)
         self._write(_TURN, [(switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor)])
 
@@ -58,7 +55,6 @@ class SqlCounters:
 
     @writing
     def set_note(self, name: str, text: str) -> None:
-        """Keep a note, in place of the one before."""
         self._write(_NOTE, [(name, make_storable(text))])
 
     def newest_at(self) -> datetime | None:
@@ -69,12 +65,10 @@ class SqlCounters:
 
     @writing
     def prune_answers(self, before: datetime) -> int:
-        """Delete kept answers of idempotency keys from before a moment: how many there were."""
         return answers.prune(self._session, before)
 
     @writing
     def forget_answers(self, ids: Sequence[str]) -> int:
-        """Delete kept answers that name any of these records, runs or sessions: how many there were."""
         return answers.forget(self._session, ids)
 
     def _write(self, sql: str, rows: Sequence[Parameters]) -> None:

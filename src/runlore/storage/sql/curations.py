@@ -68,7 +68,6 @@ class SqlCurations:
         return _read(rows[0])
 
     def latest(self) -> Curation | None:
-        """The newest that was not undone, and of which anything is left that could be."""
         rows = self._session.rows(f"{_SELECT} WHERE {_WAITING} {_NEWEST}", (1,))
         while rows:
             found = _read(rows[0])
@@ -81,12 +80,10 @@ class SqlCurations:
         return None
 
     def list_undone(self, *, limit: int) -> tuple[Curation, ...]:
-        """The newest of those that were undone."""
         rows = self._session.rows(f"{_SELECT} WHERE c.undone_at_ms IS NOT NULL {_NEWEST}", (max(limit, 0),))
         return tuple(map(_read, rows))
 
     def page(self, *, limit: int, after: CurationId | None = None) -> tuple[Curation, ...]:
-        """The newest first, by when they were and by id."""
         if limit <= 0:
             return ()
         if after is None:
@@ -96,7 +93,6 @@ class SqlCurations:
         return tuple(map(_read, rows))
 
     def of_skills(self, skill_ids: Sequence[SkillId]) -> tuple[Curation, ...]:
-        """Those that touched any of these skills, by id."""
         return tuple(map(self.get, self._touching(skill_ids)))
 
     def check(self, curation_id: CurationId) -> None:

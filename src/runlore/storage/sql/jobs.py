@@ -137,7 +137,6 @@ class SqlJobs:
             raise lease_lost(job)
 
     def is_held(self, job: Job) -> bool:
-        """Whether the job is leased under this very fence."""
         return bool(self._session.rows(_CHECK, (job.job_id, job.fence)))
 
     @writing
@@ -179,7 +178,6 @@ class SqlJobs:
         return _read(self._session.rows(f"SELECT {_ALL} FROM jobs WHERE job_id = ?", (job_id,))[0])
 
     def find(self, kind: JobKind, subject: str) -> Job | None:
-        """The job of a kind and subject, whatever its state."""
         rows = self._session.rows(_FIND, (kind.value, make_storable(subject)))
         return _read(rows[0]) if rows else None
 
@@ -189,7 +187,6 @@ class SqlJobs:
         self._changes(_CANCEL, (kind.value, subject))
 
     def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
-        """Jobs in these states, the one due longest first."""
         wanted = sorted(state.value for state in states)
         if not wanted or limit <= 0:
             return ()
@@ -198,7 +195,6 @@ class SqlJobs:
         return tuple(_read(row) for row in self._session.rows(sql, (*wanted, limit)))
 
     def count(self) -> dict[tuple[JobKind, JobState], int]:
-        """How many there are."""
         rows = self._session.rows("SELECT kind, state, count(*) FROM jobs GROUP BY kind, state")
         return {(JobKind(kind), JobState(state)): number for kind, state, number in rows}
 

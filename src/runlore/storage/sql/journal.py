@@ -104,7 +104,6 @@ class SqlJournal:
         return first
 
     def range(self, session_id: SessionId, first: int, last: int) -> tuple[JournalEvent, ...]:
-        """The events of a range that exist, in order."""
         if not is_storable(session_id) or last < first:
             return ()
         bounds = (max(first, 1), min(last, _LAST_NUMBER))
@@ -135,7 +134,6 @@ class SqlJournal:
         return tuple(map(read, self._session.rows(sql, (*names, after, last))))
 
     def inputs(self, run_ids: Sequence[RunId]) -> dict[RunId, str]:
-        """The text of each run's input."""
         found: dict[RunId, str] = {}
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             for event in map(read, self._session.rows(_INPUTS.format(ids=in_list(chunk)), chunk)):
@@ -154,8 +152,6 @@ class SqlJournal:
         return found
 
     def latest_text(self, run_id: RunId) -> str:
-        """The text of a run's last assistant message that has one, with those that it continues; empty where
-        there is none."""
         before, later = _LAST_NUMBER, ""
         while before and is_storable(run_id):
             events = [read(row) for row in self._session.rows(_REPLIES, (run_id, before, _REPLIES_AT_ONCE))]
@@ -178,12 +174,10 @@ class SqlJournal:
 
     @writing
     def erase_session(self, session_id: SessionId) -> int:
-        """Empty the bodies of all events of a session: how many there were."""
         return self._erase("session_id = ?", (session_id,)) if is_storable(session_id) else 0
 
     @writing
     def erase_checkpoints(self, session_id: SessionId, before: datetime) -> int:
-        """Empty a session's checkpoints from before a moment: how many there were."""
         if not is_storable(session_id):
             return 0
         return self._erase(f"session_id = ? AND {_OLD_CHECKPOINT}", (session_id, to_milliseconds(before)))
@@ -194,7 +188,6 @@ class SqlJournal:
         return tuple(SessionId(row[0]) for row in self._session.rows(sql, (to_milliseconds(before),)))
 
     def count(self, *, session_id: SessionId | None = None, run_id: RunId | None = None) -> int:
-        """How many events of a session or a run still say something, damaged ones included."""
         condition, names = _of(session_id, run_id)
         if not all(map(is_storable, names)):
             return 0
@@ -202,12 +195,10 @@ class SqlJournal:
         return int(self._session.rows(sql, names)[0][0])
 
     def sizes(self) -> Iterator[tuple[RunId, datetime, int]]:
-        """Terminal runs with the end and the bytes of their journal that is not empty, oldest first."""
         for run_id, finished_at_ms, length in self._session.stream(_SIZES):
             yield RunId(run_id), from_milliseconds(finished_at_ms), int(length)
 
     def bytes(self) -> int:
-        """The bytes of all bodies, about."""
         return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
 
     def find_miscounted(self, *, limit: int) -> tuple[SessionId, ...]:

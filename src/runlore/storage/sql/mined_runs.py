@@ -48,7 +48,6 @@ class SqlMinedRuns:
         self._session = session
 
     def find(self, run_id: RunId) -> MinedRun | None:
-        """What was mined of a run; None where nothing was."""
         rows = self._session.rows(
             f"SELECT {_SELECTED} FROM mined_runs m {_TEXT} WHERE m.run_id = ?", (run_id,)
         )
@@ -57,21 +56,18 @@ class SqlMinedRuns:
     def of_session(
         self, session_id: SessionId, *, limit: int, before: int | None = None
     ) -> tuple[MinedRun, ...]:
-        """The latest runs of a session, oldest first; those that began `before` an event of it."""
         if limit <= 0 or not is_storable(session_id):
             return ()
         end = _NUMBER_MAX if before is None else before
         return tuple(map(_read, self._session.rows(_OF_SESSION, (session_id, end, limit))))
 
     def sessions(self, *, after: SessionId | None = None, limit: int) -> tuple[SessionId, ...]:
-        """The sessions of which anything is mined, by id."""
         if limit <= 0 or not is_storable(after or ""):
             return ()
         return tuple(SessionId(row[0]) for row in self._session.rows(_SESSIONS, (after or "", limit)))
 
     @writing
     def put(self, mined: MinedRun) -> None:
-        """Keep what was mined of a run, in place of what was kept before."""
         columns.check_storable(mined.run_id, mined.session_id)
         self._session.make_room(freeing=False)
         row: Parameters = (mined.run_id, mined.session_id, _number(mined))
@@ -85,7 +81,6 @@ class SqlMinedRuns:
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        """Delete what was mined of forgotten runs; those of which nothing is are passed over."""
         self._session.make_room(freeing=True)
         for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
             rows: list[Parameters] = [(run_id,) for run_id in chunk]

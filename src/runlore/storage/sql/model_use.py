@@ -26,7 +26,6 @@ class SqlModelUse:
 
     @writing
     def begin(self, purpose: str, day: str, *, calls_max: int, tokens_max: int) -> bool:
-        """Count one call; False, and nothing counted, where the day's calls or tokens are spent already."""
         check_storable(purpose, day)
         if calls_max <= 0 or tokens_max <= 0:
             return False
@@ -40,7 +39,6 @@ class SqlModelUse:
         self._changes(_END, (use.purpose, use.day, 0, *amounts))
 
     def since(self, day: str) -> tuple[DayUse, ...]:
-        """All purposes from a day on, the latest day first."""
         return tuple(
             DayUse(**dict(zip(_COLUMNS, row, strict=True))) for row in self._session.rows(_SINCE, (day,))
         )

@@ -84,7 +84,6 @@ class SqlPointers:
         limit: int,
         before: tuple[datetime, RunId] | None = None,
     ) -> tuple[Pointer, ...]:
-        """Those that any of the scopes saw, once each, the newest first."""
         if limit <= 0:
             return ()
         found: set[tuple[int, RunId]] = set()
@@ -106,15 +105,12 @@ class SqlPointers:
         return {run_id: found[run_id] for run_id in wanted if run_id in found}
 
     def everything(self) -> Iterator[Pointer]:
-        """All pointers, by run id, streamed."""
         return map(_read, self._session.stream(f"{_FOUND} ORDER BY run_id"))
 
     def list_expired(self, before: datetime, *, limit: int) -> tuple[Pointer, ...]:
-        """Those captured earlier than a moment, the oldest first."""
         return self._where("captured_at_ms < ?", _OLDEST_FIRST, limit, to_milliseconds(before))
 
     def pending(self, *, limit: int) -> tuple[Pointer, ...]:
-        """Those whose semantic capture is owed, the oldest first."""
         return self._where("capture = 'pending'", _OLDEST_FIRST, limit)
 
     def list_skipped(
@@ -135,7 +131,6 @@ class SqlPointers:
 
     @writing
     def put(self, pointers: Iterable[Pointer]) -> None:
-        """Write pointers, each in place of an earlier one of its run."""
         for piece in chunks(pointers, PIECE_POINTERS):
             self._session.make_room(freeing=False)
             latest = {pointer.run_id: pointer for pointer in piece}.values()
@@ -151,13 +146,11 @@ class SqlPointers:
 
     @writing
     def set_capture(self, run_id: RunId, capture: CaptureState) -> None:
-        """Note a receipt."""
         self._session.make_room(freeing=False)
         self._session.run([SqlStatement(sql=_SET_CAPTURE, rows=[(capture.value, run_id)])])
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        """Delete pointers; those that are not there are passed over."""
         rows: list[Parameters] = [(run_id,) for run_id in dict.fromkeys(run_ids) if is_storable(run_id)]
         if not rows:
             return
@@ -165,7 +158,6 @@ class SqlPointers:
         self._session.run([SqlStatement(sql=_DELETE_SCOPES, rows=rows), SqlStatement(sql=_DELETE, rows=rows)])
 
     def count(self) -> PointerCounts:
-        """How much there is."""
         sessions, runs, scopes, pending = self._rows(_COUNT)[0]
         return PointerCounts(sessions=sessions, runs=runs, scopes=scopes, pending=pending)
 

@@ -20,12 +20,10 @@ class SqlPolicies:
         self._session = session
 
     def current(self, name: PolicyName) -> PolicyRevision | None:
-        """The latest revision; None when nobody has changed the defaults."""
         rows = self._session.rows(f"{_SELECT} LIMIT 1", (name.value,))
         return _read(rows[0]) if rows else None
 
     def history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
-        """All revisions, the newest first."""
         return tuple(_read(row) for row in self._session.rows(_SELECT, (name.value,)))
 
     @writing

@@ -5,7 +5,7 @@ the database from before them, put back and moved on since, has not got them, ev
 up.
 """
 
-from runlore.ports.store import Position
+from runlore.ports.store import StorePosition
 from runlore.storage.sql.session import Row, SqlSession
 
 _LATEST = (
@@ -22,17 +22,17 @@ _SAME_RUN = f"{_RUN} AND run_id = ? AND revision >= ?"
 _AND_THE_RUN = "\x1f"
 
 
-def position(session: SqlSession) -> Position:
+def position(session: SqlSession) -> StorePosition:
     """Where a follower stands that has seen everything in this snapshot."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     records, runs = session.rows(_LATEST), session.rows(_LATEST_RUN)
     witness = _witness(records[0]) if records else ""
     if runs:
         witness += _AND_THE_RUN + _witness(runs[0])
-    return Position(store_id=store_id, cursor=cursor, witness=witness)
+    return StorePosition(store_id=store_id, cursor=cursor, witness=witness)
 
 
-def is_current(session: SqlSession, followed: Position) -> bool:
+def is_current(session: SqlSession, followed: StorePosition) -> bool:
     """Whether a follower may go on from a position."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     if followed.store_id != store_id or followed.cursor > cursor:

@@ -25,18 +25,15 @@ class SqlProcesses:
 
     @writing
     def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:
-        """Register or renew."""
         columns.check_storable(process_id, description)
         row = (process_id, to_milliseconds(lease_until), description)
         # On a full disk too: whoever cannot renew would lose the runs it is working on.
         self._session.run([SqlStatement(sql=_HEARTBEAT, rows=[row])])
 
     def leases(self) -> Mapping[ProcessId, datetime]:
-        """All known processes and until when each is alive."""
         rows = self._session.rows(_LEASES)
         return {ProcessId(process_id): from_milliseconds(until_ms) for process_id, until_ms in rows}
 
     @writing
     def delete(self, process_id: ProcessId) -> None:
-        """Take a process that ends properly off the list."""
         self._session.run([SqlStatement(sql=_DELETE, rows=[(process_id,)])])

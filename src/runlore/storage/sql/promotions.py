@@ -60,7 +60,6 @@ class SqlPromotions:
         self._session = session
 
     def find(self, name: str) -> PromotedSkill | None:
-        """The promoted skill of a name."""
         rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (make_storable(name),))
         return _read(rows[0]) if rows else None
 
@@ -74,7 +73,6 @@ class SqlPromotions:
         return int(revisions)
 
     def of_source(self, record_id: RecordId) -> tuple[PromotedSkill, ...]:
-        """Those that were promoted from a learning, by name."""
         sql = f"{_SELECT} WHERE p.source_record_id = ? ORDER BY p.name"
         return tuple(map(_read, self._session.rows(sql, (make_storable(record_id),))))
 
@@ -86,7 +84,6 @@ class SqlPromotions:
         statuses: frozenset[RolloutStatus] | None = None,
         source_record_id: RecordId | None = None,
     ) -> tuple[PromotedSkill, ...]:
-        """By name, after one; all of them unless narrowed."""
         if limit <= 0 or statuses == frozenset():
             return ()
         asked = Condition()
@@ -103,14 +100,12 @@ class SqlPromotions:
     def history(
         self, name: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[tuple[int, PromotedSkill], ...]:
-        """Every snapshot with its number, oldest first; or so many after one."""
         asked: Parameters = (make_storable(name), after)
         if limit is None:
             return tuple(map(_read_snapshot, self._session.rows(_HISTORY, asked)))
         return tuple(map(_read_snapshot, self._session.rows(f"{_HISTORY} LIMIT ?", (*asked, limit))))
 
     def newest(self, name: str, status: RolloutStatus) -> tuple[int, PromotedSkill] | None:
-        """The last snapshot that had a status, with its number."""
         rows = self._session.rows(_NEWEST, (make_storable(name), status.value))
         return _read_snapshot(rows[0]) if rows else None
 
@@ -176,7 +171,6 @@ class SqlPromotions:
         executions.add(self._session, execution)
 
     def executions(self, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
-        """Those of a skill whose run, or calling run, is this one, oldest first."""
         return executions.of_run(self._session, skill_name, run_id)
 
     @writing

@@ -17,7 +17,7 @@ from runlore.domain.scope import Scope, ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.ports.store import Position, RecordFilter, RecordLine
+from runlore.ports.store import RecordFilter, RecordLine, StorePosition
 from runlore.storage.sql import filters, listing, positions, record_queries
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
@@ -48,7 +48,6 @@ class SqlRecords:
         self._session = session
 
     def get(self, record_id: RecordId) -> Record:
-        """One record; NotFound when the id names nothing."""
         found = record_queries.records_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
@@ -59,14 +58,12 @@ class SqlRecords:
         return record_queries.records_by_id(self._session, record_ids)
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
-        """A record's history, oldest first; NotFound when the id names nothing."""
         found = record_queries.histories_by_id(self._session, (record_id,))
         if record_id not in found:
             raise _not_found(record_id)
         return found[record_id]
 
     def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
-        """The histories of those of the ids that exist."""
         return record_queries.histories_by_id(self._session, record_ids)
 
     def page(
@@ -90,7 +87,6 @@ class SqlRecords:
         limit: int,
         before: tuple[datetime, RecordId] | None = None,
     ) -> tuple[Record, ...]:
-        """The same as it would have answered at a past moment, from the events."""
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
         return page_as_of(self._session, where, moment, limit=limit, before=before)
@@ -102,7 +98,6 @@ class SqlRecords:
         return list_headers(self._session, where, limit=limit, before=before)
 
     def count_lines(self, where: RecordFilter) -> int:
-        """How many records pass a filter."""
         return count_headers(self._session, where)
 
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
@@ -110,17 +105,14 @@ class SqlRecords:
         return scope_stamps(self._session, scopes)
 
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
-        """The records with an event later than a moment."""
         sql = "SELECT record_id FROM records WHERE moved_at_ms > ? ORDER BY record_id"
         return tuple(RecordId(row[0]) for row in self._session.rows(sql, (to_milliseconds(moment),)))
 
     def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
-        """The active records of a scope and kind whose semantic key has this subject."""
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.kind = ? AND r.subject = ?"
         return self._where(condition, scope.kind.value, scope.id, kind.value, digest(subject))
 
     def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
-        """The active records of a scope, of the kinds that prompts get, that are about one of these."""
         found: list[Record] = []
         kinds = sorted(kind.value for kind in PROMPT_KINDS)
         for chunk in chunks(map(digest, subjects), IN_LIST_MAX):
@@ -132,11 +124,9 @@ class SqlRecords:
         return tuple(found)
 
     def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
-        """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
         return self._newest_of_subject("constrained", (scope, kind, subject), limit)
 
     def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
-        """The same of those that are tombstoned."""
         return self._newest_of_subject("tombstoned", (scope, kind, subject), limit)
 
     def _newest_of_subject(
@@ -153,21 +143,17 @@ class SqlRecords:
         return record_queries.records_of(self._session, found, asked, order=order)
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
-        """The active profile records of a scope with this key, ignoring case."""
         condition = f"r.state = 'active' AND {_IN_SCOPE} AND r.profile_key = ?"
         return self._where(condition, scope.kind.value, scope.id, digest(profile_key.casefold()))
 
     def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
-        """The superseded records that name this one as their replacement."""
         return self._where("r.state = 'superseded' AND r.superseded_by = ?", record_id)
 
     def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
-        """The records made from this one (`source.record_ids`), whatever their state."""
         derived = "SELECT s.record_id FROM record_sources s WHERE s.source_id = ?"
         return self._where(f"r.record_id IN ({derived})", record_id)
 
     def of_run(self, run_id: RunId) -> tuple[Record, ...]:
-        """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
         # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
         found = (
             "SELECT record_id FROM records WHERE source_run = ?"
@@ -176,7 +162,6 @@ class SqlRecords:
         return self._oldest_first(f"r.record_id IN ({found})", run_id, run_id)
 
     def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
-        """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
         # As two look-ups, for an OR over two indexes is more than a planner can be trusted with.
         found = (
             "SELECT record_id FROM records WHERE source_session = ?"
@@ -203,7 +188,6 @@ class SqlRecords:
     def revalidation_due(
         self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
     ) -> tuple[Record, ...]:
-        """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
         where = RecordFilter(scopes=scopes, now=now)
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
@@ -218,7 +202,6 @@ class SqlRecords:
         return record_queries.records_of(self._session, due, (*asked.parameters, limit), order=order)
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
-        """Live records whose `expires_at` has come, the earliest first."""
         due = (
             "SELECT record_id, due_at_ms FROM records WHERE due_at_ms IS NOT NULL AND due_at_ms <= ?"
             " ORDER BY due_at_ms, record_id LIMIT ?"
@@ -227,20 +210,16 @@ class SqlRecords:
         return record_queries.records_of(self._session, due, (to_milliseconds(now), limit), order=order)
 
     def count(self) -> dict[tuple[Layer, State], int]:
-        """How many records there are, by layer and state."""
         rows = self._session.rows("SELECT state, layer, count(*) FROM records GROUP BY state, layer")
         return {(Layer(layer), State(state)): number for state, layer, number in rows}
 
-    def changed_since(self, position: Position) -> Iterator[Record]:
-        """Every record that changed after a position (all of them from cursor 0), streamed."""
+    def changed_since(self, position: StorePosition) -> Iterator[Record]:
         return record_queries.records_changed(self._session, position.cursor)
 
-    def position(self) -> Position:
-        """Where a follower stands that has seen everything in this snapshot."""
+    def position(self) -> StorePosition:
         return positions.position(self._session)
 
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
-        """All records with their histories, by `record_id`, streamed."""
         return ((replay(history), history) for history in record_queries.all_histories(self._session))
 
     def _oldest_first(self, condition: str, *parameters: str) -> tuple[Record, ...]:

@@ -86,7 +86,6 @@ class SqlRuns:
         return found
 
     def find(self, run_id: RunId) -> Run | None:
-        """One run, or None."""
         found = self._where("r.run_id = ?", run_id) if is_storable(run_id) else ()
         return found[0] if found else None
 
@@ -126,13 +125,11 @@ class SqlRuns:
         return self._newest(walks, limit) if walks else ()
 
     def of_session(self, session_id: SessionId) -> tuple[Run, ...]:
-        """All runs of a session, oldest first."""
         if not is_storable(session_id):
             return ()
         return self._where("r.session_id = ? ORDER BY r.opened_at_ms, r.run_id", session_id)
 
     def finished_before(self, session_id: SessionId, moment: datetime, *, limit: int) -> tuple[Run, ...]:
-        """A session's runs that had ended at a moment, the latest ended first."""
         if not is_storable(session_id):
             return ()
         condition = "r.session_id = ? AND r.finished_at_ms IS NOT NULL AND r.finished_at_ms <= ?"
@@ -153,12 +150,10 @@ class SqlRuns:
         return self._readable(f"{condition} {order}", to_milliseconds(now), max(limit, 0))
 
     def owing_memory(self, *, limit: int, after: RunId | None = None) -> tuple[Run, ...]:
-        """Terminal runs whose memory is `pending`, by id."""
         condition = "r.memory = 'pending' AND r.finished_at_ms IS NOT NULL AND r.run_id > ?"
         return self._readable(f"{condition} ORDER BY r.run_id LIMIT ?", after or "", max(limit, 0))
 
     def terminal(self, *, after: RunId | None = None, limit: int) -> tuple[Run, ...]:
-        """Terminal runs, by id."""
         condition = "r.finished_at_ms IS NOT NULL AND r.run_id > ? ORDER BY r.run_id LIMIT ?"
         return self._where(condition, after or "", max(limit, 0))
 
@@ -168,7 +163,6 @@ class SqlRuns:
         return map(_read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
 
     def count(self) -> dict[RunStatus, int]:
-        """How many there are, by status."""
         rows = self._session.rows("SELECT status, count(*) FROM runs GROUP BY status")
         return {RunStatus(status): number for status, number in rows}
 
@@ -207,14 +201,12 @@ class SqlRuns:
 
     @writing
     def touch(self, run_id: RunId, at: datetime) -> None:
-        """Note activity of an open run, without a new revision."""
         self._session.make_room(freeing=False)
         at_ms = to_milliseconds(at)
         self._session.run([SqlStatement(sql=_TOUCH, rows=[(at_ms, run_id, at_ms)])])
 
     @writing
     def set_memory(self, run_id: RunId, state: MemoryState, *, expected: frozenset[MemoryState]) -> bool:
-        """Say what has become of a run's memory; False, and nothing changed, when it was none of those."""
         if not expected:
             return False
         self._session.make_room(freeing=state in _GONE)
@@ -241,7 +233,6 @@ class SqlRuns:
         return excerpts.of_requests(self._session, run_ids, chars_max)
 
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
-        """The ids of a run's artifacts, oldest first."""
         return artifacts.names(self._session, run_id)
 
     def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
@@ -249,25 +240,20 @@ class SqlRuns:
         return artifacts.sizes(self._session)
 
     def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
-        """The runs that Runlore has worked itself and that have artifacts from a moment on, by id."""
         return artifacts.own_runs(self._session, since)
 
     def artifact_bytes(self) -> int:
-        """The bytes of all artifacts."""
         return artifacts.total_bytes(self._session)
 
     @writing
     def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
-        """Delete artifacts: how many there were."""
         return artifacts.delete(self._session, artifact_ids)
 
     @writing
     def put_receipt(self, receipt: Receipt) -> None:
-        """Keep what a run was given, with what it names so that forgetting finds it."""
         receipts.put(self._session, receipt)
 
     def get_receipt(self, run_id: RunId) -> Receipt | None:
-        """What a run was given; None where it asked for nothing."""
         return receipts.find(self._session, run_id)
 
     def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:

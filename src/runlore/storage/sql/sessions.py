@@ -75,7 +75,6 @@ class SqlSessions:
         return found
 
     def find(self, session_id: SessionId) -> Conversation | None:
-        """One session, or None."""
         rows = self._session.rows(_FIND, (session_id,)) if is_storable(session_id) else []
         return _read(rows[0]) if rows else None
 
@@ -100,7 +99,6 @@ class SqlSessions:
         return tuple(reversed(newest[-limit:]))
 
     def binding_at(self, session_id: SessionId, moment: datetime) -> Binding | None:
-        """What a session was bound to at a moment, from its binding events; None before it was made."""
         if not is_storable(session_id):
             return None
         at_ms = to_milliseconds(moment)
@@ -130,7 +128,6 @@ class SqlSessions:
         put_parent(self._session, session_id, parent_id)
 
     def count(self) -> int:
-        """How many there are."""
         return int(self._session.rows("SELECT count(*) FROM sessions")[0][0])
 
     @writing
@@ -177,7 +174,6 @@ class SqlSessions:
         return personas.get(self._session, persona_id)
 
     def find_persona(self, persona_id: PersonaId) -> Persona | None:
-        """One persona, or None."""
         return personas.find(self._session, persona_id)
 
     def personas(

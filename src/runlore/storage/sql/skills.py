@@ -95,23 +95,19 @@ class SqlSkills:
         return _read(rows[0])
 
     def find(self, name: str) -> Skill | None:
-        """The active skill of a name."""
         rows = self._session.rows(f"{_ACTIVE} AND s.name = ?", (digest(make_storable(name)),))
         return _read(rows[0]) if rows else None
 
     def find_merged(self, name: str) -> Skill | None:
-        """The latest skill of a name that was merged into another."""
         rows = self._session.rows(_MERGED, (digest(make_storable(name)),))
         return _read(rows[0]) if rows else None
 
     def active(self) -> tuple[Skill, ...]:
-        """All that are active, by name."""
         return tuple(sorted(map(_read, self._session.stream(_ACTIVE)), key=lambda skill: skill.name))
 
     def page(
         self, *, limit: int, after: SkillId | None = None, states: frozenset[SkillState] | None = None
     ) -> tuple[Skill, ...]:
-        """Skills by id."""
         if limit <= 0 or states == frozenset():
             return ()
         asked = Condition()
@@ -124,7 +120,6 @@ class SqlSkills:
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     def names(self) -> frozenset[str]:
-        """The names of the active ones."""
         return frozenset(map(_name, self._session.stream(_ACTIVE)))
 
     def of_suggestions(self, suggestion_ids: Sequence[SuggestionId]) -> tuple[Skill, ...]:
@@ -136,12 +131,10 @@ class SqlSkills:
         return tuple(found[skill_id] for skill_id in sorted(found))
 
     def count(self) -> dict[tuple[SkillOrigin, SkillState], int]:
-        """How many there are, by who made them and where they stand."""
         rows = self._session.rows("SELECT origin, state, count(*) FROM skills GROUP BY origin, state")
         return {(SkillOrigin(origin), SkillState(state)): number for origin, state, number in rows}
 
     def stamp(self) -> int:
-        """A number that is another one after any change to any skill but its usage."""
         return skill_log.numbers(self._session)[0]
 
     def check(self, skill_id: SkillId) -> None:
@@ -209,12 +202,10 @@ class SqlSkills:
         return skill_uses.count(self._session, use)
 
     def uses_of(self, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
-        """What these runs used, by run and skill."""
         return skill_uses.of_runs(self._session, run_ids)
 
     @writing
     def settle_uses(self, run_id: RunId, outcome: UseOutcome) -> None:
-        """Note how a run ended, for every skill that it used."""
         skill_uses.settle(self._session, run_id, outcome)
 
     @writing
@@ -224,14 +215,12 @@ class SqlSkills:
 
     @writing
     def log(self, event: SkillEvent) -> SkillEvent:
-        """Add a line to the log, with the next number."""
         self._session.make_room(freeing=False)
         return replace(event, number=skill_log.add(self._session, event))
 
     def events(
         self, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
     ) -> tuple[SkillEvent, ...]:
-        """The log, the newest first."""
         return skill_log.page(self._session, limit=limit, before=before, skill_id=skill_id)
 
     @writing

@@ -79,7 +79,6 @@ class SqlSuggestions:
         return found
 
     def find(self, *, name: str | None = None, pattern: str | None = None) -> StoredSuggestion | None:
-        """The suggestion of a name or of a pattern."""
         for column, text in (("name", name), ("pattern", pattern)):
             if text is not None and (found := self._one(f"s.{column} = ?", digest(make_storable(text)))):
                 return found
@@ -111,7 +110,6 @@ class SqlSuggestions:
         return tuple(map(_read, self._session.rows(sql, (*asked.parameters, limit))))
 
     def names(self) -> frozenset[str]:
-        """The names that are taken."""
         rows = self._session.stream(_SELECT, at_once=STREAM_LARGE_ROWS)
         return frozenset(_read(row).suggestion.name for row in rows)
 
@@ -124,7 +122,6 @@ class SqlSuggestions:
         return tuple(found[suggestion_id] for suggestion_id in sorted(found))
 
     def count(self) -> dict[SuggestionState, int]:
-        """How many there are, by state."""
         rows = self._session.rows("SELECT state, count(*) FROM suggestions GROUP BY state")
         return {SuggestionState(state): number for state, number in rows}
 
@@ -165,7 +162,6 @@ class SqlSuggestions:
 
     @writing
     def delete(self, suggestion_ids: Sequence[SuggestionId]) -> None:
-        """Delete suggestions whose evidence was forgotten, with their texts."""
         self._session.make_room(freeing=True)
         for chunk in chunks(sorted(filter(is_storable, set(suggestion_ids))), IN_LIST_MAX):
             rows: list[Parameters] = [(suggestion_id,) for suggestion_id in chunk]

@@ -34,17 +34,14 @@ class SqlTokens:
         self._session = session
 
     def by_digest(self, digest: str) -> AccessToken | None:
-        """The token whose secret has this digest, revoked or not."""
         return self._one("digest = ?", digest)
 
     def find(self, name: str) -> AccessToken | None:
-        """The token with this name or id."""
         if not is_storable(name):
             return None
         return self._one("name = ?", name) or self._one("token_id = ?", name)
 
     def everything(self) -> tuple[AccessToken, ...]:
-        """All tokens, the newest first."""
         rows = self._session.rows(f"{_SELECT} ORDER BY created_at_ms DESC, token_id DESC")
         return tuple(_read(row) for row in rows)
 
@@ -63,7 +60,6 @@ class SqlTokens:
 
     @writing
     def revoke(self, token_id: TokenId, at: datetime) -> None:
-        """Note the revocation; the first one's time stays."""
         if self._session.run([SqlStatement(sql=_REVOKE, rows=[(to_milliseconds(at), token_id)])]) != [1]:
             raise NotFound(
                 f"there is no token {token_id!r}",

@@ -118,12 +118,10 @@ class SqlTransaction(_Collections):
         return dump.load(self._session, rows)
 
     def answer(self, key: str) -> Answer | None:
-        """What a call with this idempotency key answered, if there was one."""
         return answers.get(self._session, key)
 
     @writing
     def keep_answer(self, key: str, answer: Answer, at: datetime) -> None:
-        """Remember a keyed call's answer with its effect."""
         answers.keep(self._session, key, answer, at)
 
     def check(self) -> None:

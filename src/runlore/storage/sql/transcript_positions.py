@@ -49,7 +49,6 @@ class SqlTranscriptPositions:
         self._session = session
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
-        """How far these have been read."""
         found: dict[str, Position] = {}
         for chunk in chunks(filter(is_storable, dict.fromkeys(sources)), IN_LIST_MAX):
             rows = self._session.rows(f"{_SELECT} WHERE p.source IN ({in_list(chunk)})", chunk)

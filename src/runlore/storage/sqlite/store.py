@@ -10,7 +10,7 @@ import apsw
 
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
-from runlore.ports.store import Position, Snapshot, Transaction
+from runlore.ports.store import Snapshot, StorePosition, Transaction
 from runlore.storage import migrate
 from runlore.storage.sql import positions
 from runlore.storage.sql.session import Row, SqlSession
@@ -76,13 +76,11 @@ class SqliteStore:
         return cls(path, writer, health, lock=lock, room=room)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """A write transaction; concurrent ones may share one commit."""
         self._check_open()
         return self._writer.transaction()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A read transaction that sees all that was acknowledged before."""
         self._check_open()
         with self._readers.session() as session:
             yield SqlSnapshot(session)
@@ -92,7 +90,7 @@ class SqliteStore:
         """The state root's lock is held by one process."""
         return False
 
-    def is_current(self, position: Position) -> bool:
+    def is_current(self, position: StorePosition) -> bool:
         """Whether a follower's position belongs to this database as it is."""
         self._check_open()
         with self._readers.session() as session:
@@ -191,7 +189,6 @@ class SqliteTarget:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -202,13 +199,10 @@ class SqliteTarget:
             raise
 
     def has_table(self, name: str) -> bool:
-        """Whether a table is there."""
         return bool(self.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", name))
 
     def rows(self, sql: str, *parameters: str | int) -> list[Row]:
-        """All rows of a query."""
         return self._connection.execute(sql, parameters).fetchall()
 
     def run(self, sql: str) -> None:
-        """Run the statements of a file."""
         self._connection.execute(sql.replace("/* clustered */", "WITHOUT ROWID")).fetchall()

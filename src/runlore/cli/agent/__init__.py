@@ -1,0 +1,1 @@
+"""Runlore's own agent at a terminal: its screen, its questions, its keys."""

@@ -1,0 +1,143 @@
+"""The commands of `runlore` by name: each is loaded when it is called, so that none pays for the others."""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import copy
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple, cast
+
+import typer
+from typer.main import get_command_from_info, get_group
+
+from runlore.cli.typer_commands import HelpfulGroup, group
+
+
+class CommandEntry(NamedTuple):
+    """Where a command or a group of commands is written, and what it is for, in the words of its own help."""
+
+    module: str
+    name: str
+    about: str
+
+
+PARTS = {
+    "up": CommandEntry("service", "up", "Start the daemon of a state root."),
+    "down": CommandEntry("service", "down", "End the daemon of a state root; what it has begun is finished."),
+    "logs": CommandEntry("service", "logs", "Show the log of the daemon."),
+    "status": CommandEntry(
+        "status", "status", "Show where the state lies, what needs you, what it holds and what it does."
+    ),
+    "run": CommandEntry("run", "run", "Have Runlore's own agent work through a task."),
+    "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),
+    "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
+    "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
+    "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
+    "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
+    "restore": CommandEntry(
+        "upkeep", "restore", "Read a backup into an empty store, with no daemon running."
+    ),
+    "doctor": CommandEntry("upkeep", "doctor", "Check that everything is whole, and repair what can be."),
+    "version": CommandEntry("version", "version", "Show the version."),
+    "memory": CommandEntry("memory", "memory", "Records: list, search, propose, review, undo, forget."),
+    "learning": CommandEntry("learning", "learning", "What was learned: candidates, learnings, feedback."),
+    "skill": CommandEntry(
+        "skill", "skill", "Skills: learned from sessions, kept, matched, mounted where agents look."
+    ),
+    "session": CommandEntry(
+        "session", "session", "Conversations with agents: their runs, journals and memory."
+    ),
+    "policy": CommandEntry("policy", "policy", "What you have decided for everybody, versioned."),
+    "capture": CommandEntry("capture", "capture", "What of runs is stored and learned from."),
+    "token": CommandEntry("token", "token", "Who may call this Runlore, and as what."),
+    "jobs": CommandEntry("upkeep", "jobs", "Background work: what waits, runs or has failed."),
+}
+# Groups of commands in another one, in its order; each has the words of its own help.
+_WITHIN = {
+    "memory": {
+        "profile": "memory.profile",
+        "review": "review.review",
+        "semantic": "review.semantic",
+        "procedural": "review.procedural",
+        "episode": "memory.episode",
+        "radar": "radar.radar",
+    }
+}
+
+
+class Root(HelpfulGroup):
+    """The command itself. Its help is told without loading what it lists."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Loaded({name: partial(_make, name, part) for name, part in PARTS.items()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the table says it all
+        """The commands with what each is for."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, part.about) for name, part in PARTS.items()])
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """The commands of a group by name, each made when somebody asks for it."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], Any]]) -> None:
+        self._makers = makers
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __setitem__(self, name: str, made: Any) -> None:
+        self._made[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+
+def _make(name: str, part: CommandEntry) -> Any:
+    from runlore.cli.invocation import command
+
+    found = _load(f"{part.module}.{part.name}")
+    if isinstance(found, typer.Typer):
+        return _make_group(name, found)
+    alone = group("")
+    command(alone, name)(found)
+    return get_group(alone).commands[name]
+
+
+def _make_group(name: str, found: typer.Typer) -> Any:
+    """A group whose commands are made one by one."""
+    bare = copy(found)
+    bare.registered_commands, bare.registered_groups = [], []
+    made = get_group(bare)
+    made.name = name
+    commands: dict[str, Callable[[], Any]] = {
+        str(each.name): partial(
+            get_command_from_info, each, pretty_exceptions_short=True, rich_markup_mode=None
+        )
+        for each in found.registered_commands
+    }
+    for each in found.registered_groups:
+        inner = cast("typer.Typer", each.typer_instance)
+        commands[str(each.name)] = partial(_make_group, str(each.name), inner)
+    for inner_name, place in _WITHIN.get(name, {}).items():
+        commands[inner_name] = partial(_load_group, inner_name, place)
+    made.commands = _Loaded(commands)
+    return made
+
+
+def _load_group(name: str, place: str) -> Any:
+    return _make_group(name, _load(place))
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(".")
+    return getattr(import_module(f"runlore.cli.{module}"), name)

@@ -1,0 +1,1 @@
+"""The commands of `runlore skill`, apart from the group itself."""

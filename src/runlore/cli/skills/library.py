@@ -1,0 +1,356 @@
+"""Skills as they are kept: listed, read, matched, promoted, written out, taken away."""
+
+import os
+import stat
+from contextlib import suppress
+from dataclasses import field
+from typing import Annotated
+
+import typer
+
+from runlore.cli import options
+from runlore.cli.invocation import Invocation
+from runlore.cli.skills.mount_updates import bring_mounts_up_to_date
+from runlore.cli.tables import library_tables
+from runlore.cli.tables.mount_tables import show_left_behind
+from runlore.cli.terminal import say
+from runlore.daemon import answers
+from runlore.domain.errors import Conflict, Invalid, NotFound, Refused, Unavailable
+from runlore.domain.lazy import dataclass
+from runlore.domain.skill import Skill, SkillOrigin, SkillState
+from runlore.ports import operations as ops
+
+SkillArgument = Annotated[str, typer.Argument(metavar="NAME", help="The skill's name, or its id.")]
+_FILE = "SKILL.md"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillOptions:
+    """What the list of skills narrows by."""
+
+    state: Annotated[
+        list[str],
+        typer.Option(
+            *options.STATE_NAMES,
+            metavar="STATE",
+            help=f"Only this state: {', '.join(SkillState)}; active if left out. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    origin: Annotated[
+        list[str],
+        typer.Option(
+            "--origin", metavar="ORIGIN", help=f"Only of this origin: {', '.join(SkillOrigin)}. Repeatable."
+        ),
+    ] = field(default_factory=list)
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
+    ] = None
+
+
+def list_skills(call: Invocation, where: SkillOptions, page: options.PageOptions) -> None:
+    """List skills by name.
+
+    The active ones unless a state is named. One from outside reaches no agent until it is promoted.
+    """
+    request = ops.SkillsRequest(
+        states=options.words(SkillState, where.state, "state"),
+        origins=options.words(SkillOrigin, where.origin, "origin"),
+        limit=page.read_limit(),
+        cursor=page.cursor,
+    )
+    session_id = options.session_id(where.session)
+    with call.operations() as operations:
+        if session_id is None:
+            found = operations.list_skills(request)
+        else:
+            _refuse_narrowing(where, page)
+            found = ops.SkillPage(items=operations.session_skills(session_id))
+    call.answer(
+        answers.write(found),
+        lambda: library_tables.show_skills(found.items, found.next_cursor),
+    )
+
+
+def view(call: Invocation, name: SkillArgument) -> None:
+    """Show one skill.
+
+    What it says, where it comes from, and how the runs went that used it.
+    """
+    with call.operations() as operations:
+        skill = operations.get_skill(name)
+
+    def show() -> None:
+        library_tables.show_skill(skill, beside=_beside(call, skill))
+        library_tables.show_file_remarks([skill])
+
+    call.answer(answers.write(skill), show)
+
+
+def match(
+    call: Invocation,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help="What an agent is asked to do; all words count.")
+    ],
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only those that this session may use.")
+    ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option("--limit", metavar="N", help="How many at most; as many as the policy gives a prompt."),
+    ] = None,
+) -> None:
+    """Show which skills fit a request, and why.
+
+    Those that are always there, then the best of the others, with the reasons of each score.
+    """
+    request = ops.MatchRequest(
+        query=" ".join(query),
+        session_id=options.session_id(session),
+        limit=options.optional_number(limit, "--limit"),
+    )
+    with call.operations() as operations:
+        found = operations.match_skills(request)
+    call.answer(answers.write(found), lambda: library_tables.show_fitting(found))
+
+
+def log(
+    call: Invocation,
+    page: options.PageOptions,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Only what happened to this one.", show_default=False)
+    ] = None,
+) -> None:
+    """Show what happened to skills, the newest first.
+
+    What was saved, declined, suppressed, skipped, edited, accepted, promoted, merged, deleted or brought
+    back, and why.
+    """
+    request = ops.SkillLogRequest(name=name, limit=page.read_limit(), cursor=page.cursor)
+    with call.operations() as operations:
+        found = operations.skill_log(request)
+    call.answer(answers.write(found), lambda: library_tables.show_log(found, name))
+
+
+def accept(
+    call: Invocation,
+    name: SkillArgument,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="I have read it and want my agents to.")] = False,
+    expected_revision: options.ExpectedOption = None,
+    reason: options.ReasonOption = "",
+    idempotency_key: options.KeyOption = None,
+) -> None:
+    """Let a skill from outside reach agents, after reading it.
+
+    Without --force it is shown, all of what agents would get, and refused with the sources named. The act is
+    logged. With --expected-revision nothing is accepted but what was shown; a skill whose file somebody wrote
+    or edited needs it.
+    """
+    from runlore.daemon.skills.file_text import render_skill
+
+    request = ops.AcceptSkill(
+        name=name,
+        force=force,
+        reason=reason,
+        expected_revision=options.optional_number(expected_revision, "--expected-revision"),
+        idempotency_key=idempotency_key,
+    )
+    with call.operations() as operations:
+        before = operations.get_skill(name)
+        try:
+            skill = operations.accept_skill(request)
+        except Refused:
+            if not call.as_json:
+                library_tables.show_given(before, render_skill(before))
+            raise
+        if skill != before:
+            bring_mounts_up_to_date(call, operations)
+    told = f"Accepted {skill.name}" if skill != before else f"{skill.name} reaches agents already"
+    call.answer(answers.write(skill), lambda: say(told))
+
+
+def export(
+    call: Invocation,
+    name: SkillArgument,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FOLDER", help="Where its folder is written; here if left out.")
+    ] = ".",
+) -> None:
+    """Write a skill as a folder with its SKILL.md.
+
+    Nothing is overwritten. One from outside is accepted first. Other files of its folder are not brought
+    along, and are named.
+    """
+    from runlore.daemon.skills.file_text import render_skill
+
+    with call.operations() as operations:
+        skill = operations.get_skill(name)
+    if skill.provenance.tainted:
+        hint = f"`runlore skill accept {skill.skill_id}` shows it, and lets it out"
+        raise Refused(f"skill {skill.name} comes from outside", code="skill.not-usable", hint=hint)
+    if not skill.is_usable:
+        hint = f"`runlore skill restore {skill.skill_id}` brings it back"
+        raise Refused(f"skill {skill.name} is gone", code="skill.not-usable", hint=hint)
+    path, is_new = write_skill(to, skill.name, render_skill(skill))
+    left = _beside(call, skill)
+
+    def show() -> None:
+        say(f"Wrote {path}" if is_new else f"{path} says the same already")
+        show_left_behind({skill.name: left} if left else {})
+
+    call.answer({"name": skill.name, "path": path, "not_brought_along": list(left)}, show)
+
+
+def delete(call: Invocation, name: SkillArgument) -> None:
+    """Take a skill away, with its file.
+
+    A file that was changed since Runlore last read it stays. `skill restore` brings the skill back.
+    """
+    with call.operations() as operations:
+        before = skill_or_none(operations, name)
+        skill = operations.delete_skill(name)
+        bring_mounts_up_to_date(call, operations)
+    was_there = before is not None and before.is_there
+
+    def show() -> None:
+        told = f"Deleted {skill.name}" if was_there else f"{skill.name} was gone already"
+        say(f"{told}  {skill.skill_id}")
+        say(f"To bring it back: runlore skill restore {skill.skill_id}", "dim")
+
+    call.answer(answers.write(skill), show)
+
+
+def restore(call: Invocation, name: SkillArgument) -> None:
+    """Bring back a skill that was deleted or merged."""
+    with call.operations() as operations:
+        before = skill_or_none(operations, name)
+        skill = operations.restore_skill(name)
+        bring_mounts_up_to_date(call, operations)
+    told = "was there all the time" if before == skill else "is back"
+    call.answer(answers.write(skill), lambda: say(f"{skill.name} {told}  {skill.skill_id}"))
+
+
+def settle(
+    call: Invocation,
+    name: SkillArgument,
+    *,
+    keep: Annotated[
+        str,
+        typer.Option("--keep", metavar="WHICH", help="file: as it is; stored: write the stored text again."),
+    ],
+) -> None:
+    """Say which text of a skill stands.
+
+    A file that ends before its skill does was shortened by somebody, or by a disk: Runlore does not guess.
+    """
+    which = options.word(ops.Keep, keep, "text to keep")
+    with call.operations() as operations:
+        skill = operations.settle_skill_file(ops.SettleFile(name=name, keep=which))
+        bring_mounts_up_to_date(call, operations)
+
+    def show() -> None:
+        says = "takes its file as it is" if which is ops.Keep.FILE else "stands as it is stored"
+        say(f"{skill.name} {says}.")
+        library_tables.show_file_remarks([skill])
+
+    call.answer(answers.write(skill), show)
+
+
+def skill_or_none(operations: ops.Operations, name: str) -> Skill | None:
+    """A skill by its name or id; None where there is none."""
+    with suppress(NotFound):
+        return operations.get_skill(name)
+    return None
+
+
+def _beside(call: Invocation, skill: Skill) -> tuple[str, ...]:
+    """What lies beside the skill's file; nothing is known of the folders of a Runlore elsewhere."""
+    from runlore.daemon.skills.mounting import not_brought_along
+
+    settings = call.settings()
+    if settings.url or not skill.is_there:
+        return ()
+    return not_brought_along(settings.state_root, [skill.name]).get(skill.name, ())
+
+
+def _refuse_narrowing(where: SkillOptions, page: options.PageOptions) -> None:
+    if where.state or where.origin or page.cursor is not None:
+        raise Invalid(
+            "--session lists all that a session may use, and takes no state, origin or cursor",
+            code="usage",
+            hint="leave those out, or leave out --session",
+        )
+
+
+def write_skill(folder: str, name: str, text: str) -> tuple[str, bool]:
+    """Write `folder/name/SKILL.md`; the path of it, and whether it was not there before. What stands there is
+    never overwritten, and a link in the place of the skill's folder or file is never followed."""
+    if not folder or "\0" in folder:
+        raise Invalid(
+            f"{folder!r:.300} is no path that there can be",
+            code="export.path",
+            hint="name a folder with --to",
+        )
+    target = os.path.join(os.path.abspath(folder), name)
+    path = os.path.join(target, _FILE)
+    try:
+        os.makedirs(target, exist_ok=True)
+        if os.path.islink(target):
+            raise _exists(target, "is a link")
+        opened = os.open(target, _FOLDER)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        return path, _write(opened, path, text.encode())
+    finally:
+        os.close(opened)
+
+
+def _write(folder: int, path: str, content: bytes) -> bool:
+    try:
+        file = os.open(_FILE, _NEW, 0o644, dir_fd=folder)
+    except FileExistsError:
+        if not _is_same(folder, content):
+            raise _exists(path, "is there already, and says something else") from None
+        return False
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        with os.fdopen(file, "wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        return True
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(_FILE, dir_fd=folder)
+        raise _unwritable(path, error) from error
+
+
+def _is_same(folder: int, content: bytes) -> bool:
+    """The same text a second time is no conflict."""
+    try:
+        with os.fdopen(os.open(_FILE, _OLD, dir_fd=folder), "rb") as opened:
+            is_file = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)
+            return is_file and opened.read(len(content) + 1) == content
+    except OSError:
+        return False
+
+
+def _exists(path: str, what: str) -> Conflict:
+    return Conflict(
+        f"{path} {what}",
+        code="export.exists",
+        hint="move it away, or name another folder with --to",
+    )
+
+
+def _unwritable(path: str, error: OSError) -> Unavailable:
+    return Unavailable(
+        f"{path!r:.300} cannot be written: {error.strerror or error}",
+        code="export.write",
+        hint="name a folder that you may write to and that has room",
+    )

@@ -1,0 +1,227 @@
+"""What people see of candidates and learnings: where each stands, why, and whether prompts get it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runlore.cli.tables.record_tables import state_cell
+from runlore.cli.tables.table_cells import field_rows, plural, scope_text, show_cursor, time_text
+from runlore.cli.tables.verdicts import feedback_text, verdict_rows, verdict_word
+from runlore.cli.terminal import Column, say, show_table
+from runlore.domain import limits
+from runlore.domain.records.visibility import hidden_because
+from runlore.domain.statements.ranks import confidence_reasons
+from runlore.domain.text.excerpt import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from runlore.cli.terminal import Cell
+    from runlore.domain.record import EvidenceRef, Record
+    from runlore.ports import operations as ops
+
+_SUMMARY = Column(title="SUMMARY", wraps=True)
+_FIELDS = (Column(), Column(wraps=True, lines=True))
+
+
+def show_candidates(page: ops.Page, folders: Mapping[str, str]) -> None:
+    """A list of candidates, each with what automation makes of it."""
+    if not page.items:
+        say("No candidates match.", "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "STATE")),
+            Column(title="AUTOMATION", labelled=True),
+            _SUMMARY,
+        ],
+        [
+            (
+                r.record_id,
+                r.kind,
+                scope_text(r.scope, folders),
+                state_cell(r),
+                verdict_word(r),
+                _cut(r.summary),
+            )
+            for r in page.items
+        ],
+    )
+    show_cursor(page.next_cursor)
+
+
+def show_learnings(page: ops.Page, folders: Mapping[str, str]) -> None:
+    """A list of learnings, and where each stands."""
+    if not page.items:
+        say("No learnings match.", "dim")
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("ID", "KIND", "SCOPE", "STATE")),
+            *(Column(title=title, labelled=True) for title in ("TIER", "DECISION", "VERIFICATION")),
+            _SUMMARY,
+        ],
+        [
+            (
+                record.record_id,
+                record.kind,
+                scope_text(record.scope, folders),
+                state_cell(record),
+                record.publish_tier or "-",
+                record.policy_decision or "-",
+                record.verification_status,
+                _cut(record.summary),
+            )
+            for record in page.items
+        ],
+    )
+    show_cursor(page.next_cursor)
+
+
+def show_learning(record: Record, now: datetime) -> None:
+    """One record: what it says, whether prompts get it at that moment, where it stands and why."""
+    say(f"{record.record_id}  {record.kind} in {scope_text(record.scope)}", "bold")
+    rows: list[tuple[Cell, Cell]] = [
+        (("says", "bold"), record.summary),
+        (("prompts", "bold"), _prompts(record, now)),
+    ]
+    rows += [((name, "bold"), text) for name, text in _standing(record) if text]
+    rows += [((name, "bold"), text) for name, text in verdict_rows(record)]
+    rows += [((name, "bold"), text) for name, text in _origin(record) if text]
+    rows += [(("why", "bold"), reason) for reason in confidence_reasons(record)]
+    rows += [((name, "bold"), text) for name, text in field_rows("metadata", dict(record.metadata))]
+    show_table(_FIELDS, rows, indent=2)
+
+
+def show_published(deed: str, record: Record, *, asked_for: str | None = None) -> None:
+    """What became of a publication; where it came from outside, from where."""
+    if asked_for is not None and record.record_id != asked_for:
+        say(f"{asked_for} says the same as {record.record_id} and ends as its duplicate.")
+        return
+    replaced = f", in place of {record.supersedes}" if record.supersedes else ""
+    say(f"{deed} {record.record_id} in the {record.publish_tier} tier{replaced}: {record.summary}")
+    show_outside(record)
+
+
+def show_outside(record: Record) -> None:
+    """What a published record was made of that is not the user's own."""
+    for source in record.provenance.sources:
+        say(f"  came from outside: {source}", "yellow")
+
+
+def show_verified(record: Record) -> None:
+    """Where a learning stands after a look for support."""
+    say(f"{record.record_id} is {record.verification_status}, in the {record.publish_tier} tier.")
+    if record.revalidate_at is not None:
+        say(f"  to be looked at again from {time_text(record.revalidate_at)}", "dim")
+
+
+def show_feedback(record: Record) -> None:
+    """What runs have said of a learning."""
+    say(f"Noted for {record.record_id}: {feedback_text(record)}.")
+    if record.revalidate_at is not None:
+        say(f"  to be looked at again from {time_text(record.revalidate_at)}", "dim")
+
+
+def show_revoked(answer: ops.Revoked, *, on_stderr: bool = False) -> None:
+    """What a filter revoked, or would revoke."""
+    if not answer.items:
+        say("No active learning matches.", "dim", on_stderr=on_stderr)
+        return
+    deed = "Would revoke" if answer.dry_run else "Revoked"
+    show_table(
+        (Column(), Column(), Column(wraps=True)),
+        [(deed, record.record_id, _cut(record.summary)) for record in answer.items],
+        on_stderr=on_stderr,
+    )
+
+
+def show_backfill(answer: ops.BackfillAnswer) -> None:
+    """Which runs are, or would be, captured."""
+    if answer.beyond_retention:
+        left = plural(answer.beyond_retention, "run")
+        say(f"{left} cannot be captured any more: too old for a run memory to be kept.", "dim")
+    if not answer.runs:
+        say("No run was left out that could be captured now.", "dim")
+        return
+    will = "would be" if answer.dry_run else "will be"
+    say(f"{plural(len(answer.runs), 'run')} {will} captured:")
+    for run_id in answer.runs:
+        say(f"  {run_id}")
+    if answer.more:
+        say("There are more: call it again, or with a higher --limit.", "dim")
+
+
+def show_deleted_memories(answer: ops.DeletedRunMemories, *, on_stderr: bool = False) -> None:
+    """How much is, or would be, deleted."""
+    if not answer.memories:
+        say("Nothing is remembered of runs there.", "dim", on_stderr=on_stderr)
+        return
+    deed = "Would delete" if answer.dry_run else "Deleted"
+    of = f"{plural(answer.memories, 'run memory', 'run memories')} of {plural(answer.sessions, 'session')}"
+    say(f"{deed} {of}.", on_stderr=on_stderr)
+    if answer.more:
+        say("There are more: call it again.", "dim", on_stderr=on_stderr)
+
+
+def show_work(answer: ops.WorkAnswer) -> None:
+    """How the work went."""
+    dead = f", {answer.dead} failed for good: `runlore jobs list --state dead`" if answer.dead else ""
+    waiting = plural(answer.waiting, "waits", "wait")
+    say(f"Did {plural(answer.done, 'job')}; {waiting}{dead}.")
+
+
+def _prompts(record: Record, now: datetime) -> Cell:
+    hidden = hidden_because(record, now)
+    return (
+        ("given to prompts that are about it", "green")
+        if hidden is None
+        else (f"not given: {hidden}", "yellow")
+    )
+
+
+def _standing(record: Record) -> Iterator[tuple[str, str]]:
+    reason = f" ({record.state_reason})" if record.state_reason else ""
+    tier = f", {record.publish_tier} tier" if record.publish_tier else ""
+    by = f", by {record.policy_actor}" if record.policy_actor else ""
+    yield "state", f"{record.state}{reason}{tier}"
+    yield "decision", f"{record.policy_decision}{by}" if record.policy_decision else ""
+    yield "verification", record.verification_status
+    yield "confidence", str(record.confidence)
+    yield "sensitivity", record.sensitivity
+    yield "feedback", feedback_text(record) if record.feedback.wrong or record.feedback.helped else ""
+    yield "supersedes", record.supersedes or ""
+    yield "superseded by", record.superseded_by or ""
+    yield "duplicate of", record.duplicate_of or ""
+    yield "holds beside", ", ".join(record.both_hold)
+    yield "created", time_text(record.created_at)
+    yield "published", time_text(record.published_at)
+    yield "expires", time_text(record.expires_at)
+    yield "look again", time_text(record.revalidate_at)
+    yield "revision", str(record.revision)
+
+
+def _origin(record: Record) -> Iterator[tuple[str, str]]:
+    source = record.source
+    named = (("session", source.session_id), ("run", source.run_id), ("agent", source.agent))
+    yield "origin", f"{record.origin}, created by {record.created_by}"
+    yield "source", ", ".join(f"{name} {text}" for name, text in named if text)
+    yield "made of", ", ".join(source.record_ids)
+    for reference in record.evidence_refs:
+        yield "evidence", _evidence(reference)
+    if record.provenance.tainted:
+        yield "trust", "from outside; an operator has to read and accept it"
+    for outside in record.provenance.sources:
+        yield "from outside", outside
+
+
+def _evidence(reference: EvidenceRef) -> str:
+    number = None if reference.event_number is None else str(reference.event_number)
+    named = (("run", reference.run_id), ("artifact", reference.artifact_id), ("event", number))
+    told = [f"{name} {text}" for name, text in named if text]
+    return ", ".join([*told, *([reference.note] if reference.note else [])])
+
+
+def _cut(text: str) -> str:
+    return excerpt(text, limits.PREVIEW_CHARS_MAX)

@@ -1,0 +1,238 @@
+"""What people see of skills as they are kept, what fits a turn, what curation did, and the log."""
+
+from collections.abc import Iterator, Sequence
+
+from runlore.cli.tables.mount_tables import some_of
+from runlore.cli.tables.skill_tables import DESCRIPTION_CHARS_MAX
+from runlore.cli.tables.table_cells import plural, show_cursor, time_text
+from runlore.cli.terminal import Cell, Column, say, show_table
+from runlore.domain.skill import Skill, SkillState
+from runlore.domain.skills.skill_curation import Curation, CurationAction, CurationKind
+from runlore.domain.text.excerpt import excerpt
+from runlore.ports import operations as ops
+
+OUTSIDE = "from outside"
+_FIELDS = (Column(), Column(wraps=True, lines=True))
+_GOES = {CurationKind.MERGE: "goes into KEPT", CurationKind.DROP: "goes, KEPT stays"}
+_STYLES = {SkillState.ACTIVE: "green", SkillState.MERGED: "dim", SkillState.DELETED: "dim"}
+
+
+def show_skills(skills: Sequence[Skill], next_cursor: str | None = None) -> None:
+    """A list of skills."""
+    if not skills:
+        say("No skills match. `runlore skill save` shows what waits to become one.", "dim")
+        return
+    show_table(
+        [
+            Column(title="NAME"),
+            Column(title="STATE"),
+            Column(title="ORIGIN"),
+            Column(title="QUALITY"),
+            Column(title="USED"),
+            Column(title="DESCRIPTION", wraps=True),
+        ],
+        [
+            (
+                skill.name,
+                state_cell(skill),
+                skill.origin.value,
+                skill.document.quality.value,
+                _used_shortly(skill),
+                excerpt(skill.document.description, DESCRIPTION_CHARS_MAX),
+            )
+            for skill in skills
+        ],
+    )
+    show_file_remarks(skills)
+    show_cursor(next_cursor)
+
+
+def show_file_remarks(skills: Sequence[Skill]) -> None:
+    """What is wrong with files, and what to do about it."""
+    for skill in skills:
+        if skill.file_remark:
+            say(f"{skill.file_remark[:1].upper()}{skill.file_remark[1:]}.", "yellow")
+
+
+def show_skill(skill: Skill, *, beside: Sequence[str] = ()) -> None:
+    """One skill, with all that it says; and the files beside its own, which are in no copy."""
+    say(f"{skill.name}  {skill.skill_id}", "bold")
+    rows: list[tuple[Cell, Cell]] = [
+        (("state", "bold"), state_cell(skill)),
+        *(((name, "bold"), text) for name, text in _document_rows(skill, some_of(beside)) if text),
+    ]
+    show_table(_FIELDS, rows, indent=2)
+
+
+def show_given(skill: Skill, text: str) -> None:
+    """All of what agents would get of a skill, what it asks of them beside its words first."""
+    say(f"{skill.name}  {skill.skill_id}, revision {skill.revision}:", "bold")
+    for warning in _demands(skill):
+        say(warning, "yellow")
+    say("")
+    say(text.rstrip(), keep_newlines=True)
+    say("")
+
+
+def show_fitting(found: ops.FittingSkills) -> None:
+    """The skills that fit a turn, each with its reasons."""
+    if not found.items:
+        say("No skill fits.", "dim")
+    else:
+        show_table(
+            [
+                Column(title="NAME"),
+                Column(title="SCORE", right=True, labelled=True),
+                Column(title="WHY", wraps=True),
+                Column(title="DESCRIPTION", wraps=True),
+            ],
+            [
+                (
+                    fitting.skill.name,
+                    f"{fitting.match.score:,}",
+                    _why(fitting),
+                    excerpt(fitting.skill.document.description, DESCRIPTION_CHARS_MAX),
+                )
+                for fitting in found.items
+            ],
+        )
+    if found.remark:
+        say(f"{found.remark[:1].upper()}{found.remark[1:]}", "yellow")
+    elif found.semantic:
+        say("Words and meaning were compared.", "dim")
+
+
+def show_curated(answer: ops.CurateAnswer) -> None:
+    """What curation would do or did, with what can be done about it."""
+    if not answer.actions:
+        say("There is nothing to do: no draft overlaps another, repeats one, was skipped or is stale.")
+    else:
+        _show_actions(answer.actions)
+    if answer.curation is not None:
+        if answer.curation.comment:
+            say(f"The model's comment: {answer.curation.comment}")
+        say(f"Done. To put everything back: runlore skill undo {answer.curation.curation_id}")
+    elif answer.actions:
+        say("Nothing was changed. To do it: runlore skill curate --apply", "dim")
+
+
+def show_undone(curation: Curation) -> None:
+    """What was put back."""
+    say(f"Undone: {plural(len(curation.actions), 'action')} of {curation.curation_id}. As before are again:")
+    for skill in curation.before:
+        say(f"  {skill.name}")
+
+
+def show_curations(curations: Sequence[Curation]) -> None:
+    """What curation did, the newest first."""
+    if not curations:
+        say("Nothing was curated yet.", "dim")
+        return
+    for curation in curations:
+        undone = f", undone {time_text(curation.undone_at)} by {curation.undone_by}"
+        by = f"by {curation.actor}{undone if curation.undone_at else ''}"
+        say(f"{curation.curation_id}  {time_text(curation.at)}  {by}", "bold")
+        _show_actions(curation.actions, indent=2)
+        if curation.comment:
+            say(f"  the model's comment: {curation.comment}")
+
+
+def show_log(log: ops.SkillLog, name: str | None = None) -> None:
+    """Lines of the log: all, or those about one of a name."""
+    if not log.items:
+        nothing = "Nothing has happened to skills yet."
+        say(f"Nothing is known of a skill called {name}." if name is not None else nothing, "dim")
+        return
+    show_table(
+        [
+            Column(title="TIME"),
+            Column(title="WHAT"),
+            Column(title="NAME"),
+            Column(title="BY"),
+            Column(title="WHY", wraps=True),
+        ],
+        [
+            (time_text(event.at), event.kind.value, event.name, event.actor, event.reason)
+            for event in log.items
+        ],
+    )
+    show_cursor(log.next_cursor)
+
+
+def state_cell(skill: Skill) -> Cell:
+    """Where it stands, and whether somebody has to read it first."""
+    if skill.provenance.tainted:
+        return f"{skill.state.value}, {OUTSIDE}", "red"
+    return skill.state.value, _STYLES[skill.state]
+
+
+def _show_actions(actions: Sequence[CurationAction], *, indent: int = 0) -> None:
+    show_table(
+        [
+            Column(title="WHAT"),
+            Column(title="SKILLS"),
+            Column(title="WHY", wraps=True),
+        ],
+        [(action.kind.value, _what_goes(action), action.reason) for action in actions],
+        indent=indent,
+    )
+
+
+def _what_goes(action: CurationAction) -> str:
+    goes = _GOES.get(action.kind, "goes").replace("KEPT", action.kept_name)
+    return f"{action.gone_name} {goes}"
+
+
+def _why(fitting: ops.FittingSkill) -> str:
+    """The reasons, those that count most first; `--json` has their points."""
+    reasons = [reason for reason, _ in sorted(fitting.match.parts, key=lambda part: -part[1])]
+    return ", ".join(["always there", *reasons] if fitting.match.auto_load else reasons)
+
+
+def _used_shortly(skill: Skill) -> str:
+    return plural(skill.usage.times, "time") if skill.usage.times else "never"
+
+
+def _document_rows(skill: Skill, beside: str) -> Iterator[tuple[str, str]]:
+    document = skill.document
+    yield "description", document.description
+    yield "about", ", ".join(document.topics)
+    yield "actions", ", ".join(document.actions)
+    yield "origin", ", ".join(dict.fromkeys((skill.origin.value, document.quality.value)))
+    yield "version", f"{document.version}{f' by {document.author}' if document.author else ''}"
+    yield "always there", "yes" if document.auto_load else ""
+    yield "license", document.license
+    yield "compatibility", document.compatibility
+    yield "allowed tools", document.allowed_tools
+    for name, value in document.metadata.items():
+        yield f"metadata.{name}", value
+    for source in skill.provenance.sources:
+        yield OUTSIDE, source
+    yield "used", _usage_text(skill)
+    yield "learned from", ", ".join(each.suggestion_id for each in skill.learned_from)
+    yield "run", skill.source_run_id or ""
+    yield "merged into", skill.merged_into or ""
+    yield "decided by", skill.state_actor
+    yield "created", time_text(skill.created_at)
+    yield "updated", time_text(skill.updated_at)
+    yield "revision", str(skill.revision)
+    yield "beside it", f"{beside}; not mounted, exported or brought along" if beside else ""
+    yield "skill", document.body
+
+
+def _demands(skill: Skill) -> Iterator[str]:
+    document = skill.document
+    if document.allowed_tools:
+        yield f"It lets agents use these tools without a question: {document.allowed_tools}"
+    if document.auto_load:
+        yield "It would be in every prompt."
+    if document.metadata:
+        yield f"It has fields of its own, which agents may or may not read: {', '.join(document.metadata)}"
+
+
+def _usage_text(skill: Skill) -> str:
+    usage = skill.usage
+    if not usage.times:
+        return "never"
+    runs = f"{plural(usage.times, 'run')}, last at {time_text(usage.last_used_at)}"
+    return f"{runs}: {usage.succeeded:,} succeeded, {usage.failed:,} failed"

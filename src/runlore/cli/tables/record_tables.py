@@ -1,0 +1,360 @@
+"""What people see of each answer. `terminal` escapes it and makes it fit."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from runlore.cli.tables.table_cells import plural, scope_text, show_cursor, show_fields, time_text
+from runlore.cli.tables.verdicts import verdict_rows
+from runlore.cli.terminal import Column, say, show_table
+from runlore.domain.record import Layer, State
+from runlore.domain.serialization.codec import serialize
+from runlore.domain.statements.ranks import confidence_reasons
+from runlore.domain.timestamps import format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from runlore.cli.terminal import Cell
+    from runlore.domain.record import Record, Transition
+    from runlore.domain.records.audit import RecordEvent
+    from runlore.ports import operations as ops
+
+_SUMMARY = Column(title="SUMMARY", wraps=True)
+_DEEDS = (Column(), Column(), Column(wraps=True, lines=True))
+# Two texts beside each other hold no ids, and can be read in narrower columns.
+_BESIDE_COLUMNS_MIN = 16
+_STATE_STYLES = {
+    State.CONSTRAINED: "yellow",
+    State.ACTIVE: "green",
+    State.SUPERSEDED: "dim",
+    State.TOMBSTONED: "red dim",
+}
+
+
+def show_proposed(deed: str, record: Record) -> None:
+    """A candidate that was made, or that its author has waiting already."""
+    if record.was_proposed_before:
+        since = time_text(record.created_at)
+        say(f"The same waits for review already, since {since}: {record.record_id}: {record.summary}")
+    else:
+        say(f"{deed} {record.record_id}: {record.summary} (it waits for review)")
+
+
+def show_records(
+    records: Sequence[Record],
+    next_cursor: str | None,
+    *,
+    empty: str,
+    folders: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """A list of records."""
+    if not records:
+        say(empty, "dim")
+        return
+    titles = ("ID", "LAYER", "KIND", "STATE", "SCOPE")
+    show_table(
+        [*(Column(title=title) for title in titles), _SUMMARY],
+        [
+            (r.record_id, r.layer, r.kind, state_cell(r), scope_text(r.scope, folders), r.summary)
+            for r in records
+        ],
+    )
+    show_cursor(next_cursor)
+
+
+def show_record(record: Record) -> None:
+    """One record, field by field; what is empty or usual is left out."""
+    plain = serialize(record)
+    usual = {"scope": scope_text(record.scope), "provenance": None, "feedback": None}
+    if record.provenance.tainted or record.provenance.sources:
+        del usual["provenance"]
+    if record.feedback.wrong or record.feedback.helped:
+        del usual["feedback"]
+    show_fields({**plain, **usual, "why": list(confidence_reasons(record))})
+
+
+def show_hits(hits: ops.SearchHits) -> None:
+    """Search results, each with the parts of its score."""
+    show_remark(hits.remark)
+    if not hits.items:
+        say("Nothing matches.", "dim")
+        show_unsearched(hits.unsearched)
+        return
+    show_table(
+        [
+            *(Column(title=title) for title in ("SCORE", "ID", "LAYER", "STATE")),
+            _SUMMARY,
+            Column(title="PARTS", wraps=True),
+        ],
+        [
+            (
+                str(hit.score.total),
+                hit.record.record_id,
+                hit.record.layer,
+                state_cell(hit.record),
+                hit.record.summary,
+                (_parts(hit), "dim"),
+            )
+            for hit in hits.items
+        ],
+    )
+
+
+def show_remark(remark: str) -> None:
+    """Why meaning had no part in an answer; not where tables go, so that nobody takes it for a row."""
+    if remark:
+        say(f"By words alone: {remark}.", "dim", on_stderr=True)
+
+
+def show_unsearched(passed_over: Iterable[str]) -> None:
+    """What a search that found nothing did not look at."""
+    for each in passed_over:
+        say(f"{each[:1].upper()}{each[1:]}.", "dim")
+
+
+def show_goal_context(context: ops.GoalContext) -> None:
+    """The best of each layer for a goal."""
+    show_remark(context.remark)
+    hits = [*context.profile, *context.procedural, *context.semantic]
+    if not hits:
+        say("Nothing that a prompt may see is about this.", "dim")
+        return
+    show_table(
+        [*(Column(title=title) for title in ("LAYER", "SCORE", "ID", "SCOPE")), _SUMMARY],
+        [
+            (
+                hit.record.layer,
+                str(hit.score.total),
+                hit.record.record_id,
+                scope_text(hit.record.scope),
+                hit.record.summary,
+            )
+            for hit in hits
+        ],
+    )
+
+
+def show_history(events: Iterable[RecordEvent]) -> None:
+    """A record's events, oldest first."""
+    texts = (Column(title="REASON", wraps=True), Column(title="CHANGED", wraps=True))
+    show_table(
+        [*(Column(title=title) for title in ("REV", "AT", "MOVE", "STATE", "ACTOR")), *texts],
+        [
+            (
+                str(event.revision),
+                format_time(event.at),
+                event.move,
+                f"{event.from_state or '-'} -> {event.to_state}",
+                event.actor,
+                event.reason,
+                _changed_fields(event),
+            )
+            for event in events
+        ],
+    )
+
+
+def show_states(rows: Iterable[Transition]) -> None:
+    """The table of legal moves."""
+    texts = (Column(title="LAYERS", wraps=True, columns_min=24), Column(title="GUARD", wraps=True))
+    show_table(
+        [*(Column(title=title) for title in ("FROM", "MOVE", "TO")), *texts],
+        [
+            (
+                row.start or "-",
+                row.move,
+                f"{row.end} ({row.reason})" if row.reason else row.end,
+                "all" if row.layers == frozenset(Layer) else ", ".join(sorted(row.layers)),
+                row.guard,
+            )
+            for row in rows
+        ],
+    )
+
+
+def show_review(page: ops.ReviewPage, folders: Mapping[str, str]) -> None:
+    """What waits, each beside what it would replace."""
+    if not page.items:
+        say("Nothing else waits for review." if page.folded else "Nothing waits for review.", "dim")
+    for number, item in enumerate(page.items):
+        if number:
+            say("")
+        record = item.record
+        say(f"{record.record_id}  {record.kind} in {scope_text(record.scope, folders)}", "bold")
+        if item.attention:
+            _show_due(item)
+        else:
+            _show_waiting(item)
+    show_cursor(page.next_cursor)
+    if page.folded:
+        more = plural(page.folded, "sentence")
+        say(f"And {more} of users' own words, less sure: runlore memory review list --folded", "dim")
+
+
+def _show_waiting(item: ops.ReviewItem) -> None:
+    """A candidate beside what it would replace, and what there is to know before it is confirmed."""
+    twin = item.outcome.duplicate_of
+    now = [r.summary for r in item.outcome.supersedes] or [twin.summary if twin else "nothing"]
+    _show_beside("NOW", now, "AFTER CONFIRMING", twin.summary if twin else item.record.summary)
+    for line, style in _remarks(item):
+        say("  " + line, style)
+
+
+def _show_due(item: ops.ReviewItem) -> None:
+    """A learning that is active, and that somebody has to look at again."""
+    record_id = item.record.record_id
+    say(f"    {item.record.summary}")
+    for line in item.attention:
+        say(f"  published, and {line}", "yellow")
+    for obstacle in item.outcome.obstacles:
+        say(f"  {obstacle.sentence}; {obstacle.hint}", "red")
+    if not item.outcome.obstacles:
+        say(f"  `runlore learning verify {record_id} --on-my-word` keeps it", "dim")
+    say(f"  `runlore learning revoke {record_id}` takes it back", "dim")
+
+
+def show_merges(items: Sequence[ops.MergeItem], *, nothing: str) -> None:
+    """Possible merges with their sources."""
+    if not items:
+        say(nothing, "dim")
+        return
+    for number, item in enumerate(items):
+        if number:
+            say("")
+        proposal = f"  {item.proposal.record_id}" if item.proposal else ""
+        shared = f": {', '.join(item.merge.shared)}" if item.merge.shared else ""
+        say(
+            f"{item.status}{proposal}  {scope_text(item.merge.scope)}, same {item.merge.basis}{shared}",
+            "bold",
+        )
+        texts = [record.summary for record in item.sources]
+        _show_beside(f"{len(texts)} SOURCES", texts, "MERGED", item.merge.summary)
+        for record in item.sources:
+            say(f"  from {record.record_id}", "dim")
+
+
+def show_rollback(answer: ops.RollbackAnswer) -> None:
+    """A tombstone, and what it had replaced."""
+    rows: list[tuple[str, Record, str]] = [
+        ("Rolled back", answer.record, answer.record.summary),
+        *(("restored", record, record.summary) for record in answer.restored),
+        *(("can be restored", record, record.summary) for record in answer.restorable),
+        *(("cannot be restored", each.record, each.obstacle.sentence) for each in answer.blocked),
+    ]
+    show_table(_DEEDS, [(deed, record.record_id, text) for deed, record, text in rows])
+    if answer.restorable:
+        say("`runlore memory restore ID` brings one back.", "dim")
+
+
+def show_forget(answer: ops.ForgetAnswer, *, on_stderr: bool = False) -> None:
+    """What was, or would be, erased."""
+    deed = "Would erase" if answer.dry_run else "Erased"
+    rows = [
+        *((deed, session_id, "session") for session_id in answer.sessions),
+        *((deed, run_id, "run") for run_id in answer.runs),
+        *((deed, record.record_id, record.summary or record.kind) for record in answer.records),
+    ]
+    if rows:
+        show_table(_DEEDS, rows, on_stderr=on_stderr)
+    else:
+        say("There is nothing left to erase.", "dim", on_stderr=on_stderr)
+    along = [
+        plural(number, what)
+        for number, what in (
+            (answer.events, "journal event"),
+            (answer.artifacts, "artifact"),
+            (answer.requests, "kept request"),
+        )
+        if number
+    ]
+    if along:
+        say(f"{deed} with {'it' if len(rows) == 1 else 'them'}: {', '.join(along)}", on_stderr=on_stderr)
+    for path in answer.exports_left:
+        say(f"An export still holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
+    for path in answer.backups_left:
+        say(f"A backup of its time holds it; delete it yourself: {path}", "yellow", on_stderr=on_stderr)
+
+
+def show_adoption(adoption: ops.Adoption) -> None:
+    """What became of a finding."""
+    procedure = adoption.procedure
+    say(f"{adoption.episode.summary}: {procedure.record_id} is {procedure.state}")
+
+
+def show_export(answer: ops.ExportAnswer) -> None:
+    """Where an export lies."""
+    say(f"Wrote {plural(answer.count, 'record')} to {answer.path}")
+
+
+def show_import(answer: ops.ImportAnswer) -> None:
+    """How an import landed."""
+    if answer.mode == "exact":
+        say(f"Imported {plural(answer.count, 'record')}, exactly as in the file, with all history.")
+    else:
+        shown = ": `runlore memory review list` shows them" if answer.count else ""
+        say(f"Imported {plural(answer.count, 'record')} as candidates{shown}.")
+    for why, number in sorted(answer.skipped.items()):
+        say(f"  left out {number}: {why}", "dim")
+
+
+def _show_beside(left: str, texts: Sequence[str], right: str, text: str) -> None:
+    """Several texts beside the one that takes their place, deeper than the remarks that follow."""
+    columns = [
+        Column(title=title, wraps=True, lines=True, labelled=True, columns_min=_BESIDE_COLUMNS_MIN)
+        for title in (left, right)
+    ]
+    show_table(
+        columns,
+        [((each, "dim"), (text if number == 0 else "", "green")) for number, each in enumerate(texts)],
+        indent=4,
+    )
+
+
+def _remarks(item: ops.ReviewItem) -> Iterator[tuple[str, str]]:
+    record, outcome = item.record, item.outcome
+    for replaced in outcome.supersedes:
+        yield f"replaces {replaced.record_id}", ""
+    if item.why:
+        yield f"why: the user said it; {', '.join(item.why)}", "dim"
+    elif record.metadata.get("reason"):
+        yield f"why: {record.metadata['reason']}", "dim"
+    for name, text in verdict_rows(record):
+        yield f"{name}: {text}", "dim"
+    if outcome.duplicate_of is not None:
+        yield (
+            f"says the same as {outcome.duplicate_of.record_id}: confirming keeps that one and ends this one"
+            " as its duplicate",
+            "yellow",
+        )
+    for obstacle in outcome.obstacles:
+        yield f"would be refused: {obstacle.sentence}; {obstacle.hint}", "red"
+    if record.provenance.tainted:
+        sources = ", ".join(record.provenance.sources) or "an unnamed source"
+        yield f"comes from outside ({sources}): needs --accept-untrusted", "yellow"
+    if item.rivals:
+        yield f"other proposals for the same place: {', '.join(item.rivals)}", "yellow"
+
+
+def _parts(hit: ops.SearchHit) -> str:
+    score = hit.score
+    named = {
+        "exact": score.exact,
+        "summary": score.summary,
+        "metadata": score.metadata,
+        "state": score.state,
+        "recency": score.recency,
+        "meaning": score.meaning,
+    }
+    return " + ".join(f"{name} {value}" for name, value in named.items() if value)
+
+
+def _changed_fields(event: RecordEvent) -> str:
+    return "" if event.from_state is None else ", ".join(sorted(set(event.changes) - {"revision", "state"}))
+
+
+def state_cell(record: Record) -> Cell:
+    """A record's state with its reason, in its colour."""
+    reason = f" ({record.state_reason})" if record.state_reason else ""
+    return record.state + reason, _STATE_STYLES[record.state]

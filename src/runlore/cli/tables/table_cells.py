@@ -1,0 +1,64 @@
+"""What stands in the cells of tables: scopes, times, counts, and documents as rows of field and text."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+from runlore.cli.terminal import Column, say, show_table
+from runlore.domain.record import JsonValue
+from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
+from runlore.domain.timestamps import format_time
+
+_FIELD_COLUMNS = (Column(), Column(wraps=True, lines=True))
+
+
+def scope_text(scope: Scope, folders: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`project:acme`, or where the folder of a project is known that; the workspace has one id, which says
+    nothing."""
+    if scope.kind is ScopeKind.PROJECT and scope.id in folders:
+        return f"{scope.kind} {folders[scope.id]}"
+    return scope.kind if scope == WORKSPACE else str(scope)
+
+
+def scopes_text(scopes: Iterable[Scope]) -> str:
+    """Several scopes in one cell."""
+    return ", ".join(scope_text(scope) for scope in scopes)
+
+
+def time_text(moment: datetime | None) -> str:
+    """A time to the second, which people can read; `--json` has all of it."""
+    return "" if moment is None else f"{format_time(moment)[:19]}Z"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 record`, `2,000 records`."""
+    return f"1 {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
+def show_cursor(next_cursor: str | None) -> None:
+    """Where the next page begins."""
+    if next_cursor:
+        say(f"There are more: --cursor {next_cursor}", "dim")
+
+
+def show_fields(plain: Mapping[str, JsonValue], *, indent: int = 0) -> None:
+    """A document, field by field; what is empty is left out."""
+    rows = [row for name, value in plain.items() for row in field_rows(name, value)]
+    show_table(_FIELD_COLUMNS, [((name, "bold"), text) for name, text in rows], indent=indent)
+
+
+def field_rows(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """A field as rows: what is inside an object has a row of its own, so that no text passes for another."""
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            yield from field_rows(f"{name}.{inner}", item)
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict | list) for item in value):
+        for number, item in enumerate(value, start=1):
+            yield from field_rows(f"{name}.{number}", item)
+    elif isinstance(value, list | tuple):
+        if value:
+            yield name, ", ".join(str(item) for item in value)
+    elif isinstance(value, bool):
+        yield name, "yes" if value else "no"
+    elif value is not None and value != "":
+        yield name, str(value)

@@ -1,0 +1,207 @@
+"""Opening a run of Runlore's own agent: its context given as to any agent, its instructions, its history."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from runlore.agents.tools.skills import USE
+from runlore.daemon.agent.history import History, history_of
+from runlore.daemon.agent.prompt import instructions_of, prompt_tokens
+from runlore.daemon.calls.access import keeps, own_session
+from runlore.daemon.calls.idempotency import Call
+from runlore.daemon.calls.lookups import askable
+from runlore.daemon.parts import Parts
+from runlore.daemon.runs.contexts import reached_scopes, require_request
+from runlore.daemon.runs.run_opening import Founding, RunOpening, claim_nothing
+from runlore.daemon.skill_access import session_capabilities
+from runlore.domain import limits
+from runlore.domain.access import Caller, Role
+from runlore.domain.agent.agent_profile import AgentProfile
+from runlore.domain.agent.conversation import Message, ToolSpec, UserSaid
+from runlore.domain.capability import Capabilities
+from runlore.domain.errors import RunloreError
+from runlore.domain.prompts.injected import strip_injected
+from runlore.domain.prompts.projection import Section
+from runlore.domain.prompts.token_budget import family_of
+from runlore.domain.record import JsonValue
+from runlore.domain.run import Run, RunId
+from runlore.domain.runs.input_authors import WORDS_OF
+from runlore.domain.session import Session, SessionId
+from runlore.domain.text.storable import make_storable
+from runlore.flow.opted_out import LEARN
+from runlore.ports import operations as ops
+from runlore.ports.store import Collections
+
+_OF_THE_WINDOW = 4
+AGENT = "runlore"
+"""The name of Runlore's own agent in runs, and of whoever its tools act as."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunKind:
+    """What kind of run to open: by which profile and model, told by which name, with what around the input.
+
+    `tools` are those that it will have, for what they cost in the prompt. `words_of` says whose words the
+    input is where it is not a person's. Without `remembers` it is given no memory, no history, no skills.
+    """
+
+    profile: AgentProfile
+    model: str
+    agent: str = AGENT
+    tools: tuple[ToolSpec, ...] = ()
+    words_of: str = ""
+    remembers: bool = True
+    folder: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedRun:
+    """A run to be worked. One that was there already is not `is_new`, and must not be worked again.
+
+    `history` is the conversation before the input, `text` the input as the model is told it.
+    """
+
+    view: ops.RunView
+    session: Session
+    sections: tuple[Section, ...]
+    instructions: str
+    history: tuple[Message, ...]
+    text: str
+    is_new: bool = True
+
+    @property
+    def run(self) -> Run:
+        """The run as it was opened."""
+        return self.view.run
+
+    @property
+    def stored(self) -> bool:
+        """Whether anything of it is stored."""
+        return self.view.stored
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation, the input last."""
+        return (*self.history, UserSaid(text=self.text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewSessionRun:
+    """A session that is begun with the run, and the call by which both are."""
+
+    founding: Founding
+    call: Call
+
+
+def open_own_run(
+    parts: Parts,
+    caller: Caller,
+    request: ops.NewInput,
+    *,
+    kind: RunKind,
+    claim: Callable[[RunId], None] = claim_nothing,
+    begun: NewSessionRun | None = None,
+) -> OpenedRun:
+    """Open a run that this process works, in the session that the request names, or in one that is begun with
+    it. `claim` is called before one that is new is opened, and may refuse it."""
+    require_request(request.text)
+    session_id = SessionId(askable(request.session_id, "session"))
+    with parts.store.snapshot() as snapshot:
+        session = begun.founding.session if begun else own_session(snapshot, caller, session_id)
+        history = _history(parts, snapshot, session, kind)
+    opens_skills = kind.remembers and USE in kind.profile.tools
+    skills = _skills(parts, own_caller(caller, session), request) if opens_skills else None
+    bare = instructions_of(kind.profile, folder=kind.folder, skills=skills, sections=())
+    asked = ops.NewRun(
+        session_id=session_id,
+        request=request.text,
+        run_id=request.run_id,
+        agent=kind.agent,
+        model=kind.model,
+        context=kind.remembers,
+        prompt_tokens=prompt_tokens(bare, kind.tools, history.messages),
+        metadata=_metadata(request, kind),
+    )
+    opening = RunOpening(
+        parts=parts,
+        caller=caller,
+        executor=parts.process_id,
+        claim=claim,
+        founding=begun.founding if begun else None,
+    )
+    opened = opening.open(asked, begun.call if begun else call_of(request))
+    history = _unforgotten(parts, history, opened.session, kind)
+    sections = opened.view.sections or ()
+    return OpenedRun(
+        view=opened.view,
+        session=opened.session,
+        sections=sections,
+        instructions=instructions_of(kind.profile, folder=kind.folder, skills=skills, sections=sections),
+        history=history.messages,
+        text=strip_injected(request.text),
+        is_new=opened.is_new,
+    )
+
+
+def call_of(request: ops.NewInput) -> Call:
+    """The call that an input is, with its key; whether its end is waited for makes it no other."""
+    same = replace(request, wait=False)
+    return Call(operation="start_input", request=same, key=request.idempotency_key)
+
+
+def own_caller(caller: Caller, session: Session) -> Caller:
+    """Who the tools of a run act as: an agent that reaches its session's scopes, and no more of them than
+    whoever has started it."""
+    return Caller(actor=AGENT, role=Role.AGENT, scopes=frozenset(reached_scopes(caller, session)))
+
+
+def capabilities_of(parts: Parts, session: Session) -> Capabilities:
+    """What a session and its persona leave to an agent now (SCO-4)."""
+    with parts.store.snapshot() as snapshot:
+        present = snapshot.sessions.find(session.session_id) or session
+        return session_capabilities(snapshot, present.binding)
+
+
+def _skills(parts: Parts, agent: Caller, request: ops.NewInput) -> ops.FittingSkills:
+    """The skills that fit an input, of those that its session may use."""
+    query = make_storable(request.text.strip())[: limits.QUERY_CHARS_MAX]
+    return parts.operations(agent).match_skills(
+        ops.MatchRequest(query=query, session_id=SessionId(request.session_id))
+    )
+
+
+def _history(parts: Parts, collections: Collections, session: Session, kind: RunKind) -> History:
+    """What was said before in a session, stored or not, as far as a model of this kind has room for it."""
+    if not kind.remembers:
+        return History()
+    room = _history_room(parts, kind.model)
+    if keeps(collections, session):
+        return history_of(collections, session, tokens_max=room)
+    return History(messages=parts.agent.unkept.of(session.session_id, tokens_max=room))
+
+
+def _unforgotten(parts: Parts, history: History, session: Session, kind: RunKind) -> History:
+    """The same, read again where something of it was forgotten before the run was opened. The run is there:
+    where it cannot be found out, it is told nothing rather than not worked."""
+    try:
+        with parts.store.snapshot() as snapshot:
+            if history.is_forgotten_by(snapshot):
+                return _history(parts, snapshot, session, kind)
+    except RunloreError:
+        return History()
+    return history
+
+
+def _history_room(parts: Parts, model: str) -> int:
+    """How many tokens of history a model is told: no more than a part of its window, where that is known."""
+    family = family_of(model, parts.families)
+    known = limits.AGENT_HISTORY_TOKENS_MAX if family is None else family.window_tokens // _OF_THE_WINDOW
+    return min(known, limits.AGENT_HISTORY_TOKENS_MAX)
+
+
+def _metadata(request: ops.NewInput, kind: RunKind) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {}
+    if kind.words_of:
+        told[WORDS_OF] = kind.words_of
+    if not request.learn:
+        told[LEARN] = False
+    return told

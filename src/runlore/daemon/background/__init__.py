@@ -1,0 +1,1 @@
+"""Work in the background: jobs, maintenance, and the threads that do them."""

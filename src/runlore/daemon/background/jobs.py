@@ -1,0 +1,406 @@
+"""Doing jobs: claimed under a lease, kept alive while they last, and failed with what went wrong."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from runlore.daemon.background.maintenance import (
+    BOOT,
+    STOPPING,
+    apply_learning,
+    enforce_policies,
+    maintain,
+    requeueing,
+)
+from runlore.daemon.parts import Parts
+from runlore.daemon.runs.run_ends import remembering
+from runlore.domain import limits
+from runlore.domain.errors import DISK_FULL, Conflict, RunloreError, Unavailable
+from runlore.domain.lazy import LazyModule
+from runlore.domain.policies.policy import PolicyName, PolicyRevision
+from runlore.domain.privacy.redaction import redact_text
+from runlore.domain.record import RecordId
+from runlore.domain.run import RunId
+from runlore.domain.runs.job import ASKED_LATER, JOB_LOST, Job, JobId, JobKind, Turns, backoff_until, retry_at
+from runlore.domain.session import PersonaId
+from runlore.domain.text.excerpt import excerpt
+from runlore.flow.capture.session_lock import Beat, skip_beat
+from runlore.flow.model_budget import MODEL_BUDGET, BudgetedModels, budget_renews_at
+from runlore.flow.queueing import RECURRING_SUBJECTS
+from runlore.ports.store import Transaction
+
+if TYPE_CHECKING:
+    from runlore.flow.pipeline import (
+        capturing,
+        enhancing_skills,
+        keeping_skills,
+        recurring,
+        reviewing,
+        verifying,
+    )
+    from runlore.flow.pipeline import learning_skills as skill_learning
+else:
+    capturing = LazyModule("runlore.flow.pipeline.capturing")
+    enhancing_skills = LazyModule("runlore.flow.pipeline.enhancing_skills")
+    keeping_skills = LazyModule("runlore.flow.pipeline.keeping_skills")
+    skill_learning = LazyModule("runlore.flow.pipeline.learning_skills")
+    recurring = LazyModule("runlore.flow.pipeline.recurring")
+    reviewing = LazyModule("runlore.flow.pipeline.reviewing")
+    verifying = LazyModule("runlore.flow.pipeline.verifying")
+
+POLICY_CHANGED = "policy"
+# The subject of whoever looks for candidates that have no job.
+LOOKING = "reviews"
+# What a start does at once, and what never waits behind a model that takes its time.
+QUICK_KINDS = frozenset({JobKind.REMEMBER, JobKind.MAINTAIN, JobKind.VERIFY, JobKind.DETECT, JobKind.SAVE})
+# What may ask a model.
+THINKING_KINDS = frozenset({JobKind.CAPTURE, JobKind.REVIEW, JobKind.ENHANCE, JobKind.CURATE})
+ALL_KINDS = frozenset(JobKind)
+# What may save skills or change them.
+_SKILL_KINDS = frozenset({JobKind.DETECT, JobKind.ENHANCE, JobKind.SAVE, JobKind.CURATE})
+_CAPTURES = frozenset({JobKind.CAPTURE})
+# What is left to do with what a look has found; it may ask a model.
+LEARNING_KINDS = _SKILL_KINDS - {JobKind.DETECT}
+# These say nothing about the job that met them: it waits until they are over.
+_PASSING = frozenset(
+    {
+        STOPPING,
+        "store.busy",
+        "store.closed",
+        DISK_FULL,
+        "store.interrupted",
+        "store.io",
+        "store.locked",
+        "store.read-only",
+        "store.unreachable",
+    }
+)
+_AT_ONCE = 100
+# What a command without a daemon does on its way out.
+_ON_LEAVING = 20
+_ON_LEAVING_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+def do_due_jobs(
+    parts: Parts,
+    *,
+    kinds: frozenset[JobKind] = ALL_KINDS,
+    limit: int = _AT_ONCE,
+    may_ask: bool = True,
+) -> int:
+    """Do what is due, a bounded number of jobs: how many were done."""
+    turns = Turns()
+    for done in range(limit):
+        if not do_one_job(parts, kinds=kinds, turns=turns, may_ask=may_ask, is_busy=done > 0):
+            return done
+    return limit
+
+
+def do_one_job(
+    parts: Parts,
+    beat: Beat = skip_beat,
+    *,
+    kinds: frozenset[JobKind] = ALL_KINDS,
+    turns: Turns | None = None,
+    may_ask: bool = True,
+    is_busy: bool = False,
+) -> bool:
+    """Claim one job that is due and do it; False when there is none. `beat` may end it early.
+
+    It is the one that is due longest, of the kind whose turn it is where there are `turns`. Without `may_ask`
+    no model is asked, and what needs one goes on waiting. Who `is_busy` has just done a job and expects
+    another one.
+    """
+    now = parts.clock.now()
+    passing_over = None if may_ask else ASKED_LATER
+    if not is_busy and not _is_due(parts, kinds, now, passing_over):
+        return False
+    job = None
+    with parts.store.transaction() as tx:
+        for wanted in (kinds,) if turns is None else turns.order(kinds):
+            job = job or tx.jobs.claim(
+                wanted,
+                holder=parts.process_id,
+                now=now,
+                lease_until=now + _LEASE,
+                passing_over=passing_over,
+            )
+    if job is None:
+        return False
+    if turns is not None:
+        turns.take(job.kind)
+    try:
+        with _files_following(parts, job.kind):
+            _do(parts, job, beat, may_ask=may_ask)
+    except Exception as error:
+        # The outer loop of a worker: a job may fail in any way, it says so itself, and the others go on.
+        _record_failure(parts, job, error)
+    return True
+
+
+def do_on_leaving(parts: Parts) -> None:
+    """What a command without a daemon does last: due work that needs no model, for about a second."""
+    until = time.monotonic() + _ON_LEAVING_S
+    turns = Turns()
+    for _ in range(_ON_LEAVING):
+        if not do_one_job(parts, turns=turns, may_ask=False) or time.monotonic() >= until:
+            return
+
+
+def finish_learning(parts: Parts, *, within_s: float) -> None:
+    """What a command of an agent does last where somebody waits for it: what it has found is worded better by
+    a model, and saved. No job is begun after that time, and Ctrl-C leaves the rest for later."""
+    until = time.monotonic() + within_s
+    with suppress(KeyboardInterrupt):
+        while time.monotonic() < until and do_one_job(parts, kinds=LEARNING_KINDS):
+            pass
+
+
+def finish_earlier_learning(parts: Parts) -> None:
+    """Do what earlier commands have left of it, in a thread beside whatever this one does: nobody waits for
+    that, and what it does not come to is left for the next one."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        if not snapshot.jobs.is_due(LEARNING_KINDS, now, passing_over=None):
+            return
+        counts = snapshot.jobs.count()
+    left = sum(number for (kind, _), number in counts.items() if kind in LEARNING_KINDS)
+
+    def work() -> None:
+        try:
+            do_due_jobs(parts, kinds=LEARNING_KINDS, limit=min(left, _AT_ONCE))
+        except Exception:
+            # The outer loop of a thread. Where the store is closed meanwhile, the job's lease ends by itself.
+            _log.info("what earlier runs have left to learn waits for the next command", exc_info=True)
+
+    threading.Thread(target=work, name="runlore-learning", daemon=True).start()
+
+
+def capture_now(parts: Parts) -> None:
+    """Capture the runs that are due without asking a model, and look for what comes back in several of them:
+    where somebody waits for that. Those that others have begun are theirs."""
+    while do_due_jobs(parts, kinds=_CAPTURES, may_ask=False) == _AT_ONCE:
+        pass
+    _recurring(parts).look(None, None)
+
+
+def queue_enforcing(tx: Transaction, revision: PolicyRevision, job_id: JobId, at: datetime) -> None:
+    """Have somebody see to it that a new revision of a policy is kept to.
+
+    Whoever still enforces the one before is stopped by that: it may have looked before there was this one.
+    """
+    before = _subject(revision.name, revision.revision - 1)
+    tx.jobs.cancel(JobKind.MAINTAIN, before)
+    subject = _subject(revision.name, revision.revision)
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_after_boot(tx: Transaction, job_id: JobId, at: datetime, *, is_whole: bool) -> None:
+    """Have somebody do what a start has left to the background: everything is maintained where that
+    `is_whole`, else what the policies keep no longer is deleted."""
+    subject = BOOT if is_whole else f"{PolicyName.RETENTION}@{BOOT}"
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_reviews_again(tx: Transaction, revision: int, job_id: JobId, at: datetime) -> None:
+    """Have somebody queue what waits for a review under a revision of the learning policy."""
+    subject = _subject(PolicyName.LEARNING, revision)
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=subject, due_at=at, created_at=at))
+
+
+def queue_looking(tx: Transaction, job_id: JobId, at: datetime) -> None:
+    """Have somebody queue what waits for a review and has no job."""
+    tx.jobs.put(Job(job_id=job_id, kind=JobKind.MAINTAIN, subject=LOOKING, due_at=at, created_at=at))
+
+
+class Heartbeat:
+    """Signs of life of one job, no more often than they are needed."""
+
+    def __init__(self, parts: Parts, job: Job, beat: Beat = skip_beat) -> None:
+        self._parts = parts
+        self._job = job
+        self._beat = beat
+        self._told_at = parts.clock.now()
+
+    def __call__(self) -> None:
+        """Hold on to the job; Conflict when another has taken it over."""
+        self._beat()
+        now = self._parts.clock.now()
+        if now - self._told_at < _LEASE / 3:
+            return
+        with self._parts.store.transaction() as tx:
+            tx.jobs.heartbeat(self._job, lease_until=now + _LEASE)
+        self._told_at = now
+
+
+@contextmanager
+def _files_following(parts: Parts, kind: JobKind) -> Iterator[None]:
+    """Around work that may save or curate skills: what somebody has written into a file is theirs before, and
+    the files follow the rows behind it."""
+    if kind not in _SKILL_KINDS:
+        yield
+        return
+    parts.library.refresh()
+    before = parts.library.stamp()
+    yield
+    if parts.library.stamp() != before:
+        parts.library.refresh()
+    else:
+        # What was skipped and is seen again waits again.
+        parts.library.keep_mirrored()
+
+
+def _do(parts: Parts, job: Job, stopping: Beat, *, may_ask: bool) -> None:
+    match job.kind:
+        case JobKind.REMEMBER:
+            remembering(parts).settle(RunId(job.subject), job)
+        case JobKind.CAPTURE:
+            _capturing(parts, may_ask=may_ask).capture(job, Heartbeat(parts, job, stopping))
+        case JobKind.REVIEW:
+            _reviewing(parts, may_ask=may_ask).review(
+                RecordId(job.subject), job, Heartbeat(parts, job, stopping)
+            )
+        case JobKind.VERIFY:
+            _verifying(parts).verify(RecordId(job.subject), job, Heartbeat(parts, job, stopping))
+        case JobKind.DETECT:
+            learning_skills(parts).detect(job, Heartbeat(parts, job, stopping))
+        case JobKind.ENHANCE:
+            _enhancing(parts, may_ask=may_ask).enhance(job)
+        case JobKind.SAVE:
+            _keeping(parts, may_ask=may_ask).save(job)
+        case JobKind.CURATE:
+            _keeping(parts, may_ask=may_ask).curate(job)
+        case JobKind.MAINTAIN:
+            _maintain(parts, job, Heartbeat(parts, job, stopping))
+
+
+def _maintain(parts: Parts, job: Job, beat: Heartbeat) -> None:
+    def hold(tx: Transaction) -> None:
+        tx.jobs.check(job)
+
+    about, _, behind = job.subject.partition("@")
+    if about in RECURRING_SUBJECTS:
+        _look_for_recurring(parts, job, PersonaId(behind) if behind else None, beat)
+        return
+    if about == PolicyName.LEARNING:
+        apply_learning(parts, beat=beat, hold=hold)
+    elif about == LOOKING:
+        requeueing(parts, beat, hold).queue_missing(revives=False)
+    elif about in frozenset(PolicyName):
+        enforce_policies(parts, source=POLICY_CHANGED, beat=beat, hold=hold)
+    else:
+        maintain(parts, source=job.subject, beat=beat, hold=hold)
+    with parts.store.transaction() as tx:
+        tx.jobs.finish(job)
+
+
+def _look_for_recurring(parts: Parts, job: Job, persona_id: PersonaId | None, beat: Beat) -> None:
+    """Look once for all runs that are still to be captured: while there are some it waits for them."""
+    now = parts.clock.now()
+    with parts.store.snapshot() as snapshot:
+        is_early = snapshot.jobs.is_due(_CAPTURES, now, passing_over=ASKED_LATER)
+    if is_early:
+        with parts.store.transaction() as tx:
+            tx.jobs.postpone(job, until=backoff_until(now, job), reason="runs are still to be captured")
+    else:
+        _recurring(parts).look(job, persona_id, beat)
+
+
+def _recurring(parts: Parts) -> "recurring.Recurring":
+    return recurring.Recurring(store=parts.store, ids=parts.ids, clock=parts.clock)
+
+
+def _capturing(parts: Parts, *, may_ask: bool) -> "capturing.Capturing":
+    return capturing.Capturing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        ids=parts.ids,
+        may_ask=may_ask,
+    )
+
+
+def _reviewing(parts: Parts, *, may_ask: bool) -> "reviewing.Reviewing":
+    return reviewing.Reviewing(
+        store=parts.store,
+        memories=parts.run_memories,
+        asking=_asking(parts),
+        clock=parts.clock,
+        ids=parts.ids,
+        may_ask=may_ask,
+    )
+
+
+def _verifying(parts: Parts) -> "verifying.Verifying":
+    return verifying.Verifying(store=parts.store, memories=parts.run_memories, clock=parts.clock)
+
+
+def learning_skills(parts: Parts) -> "skill_learning.LearningSkills":
+    """What finds skills in runs."""
+    return skill_learning.LearningSkills(
+        store=parts.store, ids=parts.ids, clock=parts.clock, has_model=parts.models.is_configured
+    )
+
+
+def _enhancing(parts: Parts, *, may_ask: bool) -> "enhancing_skills.EnhancingSkills":
+    return enhancing_skills.EnhancingSkills(store=parts.store, asking=_asking(parts), may_ask=may_ask)
+
+
+def _keeping(parts: Parts, *, may_ask: bool) -> "keeping_skills.KeepingSkills":
+    return keeping_skills.KeepingSkills(
+        store=parts.store,
+        asking=_asking(parts),
+        ids=parts.ids,
+        may_ask=may_ask,
+        look_again=parts.library.refresh,
+    )
+
+
+def _asking(parts: Parts) -> BudgetedModels:
+    return BudgetedModels(store=parts.store, models=parts.models, clock=parts.clock)
+
+
+def _subject(name: PolicyName, revision: int) -> str:
+    return f"{name}@{revision}"
+
+
+def _record_failure(parts: Parts, job: Job, error: Exception) -> None:
+    """Record what went wrong with the job, where it is still ours, and when to try again.
+
+    What was not its fault is not held against it, however long that lasts.
+    """
+    if isinstance(error, Conflict) and error.code == JOB_LOST:
+        _log.info("job %s was taken over by another process", job.job_id)
+        return
+    told = error.sentence if isinstance(error, RunloreError) else f"{type(error).__name__}: {error}"
+    text = excerpt(redact_text(told).text, limits.REASON_CHARS_MAX)
+    now = parts.clock.now()
+    try:
+        with parts.store.transaction() as tx:
+            if isinstance(error, RunloreError) and error.code == MODEL_BUDGET:
+                tx.jobs.postpone(job, until=budget_renews_at(now), reason=text)
+            elif isinstance(error, Unavailable) and error.code in _PASSING:
+                # What a daemon leaves when it stops is for whoever comes next, at once.
+                until = now if error.code == STOPPING else backoff_until(now, job)
+                tx.jobs.postpone(job, until=until, reason=text)
+            else:
+                tx.jobs.fail(job, error=text, retry_at=retry_at(now, job.attempts))
+    except Conflict:
+        _log.info("job %s was taken over by another process", job.job_id)
+        return
+    code = f" [{error.code}]" if isinstance(error, RunloreError) else ""
+    _log.warning("job %s (%s %s) failed: %s%s", job.job_id, job.kind, job.subject, text, code)
+
+
+def _is_due(parts: Parts, kinds: frozenset[JobKind], now: datetime, passing_over: str | None) -> bool:
+    """Looked at first, so that a Runlore with nothing to do writes nothing."""
+    with parts.store.snapshot() as snapshot:
+        return snapshot.jobs.is_due(kinds, now, passing_over=passing_over)
+
+
+_LEASE = timedelta(seconds=limits.JOB_LEASE_S)

@@ -1,0 +1,162 @@
+"""The background work of a daemon: it says that it lives, does jobs, and sweeps on a schedule.
+
+What may ask a model is done by a thread of its own: a slow answer keeps no memory of a run waiting.
+
+Threads only call single steps, which tests call too. Whatever a step raises is logged, and the next one
+comes all the same: a daemon whose disk is full for a minute works on when it is not.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+from runlore.daemon.background.jobs import QUICK_KINDS, THINKING_KINDS, do_one_job
+from runlore.daemon.background.maintenance import sweep, sweep_expired
+from runlore.daemon.parts import Parts
+from runlore.daemon.skills.mounting import MountFollower
+from runlore.domain import limits
+from runlore.domain.errors import Unavailable
+from runlore.domain.runs.job import Job, JobId, JobKind, Turns
+
+HOURLY = "hourly"
+_IDLE_S = 0.5
+_JOIN_S = 10.0
+_SWEEP_EVERY_S = 30.0
+_MAINTAIN_EVERY_S = 3600.0
+_log = logging.getLogger(__name__)
+
+
+class Workers:
+    """One daemon's threads. `start` and `stop` once each."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._swept_s: float | None = None
+        self._is_thinking = False
+        self._quick, self._thinking = Turns(), Turns()
+        self._mounts = MountFollower(parts.store, parts.state_root)
+        # The start of a daemon has maintained everything.
+        self._maintained_s = parts.clock.elapsed_s()
+
+    def start(self) -> None:
+        """Register this process, and begin."""
+        # On a full disk it is written later, and what can be read is served meanwhile.
+        self._try_step(self.heartbeat)
+        self._threads = [
+            self._thread("heartbeat", self._beats),
+            self._thread("worker", self._works),
+            self._thread("thinker", self._thinks),
+        ]
+        if self._parts.meaning.is_configured:
+            self._threads.append(self._thread("embedder", self._embeds))
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Let what is being done end, and take this process off the list."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(_JOIN_S)
+        self._try_step(self._leave)
+
+    def step(self) -> bool:
+        """One step of the worker: a sweep where one is due, then one job; False when there was no job.
+
+        What may ask a model is left to `think`.
+        """
+        # What was promoted from a learning goes with it at once, out of files too (ROL-10).
+        if self._try_step(lambda: sweep_expired(self._parts)):
+            self._try_step(self._parts.library.warm)
+            self._try_step(self._mounts.follow)
+        now_s = self._parts.clock.elapsed_s()
+        if self._swept_s is None or now_s - self._swept_s >= _SWEEP_EVERY_S:
+            self._swept_s = now_s
+            self._try_step(self._parts.note_clock)
+            self._try_step(lambda: sweep(self._parts, self._go_on))
+            self._try_step(self._parts.library.warm)
+            self._try_step(self._mounts.follow)
+        if now_s - self._maintained_s >= _MAINTAIN_EVERY_S:
+            self._maintained_s = now_s
+            self._try_step(self._queue_maintenance)
+        return self._do_job(QUICK_KINDS, self._quick)
+
+    def think(self) -> bool:
+        """One job that may ask a model, or some vectors of skills; False when there was neither."""
+        self._is_thinking = self._do_job(THINKING_KINDS, self._thinking, is_busy=self._is_thinking)
+        return self._is_thinking or bool(self._try_step(self._parts.library.embed_some))
+
+    def embed(self) -> bool:
+        """Some vectors of learnings; False when there is nothing to do for now."""
+        return bool(self._try_step(self._parts.meaning.step))
+
+    def heartbeat(self) -> None:
+        """Say that this process lives."""
+        until = self._parts.clock.now() + timedelta(seconds=limits.PROCESS_LEASE_S)
+        with self._parts.store.transaction() as tx:
+            tx.processes.heartbeat(
+                self._parts.process_id, lease_until=until, description=f"runlore daemon, pid {os.getpid()}"
+            )
+
+    def _go_on(self) -> None:
+        """Asked between the pieces of long work: a daemon that stops leaves the rest for later."""
+        if self._stopping.is_set():
+            raise Unavailable(
+                "the daemon is stopping", code="daemon.stopping", hint="the next start goes on with it"
+            )
+
+    def _leave(self) -> None:
+        with self._parts.store.transaction() as tx:
+            tx.processes.delete(self._parts.process_id)
+
+    def _queue_maintenance(self) -> None:
+        now = self._parts.clock.now()
+        job = Job(
+            job_id=JobId(self._parts.ids.new("job", now)),
+            kind=JobKind.MAINTAIN,
+            subject=HOURLY,
+            due_at=now,
+            created_at=now,
+        )
+        with self._parts.store.transaction() as tx:
+            tx.jobs.put(job)
+
+    def _do_job(self, kinds: frozenset[JobKind], turns: Turns, *, is_busy: bool = False) -> bool:
+        step = partial(do_one_job, self._parts, self._go_on, kinds=kinds, turns=turns, is_busy=is_busy)
+        return self._try_step(step) or False
+
+    def _beats(self) -> None:
+        while not self._stopping.wait(limits.PROCESS_HEARTBEAT_S):
+            self._try_step(self.heartbeat)
+
+    def _works(self) -> None:
+        self._repeat(self.step)
+
+    def _thinks(self) -> None:
+        self._repeat(self.think)
+
+    def _embeds(self) -> None:
+        self._repeat(self.embed)
+
+    def _repeat(self, step: Callable[[], bool]) -> None:
+        while not self._stopping.is_set():
+            if not step():
+                self._stopping.wait(_IDLE_S)
+
+    def _thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
+        return threading.Thread(target=target, name=f"runlore-{name}", daemon=True)
+
+    def _try_step(self, step: Callable[[], bool | None]) -> bool | None:
+        try:
+            return step()
+        except Unavailable as error:
+            _log.warning("a step of the background work has to wait: %s", error.with_code)
+            return None
+        except Exception:
+            # The outer loop of background work: nothing that one step meets may end the others.
+            _log.exception("a step of the background work failed; the next one tries again")
+            return None

@@ -1,0 +1,186 @@
+"""What the operations look up and make of it: targets, pages and drafts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runlore.daemon.calls.requests import cursor_after, whole_milliseconds
+from runlore.domain import limits
+from runlore.domain.errors import Conflict, Invalid, NotFound
+from runlore.domain.lazy import LazyModule
+from runlore.domain.record import Kind, Proposal, RecordId, State
+from runlore.domain.records.audit import as_of
+from runlore.domain.records.contracts import check_text
+from runlore.domain.timestamps import format_time
+from runlore.ports.store import RecordFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from runlore.domain.record import Layer, Record
+    from runlore.domain.records import admission, radar
+    from runlore.domain.scope import Scope
+    from runlore.flow.publish import decide
+    from runlore.ports import operations as ops
+    from runlore.ports.store import Records, Transaction
+else:
+    decide = LazyModule("runlore.flow.publish.decide")
+    radar = LazyModule("runlore.domain.records.radar")
+    admission = LazyModule("runlore.domain.records.admission")
+
+_PAGE_RECORDS = 1_000
+
+
+def profile_draft(proposal: ops.ProfileProposal) -> admission.Draft:
+    """The candidate of a profile proposal: its summary is `KEY: VALUE`."""
+    key, value, reason = proposal.key.strip(), proposal.value.strip(), proposal.reason.strip()
+    if not key:
+        raise _blank("key", code="profile.key")
+    if not value:
+        raise _blank("value", code="profile.value")
+    if not reason:
+        raise _blank("reason", code="profile.reason")
+    if len(key) > limits.PROFILE_KEY_CHARS_MAX:
+        raise Invalid(
+            f"the key has {len(key)} characters, more than {limits.PROFILE_KEY_CHARS_MAX}",
+            code="profile.key",
+            hint="a key names what the value is about, in a word or two",
+        )
+    return admission.Draft(
+        kind=Kind.PREFERENCE,
+        summary=f"{key}: {value}",
+        scope=proposal.scope,
+        metadata={"profile_key": key, "value": value, "reason": reason},
+        confidence=proposal.confidence,
+        sensitivity=proposal.sensitivity,
+        proposal=Proposal.PROFILE,
+        expires_at=whole_milliseconds(proposal.expires_at),
+    )
+
+
+def _blank(name: str, *, code: str) -> Invalid:
+    return Invalid(
+        f"the {name} of a profile proposal is blank",
+        code=code,
+        hint="give --key, --value and --reason, none of them blank",
+    )
+
+
+def target(tx: Transaction, decision: ops.Decision) -> Record:
+    """The record to act on, read again once its scope is ours."""
+    record = lock_record(tx, decision.record_id)
+    decide.expect_revision(record, decision.expected_revision)
+    return record
+
+
+def lock_record(tx: Transaction, record_id: RecordId, *others: Scope) -> Record:
+    """A record, read again once its scope, and others that an act touches, are ours."""
+    stored = storable(record_id)
+    held = {tx.records.get(stored).scope, *others}
+    tx.lock(held)
+    record = tx.records.get(stored)
+    if record.scope not in held:
+        raise Conflict(
+            f"record {stored} was published into {record.scope} meanwhile",
+            code="record.moved",
+            hint="read it again, and decide on what it says now",
+        )
+    return record
+
+
+def as_it_was(records: Records, record_id: RecordId, moment: datetime) -> Record:
+    """A record at a past moment; NotFound before it was made."""
+    record = as_of(records.events(record_id), moment)
+    if record is None:
+        raise NotFound(
+            f"record {record_id} did not exist at {format_time(moment)}",
+            code="record.not-found",
+            hint="`memory history` tells when it was made",
+        )
+    return record
+
+
+def active_records(
+    records: Records, layer: Layer, scopes: frozenset[Scope], now: datetime
+) -> dict[RecordId, Record]:
+    """All active records of a layer."""
+    where = RecordFilter(
+        layers=frozenset({layer}), states=frozenset({State.ACTIVE}), scopes=scopes or None, now=now
+    )
+    return {record.record_id: record for record in _all(records, where)}
+
+
+def radar_records(records: Records, where: RecordFilter) -> tuple[Record, ...]:
+    """All radar-made records that a filter asks for, oldest first."""
+    found = [record for record in _all(records, where) if record.metadata.get("origin") == radar.ORIGIN]
+    return tuple(reversed(found))
+
+
+def has_others_records(records: Records, scope: Scope, actor: str) -> bool:
+    """Whether a scope holds records that somebody else has made."""
+    everything = _all(records, RecordFilter(scopes=frozenset({scope})))
+    return any(record.created_by != actor for record in everything)
+
+
+def _all(records: Records, where: RecordFilter) -> Iterator[Record]:
+    place = None
+    while page := records.page(where, limit=_PAGE_RECORDS, before=place):
+        yield from page
+        place = (page[-1].created_at, page[-1].record_id)
+
+
+def next_cursor(found: Sequence[Record], limit: int) -> str | None:
+    """The cursor behind a page, when one more was found than asked for."""
+    return cursor_after(found[limit - 1]) if len(found) > limit else None
+
+
+def storable(record_id: RecordId) -> RecordId:
+    """An id that a database can be asked for; any other names nothing either."""
+    return RecordId(askable(record_id, "record"))
+
+
+def askable(name: str, thing: str) -> str:
+    """A name that a database can be asked for; NotFound for any other, since it names nothing."""
+    try:
+        check_text("the id", name)
+    except Invalid:
+        raise _nameless(thing) from None
+    if not 0 < len(name) <= limits.ID_CHARS_MAX:
+        raise _nameless(thing)
+    return name
+
+
+def _nameless(thing: str) -> NotFound:
+    shown = f"`runlore {_LISTS[thing]}` shows the ids"
+    sentence = f"this id names no {thing}"
+    return {
+        "record": NotFound(sentence, code="record.not-found", hint=shown),
+        "session": NotFound(sentence, code="session.not-found", hint=shown),
+        "persona": NotFound(sentence, code="persona.not-found", hint=shown),
+        "run": NotFound(sentence, code="run.not-found", hint=shown),
+        "artifact": NotFound(sentence, code="artifact.not-found", hint=shown),
+        "token": NotFound(sentence, code="token.not-found", hint=shown),
+        "job": NotFound(sentence, code="job.not-found", hint=shown),
+        "suggestion": NotFound(sentence, code="suggestion.not-found", hint=shown),
+        "skill": NotFound(sentence, code="skill.not-found", hint=shown),
+        "curation": NotFound(sentence, code="curation.not-found", hint=shown),
+        "approval": NotFound(sentence, code="approval.not-found", hint=shown),
+        "promoted": NotFound("there is no such promoted skill", code="promoted.not-found", hint=shown),
+    }[thing]
+
+
+_LISTS = {
+    "record": "memory list",
+    "session": "session list",
+    "persona": "session persona list",
+    "run": "session runs",
+    "artifact": "session runs",
+    "token": "token list",
+    "job": "jobs list",
+    "suggestion": "skill suggestions list",
+    "skill": "skill list",
+    "curation": "skill curations",
+    "approval": "approvals list",
+    "promoted": "skill rollout status",
+}

@@ -1,0 +1,143 @@
+"""What is read of one source: its runs, mined and counted. Any process does it, and each the same."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runlore.daemon.mining.daily_tally import RunTally, tally_of
+from runlore.daemon.mining.findings import RunWords
+from runlore.daemon.mining.source_errors import isolate_errors
+from runlore.domain import limits
+from runlore.domain.detectors.earlier_reads import LEFT_OUT, first_reads, with_earlier
+from runlore.domain.detectors.match import Match
+from runlore.domain.detectors.mined import MinedRun, OutsideRead
+from runlore.domain.detectors.mining import mine_transcript_run
+from runlore.domain.detectors.session import matches_of_session
+from runlore.domain.runs.transcript import KnownFolder, Left, ReadCounts, ToldRun, TranscriptSource
+from runlore.domain.session import SessionId
+from runlore.domain.statements.user_messages import list_user_messages
+from runlore.ports.transcripts import Transcripts
+
+# How often is told how far a source has been read.
+_TOLD_EVERY_BYTES = 1024**2
+
+
+@dataclass(kw_only=True)
+class SourceRead:
+    """What came of one source. Of each session the latest runs are kept, as many as the detectors look at, by
+    their ordinals; all of them are counted, and what the others read from outside is in `earlier`. `matches`
+    are what each session shows by these runs alone. `problems` are where Runlore itself went wrong: what was
+    read until then stands."""
+
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    sessions: dict[SessionId, "deque[tuple[int, MinedRun]]"] = field(default_factory=dict)
+    earlier: dict[SessionId, tuple[OutsideRead, ...]] = field(default_factory=dict)
+    tallies: list[RunTally] = field(default_factory=list)
+    left: Counter[str] = field(default_factory=Counter)
+    settles_at: datetime | None = None
+    matches: dict[SessionId, tuple[Match, ...]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    words: list[RunWords] = field(default_factory=list)
+    # The project of each session, as its first run tells it.
+    projects: dict[SessionId, str] = field(default_factory=dict)
+
+    def keep(self, run: ToldRun, mined: MinedRun) -> None:
+        """Take one run."""
+        latest = self.sessions.setdefault(mined.session_id, deque())
+        latest.append((run.ordinal, mined))
+        if len(latest) > limits.SESSION_RUNS_MINED_MAX:
+            self._note(mined.session_id, latest.popleft()[1].outside)
+        times = [event.at for event in run.events if event.at is not None]
+        self.tallies.append(tally_of(mined, max(times, default=None)))
+        self.projects.setdefault(mined.session_id, mined.project)
+        said = list_user_messages(
+            (event.entry for event in run.events),
+            session_id=run.session_id,
+            run_id=run.run_id,
+            first_number=run.first_number,
+        )
+        if said:
+            self.words.append(
+                RunWords(
+                    session_id=run.session_id,
+                    run_id=run.run_id,
+                    agent=run.agent.value,
+                    number=run.first_number,
+                    status=run.status,
+                    started_at=min(times, default=None),
+                    ended_at=max(times, default=None),
+                    said=tuple(said),
+                )
+            )
+
+    def leave_unfinished(self, source: TranscriptSource) -> None:
+        """Leave a run for later that may still be written, as storing does."""
+        self.left[Left.UNFINISHED.value] += 1
+        self.settles_at = source.settles_at
+
+    def leave(self, run: ToldRun) -> None:
+        """Leave a run out: whatever it read, nobody knows."""
+        self.left[Left.FOLDER.value] += 1
+        self._note(run.session_id, (OutsideRead(number=run.first_number, source=LEFT_OUT),))
+
+    def _note(self, session_id: SessionId, reads: tuple[OutsideRead, ...]) -> None:
+        if reads:
+            self.earlier[session_id] = first_reads((*self.earlier.get(session_id, ()), *reads))
+
+
+class FolderCache:
+    """Which project a folder is of, and whether it may be learned from; each is looked at once."""
+
+    def __init__(self, look: Callable[[str], KnownFolder]) -> None:
+        self._look = look
+        self._known: dict[str, KnownFolder] = {}
+
+    def of(self, folder: str) -> KnownFolder:
+        """What is known of a folder."""
+        if folder not in self._known:
+            self._known[folder] = self._look(folder)
+        return self._known[folder]
+
+
+def read_source(
+    transcripts: Transcripts, source: TranscriptSource, folders: FolderCache, told: Callable[[int], None]
+) -> SourceRead:
+    """Read a source from its beginning, and mine each run of it."""
+    read = SourceRead()
+    with isolate_errors(read.problems.append):
+        _mine(transcripts, source, read, folders=folders, told=told)
+    for session_id, latest in read.sessions.items():
+        read.matches[session_id] = ()
+        with isolate_errors(read.problems.append):
+            runs = in_order(dict(latest), read.earlier.get(session_id, ()))
+            read.matches[session_id] = matches_of_session(runs)
+    return read
+
+
+def _mine(
+    transcripts: Transcripts,
+    source: TranscriptSource,
+    read: SourceRead,
+    *,
+    folders: FolderCache,
+    told: Callable[[int], None],
+) -> None:
+    last_told = 0
+    for run in transcripts.read(source, read.counts):
+        folder = folders.of(run.folder)
+        if not run.is_whole:
+            read.leave_unfinished(source)
+        elif folder.capture:
+            mined = mine_transcript_run(run, project=folder.project, project_name=folder.project_name)
+            read.keep(run, mined)
+        else:
+            read.leave(run)
+        if read.counts.bytes - last_told >= _TOLD_EVERY_BYTES:
+            last_told = read.counts.bytes
+            told(last_told)
+
+
+def in_order(runs: Mapping[int, MinedRun], earlier: Sequence[OutsideRead]) -> tuple[MinedRun, ...]:
+    """The runs of a session by their ordinals, with what others of it read."""
+    return with_earlier([runs[ordinal] for ordinal in sorted(runs)], earlier)

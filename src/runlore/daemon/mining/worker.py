@@ -1,0 +1,21 @@
+"""What each process does with a source. It imports no more than that takes: each of them starts anew."""
+
+from functools import cache
+
+from runlore.daemon.mining.known_folders import told_folder
+from runlore.daemon.mining.local_transcripts import local_transcripts
+from runlore.daemon.mining.process_pool import Told
+from runlore.daemon.mining.source_reader import FolderCache, SourceRead, read_source
+from runlore.domain.runs.transcript import TranscriptSource
+from runlore.ports.transcripts import Transcripts
+
+
+def read_here(source: TranscriptSource, told: Told) -> SourceRead:
+    """Read a source with the readers and the folders of this machine."""
+    transcripts, folders = _own()
+    return read_source(transcripts, source, folders, told)
+
+
+@cache
+def _own() -> tuple[Transcripts, FolderCache]:
+    return local_transcripts(), FolderCache(told_folder)

@@ -1,0 +1,1 @@
+"""The daemon as a process: its lock, sockets, tokens, log and life."""

@@ -1,0 +1,167 @@
+"""Tokens: who a secret stands for, and the operator's own token of a state root."""
+
+import hmac
+import logging
+import os
+import stat
+import threading
+from contextlib import suppress
+
+from runlore.atomic_write import atomic_write
+from runlore.daemon.operations.service import new_token, token_digest
+from runlore.daemon.parts import Parts
+from runlore.domain.access import AccessToken, Caller, Role, TokenId
+from runlore.domain.errors import Conflict, Denied, Unavailable
+from runlore.domain.records.audit import Act
+from runlore.ports.operations import MadeToken, NewToken
+from runlore.ports.store import Store
+
+TOKEN_FILE = "operator.token"
+OPERATOR = "operator"
+_SECRET_CHARS_MAX = 500
+_REMEMBERED_MAX = 1_000
+_NAMES_TRIED_MAX = 1_000
+_log = logging.getLogger(__name__)
+
+
+class TokenBook:
+    """Who a secret stands for. What it remembers is dropped with every change of the tokens.
+
+    Where other daemons share the database a token can be revoked without our knowledge, so there nothing is
+    remembered and the store is asked each time.
+    """
+
+    def __init__(self, store: Store, *, is_alone: bool) -> None:
+        self._store = store
+        self._is_alone = is_alone
+        self._lock = threading.Lock()
+        self._generation = 0
+        self._remembered: dict[str, Caller] = {}
+
+    def cached_caller(self, secret: str) -> Caller | None:
+        """The caller of a secret that was good before, where nothing can have changed since. Never waits."""
+        return self._remembered.get(secret) if self._is_alone else None
+
+    def caller(self, secret: str) -> Caller:
+        """The caller of a secret; Denied where it is no token, or a revoked one."""
+        with self._lock:
+            generation = self._generation
+        token = self._token(secret)
+        if token is None:
+            raise Denied(
+                "this is no token of this Runlore",
+                code="token.unknown",
+                hint="use the secret in operator.token, or one that `runlore token create` has told",
+            )
+        if token.revoked_at is not None:
+            raise Denied(
+                f"the token {token.name} has been revoked",
+                code="token.revoked",
+                hint="ask the operator for a new one",
+            )
+        caller = token.caller()
+        with self._lock:
+            # A token that was revoked while we looked must not be remembered.
+            if generation == self._generation and len(self._remembered) < _REMEMBERED_MAX:
+                self._remembered[secret] = caller
+        return caller
+
+    def invalidate(self) -> None:
+        """A token was made or revoked: nothing that was known before counts any more."""
+        with self._lock:
+            self._generation += 1
+            self._remembered.clear()
+
+    def _token(self, secret: str) -> AccessToken | None:
+        if len(secret) > _SECRET_CHARS_MAX:
+            return None
+        digest = token_digest(secret)
+        with self._store.snapshot() as snapshot:
+            token = snapshot.tokens.by_digest(digest)
+        return token if token is not None and hmac.compare_digest(token.digest, digest) else None
+
+
+def token_book(parts: Parts) -> TokenBook:
+    """The book of a Runlore; the embedded database has no other writer while its lock is held."""
+    return TokenBook(parts.store, is_alone=parts.store.description().get("engine") == "sqlite")
+
+
+def operator_secret(parts: Parts) -> str:
+    """The secret in `operator.token`. Where it is missing, or no good any more, a new token is made."""
+    path = os.path.join(parts.state_root, TOKEN_FILE)
+    secret = read_secret(parts.state_root)
+    if secret is not None and _is_good(parts.store, secret):
+        with suppress(OSError):
+            os.chmod(path, 0o600)
+        return secret
+    made = _make_operator_token(parts)
+    _write_private(path, made.secret + "\n")
+    return made.secret
+
+
+def read_secret(state_root: str) -> str | None:
+    """The operator's secret as the file has it; None where there is none."""
+    path = os.path.join(state_root, TOKEN_FILE)
+    try:
+        # Whoever put a link or a pipe there has something in mind: neither is followed, neither holds us up.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = "it is a link" if os.path.islink(path) else error.strerror or "it cannot be opened"
+        raise _unreadable(state_root, reason) from None
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise _unreadable(state_root, "it is not a regular file")
+        return os.read(opened, _SECRET_CHARS_MAX).decode().strip() or None
+    except UnicodeDecodeError:
+        return None
+    except OSError as error:
+        raise _unreadable(state_root, error.strerror or "reading failed") from None
+    finally:
+        os.close(opened)
+
+
+def _unreadable(state_root: str, reason: str) -> Unavailable:
+    return Unavailable(
+        f"{TOKEN_FILE} in {state_root} cannot be read: {reason}",
+        code="token.file",
+        hint="make it a file that this user can read, or remove it: the next start makes a new one",
+    )
+
+
+def _is_good(store: Store, secret: str) -> bool:
+    with store.snapshot() as snapshot:
+        token = snapshot.tokens.by_digest(token_digest(secret))
+    if token is None or token.revoked_at is not None:
+        return False
+    return token.role is Role.OPERATOR and token.scopes is None
+
+
+def _make_operator_token(parts: Parts) -> MadeToken:
+    """A new operator's token. A name stays with its token for good, so later ones are numbered."""
+    for number in range(1, _NAMES_TRIED_MAX + 1):
+        now = parts.clock.now()
+        name = OPERATOR if number == 1 else f"{OPERATOR}-{number}"
+        request = NewToken(name=name, role=Role.OPERATOR)
+        made = new_token(request, TokenId(parts.ids.new("tok", now)), Act(actor="daemon", at=now))
+        with suppress(Conflict):
+            with parts.store.transaction() as tx:
+                tx.tokens.insert(made.token)
+            if number > 1:
+                # They are not revoked: another daemon on the same database may be using them.
+                _log.warning(
+                    "%s was made for this state root. Earlier operator's tokens of daemons stay good; "
+                    "`runlore token list` shows them, and `runlore token revoke NAME` ends one that was lost",
+                    name,
+                )
+            return made
+    raise Unavailable(
+        f"there are {_NAMES_TRIED_MAX:,} operator's tokens already",
+        code="token.file",
+        hint=f"put the secret of one of them into {TOKEN_FILE} in the state root",
+    )
+
+
+def _write_private(path: str, text: str) -> None:
+    atomic_write(path, lambda file: file.write(text.encode()))

@@ -1,0 +1,1 @@
+"""Runs: opened with their context, found by their callers, ended."""

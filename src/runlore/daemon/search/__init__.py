@@ -1,0 +1,1 @@
+"""The indexes and vectors behind search, kept up with the store."""

@@ -1,0 +1,242 @@
+"""The ranking index kept up with the store: loaded, followed, saved, and rebuilt when in doubt."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from runlore.daemon.search.saved_files import delete_saved, position_of, stamp_of
+from runlore.domain.errors import Corrupt, Unavailable
+from runlore.domain.search.ranking import RankFilter
+from runlore.flow.project.feeds import RecordFeed
+from runlore.flow.project.record_cache import RecordCache
+from runlore.flow.project.scan import RecordScan
+from runlore.flow.project.scope_view import ViewCache
+from runlore.flow.project.search import IndexWanted, SearchSnapshot, catch_up, index_differs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from runlore.flow.project.feeds import Feed
+    from runlore.flow.project.search import Told
+    from runlore.ports.index import Index
+    from runlore.ports.store import Snapshot, Store, StorePosition
+
+# Applying this many records costs about as much as writing a small snapshot.
+SAVE_AFTER_RECORDS = 256
+# So many at once are not lost with a process that is killed: following them again takes seconds.
+_SAVE_AT_ONCE_RECORDS = 8_192
+
+AnswerT = TypeVar("AnswerT")
+RECORDS = RecordFeed()
+
+
+class IndexEngine(Protocol):
+    """Where indexes come from. Asked at the first search, not at the start."""
+
+    def empty(self) -> Index:
+        """A new index without records."""
+        ...
+
+    def load(self, path: str) -> tuple[Index, str] | None:
+        """A saved index with its stamp; None when there is none that can be used."""
+        ...
+
+
+class IndexSync:
+    """One index on one store. The index and the snapshot that answers come from never differ."""
+
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        engine: IndexEngine,
+        feed: Feed = RECORDS,
+        *,
+        scanned_changes_max: int = 0,
+    ) -> None:
+        """A store that has not seen more changes than `scanned_changes_max` is searched without an index."""
+        self.store = store
+        self._scanned_changes_max = scanned_changes_max
+        self._path = path
+        self._engine = engine
+        self._feed = feed
+        self.lock = threading.Lock()
+        self._index: Index | None = None
+        self._position: StorePosition | None = None
+        self._latest: Told = frozenset()
+        self._unsaved = 0
+        self._kept = RecordCache()
+        self._views = ViewCache()
+
+    def answer(
+        self, ask: Callable[[SearchSnapshot], AnswerT], *, needs_index: bool = False, has_words: bool = False
+    ) -> AnswerT:
+        """Answer from one snapshot. The index is caught up with it only where the answer asks for the index.
+
+        What is asked may be asked a second time, so it must not change anything. Words that are looked for in
+        scopes with much in them will want the index, so where there is one they get it at once.
+        """
+        if has_words and self._index is not None and self._views.has_large:
+            needs_index = True
+        if not needs_index:
+            # Taken before the snapshot: what is read there is kept nowhere once something of it is forgotten.
+            kept, views = self._kept, self._views
+            with contextlib.suppress(IndexWanted), self.store.snapshot() as snapshot:
+                return ask(SearchSnapshot(snapshot=snapshot, kept=kept, views=views))
+        return answer_together(lambda readings: ask(readings[0]), self)
+
+    def read_with_index(self, snapshot: Snapshot) -> SearchSnapshot:
+        """The index as it stands at a snapshot that was taken with our lock held."""
+        index = self._scan(snapshot) or self._caught_up(snapshot).freeze()
+        return SearchSnapshot(snapshot=snapshot, kept=self._kept, views=self._views, searchable=index)
+
+    def _scan(self, snapshot: Snapshot) -> RecordScan | None:
+        """What is searched in place of an index that is not loaded yet, where there is little to search."""
+        if self._index is not None or snapshot.records.position().cursor > self._scanned_changes_max:
+            return None
+        return RecordScan(change.record for change in self._feed.changes(snapshot, _beginning(snapshot)))
+
+    def catch_up(self) -> None:
+        """Tell the index in memory, if there is one, what has changed; so no forgotten word stays in it."""
+        with self.lock:
+            self._let_go()
+            if self._index is not None:
+                with self.store.snapshot() as snapshot:
+                    self._caught_up(snapshot)
+
+    def rebuild(self) -> None:
+        """Make the index anew from what is stored."""
+        with self.lock, self.store.snapshot() as snapshot:
+            self._rebuilt(snapshot)
+
+    def disagreement(self) -> str | None:
+        """What the index says that the store does not; None where they agree. Made to be slow and sure."""
+        with self.lock, self.store.snapshot() as snapshot:
+            index = self._caught_up(snapshot)
+            anew = self._engine.empty()
+            catch_up(anew, self._feed, snapshot, _beginning(snapshot), latest=frozenset())
+            return difference(index, anew, self._feed, snapshot)
+
+    def discard_snapshot(self) -> None:
+        """Delete what is saved of the index, before content that it was made from is erased."""
+        with self.lock:
+            self._discard()
+
+    def close(self) -> None:
+        """Save when enough has changed to be worth it."""
+        with self.lock:
+            if self._unsaved >= SAVE_AFTER_RECORDS:
+                self._save()
+
+    def _save(self) -> None:
+        if self._index is None or self._position is None:
+            return
+        # Where it cannot be saved it is rebuilt: nobody's answer was wrong, and no command fails for it.
+        with contextlib.suppress(Unavailable, OSError):
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            self._index.save(self._path, stamp_of(self._position))
+            self._unsaved = 0
+
+    def _caught_up(self, snapshot: Snapshot) -> Index:
+        if self._index is None or self._position is None:
+            self._index, self._position = self._load(snapshot)
+            self._latest = frozenset()
+        caught = catch_up(self._index, self._feed, snapshot, self._position, latest=self._latest)
+        if caught.position.cursor < self._position.cursor:
+            # Somebody has put an earlier database in place of the one that was followed.
+            return self._rebuilt(snapshot)
+        self._position = caught.position
+        self._latest = caught.latest
+        self._unsaved += caught.told
+        if caught.forgot:
+            self._let_go()
+            self._distrust_file()
+        if caught.told >= _SAVE_AT_ONCE_RECORDS:
+            self._save()
+        return self._index
+
+    def _load(self, snapshot: Snapshot) -> tuple[Index, StorePosition]:
+        here = snapshot.records.position()
+        saved = self._engine.load(self._path)
+        if saved is not None:
+            index, stamp = saved
+            position = position_of(stamp)
+            if position and position.cursor <= here.cursor and self.store.is_current(position):
+                return index, position
+        self._distrust_file()
+        return self._engine.empty(), replace(here, cursor=0)
+
+    def _rebuilt(self, snapshot: Snapshot) -> Index:
+        self._index, self._position = self._engine.empty(), _beginning(snapshot)
+        self._latest = frozenset()
+        self._let_go()
+        self._distrust_file()
+        return self._caught_up(snapshot)
+
+    def _let_go(self) -> None:
+        """Keep nothing of what was read. Whoever still reads an earlier snapshot keeps it for itself."""
+        self._kept, self._views = RecordCache(), ViewCache()
+
+    def _distrust_file(self) -> None:
+        """What is saved is unusable, or holds words of what was forgotten: it goes, and is written anew."""
+        # Where it cannot be deleted the next start distrusts it again.
+        with contextlib.suppress(Unavailable):
+            self._discard()
+
+    def _discard(self) -> None:
+        self._unsaved = 0 if self._index is None else len(self._index)
+        delete_saved(self._path, "index")
+
+
+def answer_together(ask: Callable[[list[SearchSnapshot]], AnswerT], *followers: IndexSync) -> AnswerT:
+    """Answer from one snapshot with the indexes of several followers, each as it stands there."""
+    try:
+        with _read_together(followers) as readings:
+            return ask(readings)
+    except Corrupt as error:
+        if not index_differs(error):
+            raise
+    # An index is derived: what it says is never believed over the store.
+    for follower in followers:
+        follower.rebuild()
+    with _read_together(followers) as readings:
+        return ask(readings)
+
+
+@contextlib.contextmanager
+def _read_together(followers: Sequence[IndexSync]) -> Iterator[list[SearchSnapshot]]:
+    """One snapshot, taken with the locks held, always in this order: no index is ever ahead of it."""
+    with contextlib.ExitStack() as opened:
+        with contextlib.ExitStack() as held:
+            for follower in followers:
+                held.enter_context(follower.lock)
+            snapshot = opened.enter_context(followers[0].store.snapshot())
+            readings = [follower.read_with_index(snapshot) for follower in followers]
+        yield readings
+
+
+def difference(index: Index, anew: Index, feed: Feed, snapshot: Snapshot) -> str | None:
+    """What tells two indexes apart: how much they hold, and how they rank what is stored."""
+    told = [change.record for change in feed.changes(snapshot, _beginning(snapshot))]
+    step = max(1, len(told) // _COMPARED_RECORDS)
+    for record in told[::step]:
+        # Only its own state: the index may still hold blank lines of runs that are gone.
+        where = RankFilter(
+            states=frozenset({record.state}), scopes=frozenset({record.scope}), now=record.created_at
+        )
+        asked = [each.search(record.summary, where=where, limit=_COMPARED_HITS) for each in (index, anew)]
+        if asked[0] != asked[1]:
+            return f"ranks {record.record_id} otherwise than what is stored"
+    return None
+
+
+def _beginning(snapshot: Snapshot) -> StorePosition:
+    return replace(snapshot.records.position(), cursor=0)
+
+
+_COMPARED_RECORDS = 200
+_COMPARED_HITS = 12

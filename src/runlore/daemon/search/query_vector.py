@@ -1,0 +1,78 @@
+"""One query as a vector, for one answer: what it is near to, and a word on why meaning had no part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runlore.domain.text.analysis import terms_of
+from runlore.ports.embedder import EmbeddingFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from runlore.domain.record import RecordId
+    from runlore.domain.search.fusion import Similarities
+    from runlore.flow.project.vector_search import Near
+    from runlore.ports.dense import DenseIndex
+    from runlore.ports.embedder import Vector
+
+PAST = "a past moment is searched by words alone"
+WORDLESS = "the query has no word to look for: signs, and words that stand everywhere, find nothing"
+_NONE_YET = "nothing that could be found has a vector yet"
+
+
+class QueryVector:
+    """A query, with its vector where it has one. Implements `flow.project.vector_search.Near`."""
+
+    def __init__(
+        self,
+        vectors: DenseIndex | None = None,
+        vector: Vector | None = None,
+        *,
+        remark: str = "",
+        unfit: Callable[[EmbeddingFailure], None] | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._vector = vector
+        self._remark = remark
+        self._unfit = unfit
+        self._took_part = False
+
+    @property
+    def near(self) -> Near | None:
+        """This query where it has a vector; without one nothing is any different from words alone."""
+        return None if self._vectors is None or self._vector is None else self
+
+    @property
+    def semantic(self) -> bool:
+        """Whether meaning had a part in the answer."""
+        return self._took_part
+
+    @property
+    def remark(self) -> str:
+        """Why meaning had none; empty where it had one, or where no backend is set."""
+        return "" if self._took_part else self._remark
+
+    def similar(
+        self, *, allowed: Collection[RecordId], also: Collection[RecordId], limit: int
+    ) -> Similarities | None:
+        """The nearest of those allowed, and the allowed ones of `also`."""
+        if self._vectors is None or self._vector is None:
+            return None
+        try:
+            found = self._vectors.search(self._vector, limit=limit, allowed=allowed, also=also)
+        except EmbeddingFailure as failure:
+            self._remark = failure.sentence
+            if self._unfit is not None:
+                self._unfit(failure)
+            return None
+        if not found.of:
+            self._remark = self._remark or _NONE_YET
+            return None
+        self._took_part = True
+        return found
+
+
+def remark_on(query: str, asked: QueryVector, *, found_any: bool) -> str:
+    """Why an answer is what it is: a query of stop words or signs alone finds nothing by its words."""
+    return asked.remark if found_any or terms_of(query) else WORDLESS

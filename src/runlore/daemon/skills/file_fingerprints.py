@@ -1,0 +1,70 @@
+"""What the last refresh has seen, so that the next one need not look into every file.
+
+It is derived and lies beside the indexes. Where it is lost, damaged or of another store, the files are read.
+"""
+
+import contextlib
+import os
+from dataclasses import asdict
+from typing import cast
+
+import orjson
+
+from runlore.atomic_write import atomic_write
+from runlore.daemon.skills.file_sync import FileProblem
+from runlore.domain.lazy import dataclass
+
+FORMAT = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFingerprints:
+    """The state of files and rows in which nothing is left to do but what the `problems` say. `skipped` is
+    the mark of what the list of skipped suggestions says in it, where somebody has looked."""
+
+    store: str
+    rows: int
+    files: str
+    skipped: str = ""
+    problems: tuple[FileProblem, ...] = ()
+
+    def is_same(self, other: "FileFingerprints") -> bool:
+        """Whether nothing has changed since, what was found there apart."""
+        return (self.store, self.rows, self.files) == (other.store, other.rows, other.files)
+
+
+def load_seen(path: str) -> FileFingerprints | None:
+    """What was seen, by this process or an earlier one."""
+    try:
+        with open(path, "rb") as file:
+            told = cast("dict[str, object]", orjson.loads(file.read()))
+        if told["format"] != FORMAT:
+            return None
+        listed = cast("list[dict[str, str | bool]]", told["problems"])
+        problems = tuple(
+            FileProblem(
+                name=str(each["name"]),
+                told=str(each["told"]),
+                hint=str(each["hint"]),
+                lasts=bool(each["lasts"]),
+                is_stored=bool(each["is_stored"]),
+            )
+            for each in listed
+        )
+        return FileFingerprints(
+            store=str(told["store"]),
+            rows=int(str(told["rows"])),
+            files=str(told["files"]),
+            skipped=str(told["skipped"]),
+            problems=problems,
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def save_seen(path: str, seen: FileFingerprints) -> None:
+    """Keep it for the next process. Where that fails, that one reads the files."""
+    content = orjson.dumps({"format": FORMAT, **asdict(seen)})
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        atomic_write(path, lambda file: file.write(content), durable=False)

@@ -1,0 +1,428 @@
+"""The library of skills of one Runlore: their rows, their files, and which of them fit a turn."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from runlore.daemon.search.embedding_backend import Backend
+from runlore.daemon.skills.choice import SkillChooser
+from runlore.daemon.skills.file_differences import LEFT_ALONE, Differing, FileDifference
+from runlore.daemon.skills.file_fingerprints import FileFingerprints, load_seen, save_seen
+from runlore.daemon.skills.file_sync import FileProblem, FileSync, RefreshReport
+from runlore.daemon.skills.skill_cache import SkillCache, SkillEngine
+from runlore.daemon.skills.skill_vectors import FILE, SkillVectors, delete_vectors
+from runlore.daemon.skills.skipped_list import mark_of, skipped_document
+from runlore.domain.errors import Refused, RunloreError, Unavailable
+from runlore.domain.lazy import dataclass
+from runlore.domain.records.audit import Act
+from runlore.domain.skill import SkillOrigin, SkillState
+from runlore.flow.skills.promoted_use import as_seen
+from runlore.ports.clock import Clock
+from runlore.ports.ids import Ids
+from runlore.ports.skill_files import FileStanding, SkillFiles
+from runlore.ports.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Sequence
+
+    from runlore.daemon.search.embedding_backend import BackendState
+    from runlore.daemon.skills.choice import SkillQuery
+    from runlore.daemon.skills.skill_cache import ActiveSkills
+    from runlore.domain.record import JsonValue
+    from runlore.domain.session import SessionId
+    from runlore.domain.skill import Skill
+    from runlore.ports.operations.library import FittingSkills
+    from runlore.ports.skill_files import ReadSkill
+    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.store import Collections
+
+SEEN_NAME = "skills.seen.json"
+SKIPPED_NAME = ".skipped.json"
+_PROBLEMS_SHOWN = 20
+_WRITABLE = "make the folder writable, then: runlore doctor --repair; the next start does it too"
+_HOLDS_OLD_WORDS = frozenset({FileDifference.STALE, FileDifference.LEFT_OVER, FileDifference.UNLISTED})
+# How old the last look at the files may be for a match: edits of files are no part of a turn.
+_LOOKED_S = 2.0
+# How long files are read and written before something is shown; what is left is done by the next who asks.
+_FRESH_S = 2.0
+_MATCHED_S = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryParts:
+    """What a library is made of. Without an embedding backend words decide alone."""
+
+    store: Store
+    files: SkillFiles
+    engine: SkillEngine
+    clock: Clock
+    ids: Ids
+    folder: str
+    backend: Backend | None = None
+
+
+class SkillLibrary:
+    """Skills as rows and as files. Many threads may ask it; nothing that files do is ever fatal."""
+
+    def __init__(self, parts: LibraryParts) -> None:
+        self._store = parts.store
+        self._files = parts.files
+        self._clock = parts.clock
+        self._shelves = SkillCache(parts.engine)
+        self._refreshing = FileSync(
+            parts.store,
+            parts.files,
+            clock=parts.clock,
+            ids=parts.ids,
+            active=lambda collections: self._shelves.current(collections).active,
+        )
+        self._vectors = None
+        if parts.backend is not None:
+            self._vectors = SkillVectors(
+                parts.backend, parts.engine, parts.folder, store=parts.store, clock=parts.clock
+            )
+        self._choosing = SkillChooser(self._shelves, self._vectors)
+        self._vectors_path = os.path.join(parts.folder, FILE)
+        self._seen_path = os.path.join(parts.folder, SEEN_NAME)
+        self._seen: FileFingerprints | None = None
+        self._problems: tuple[FileProblem, ...] = ()
+        self._looked_at: float | None = None
+        # The stamp of the rows that the files were last compared with.
+        self._followed: int | None = None
+        # One thread at a time compares files with rows; the others go on with what there is.
+        self._looking = threading.Lock()
+        self._was_asked = False
+
+    def begin(self, *, within_s: float) -> None:
+        """Refresh at a start. Files of another store wait until somebody asks for skills where this one never
+        had any: a backup may be about to be read in, and that needs an empty store."""
+        if not self._awaits_its_rows():
+            self.refresh(within_s=within_s)
+
+    def refresh(self, *, within_s: float | None = None) -> RefreshReport:
+        """Files against rows, both ways; cheap where neither has changed since the last time."""
+        with self._looking:
+            report = self._refresh_now(within_s)
+            remarks = self.mirror_skips() if self._compare_skips(self._seen) else ()
+        unlisted = (FileProblem(name=SKIPPED_NAME, told=remark) for remark in remarks)
+        return replace(report, problems=(*report.problems, *unlisted))
+
+    def keep_fresh(self, *, age_s: float = 0.0, within_s: float = _FRESH_S) -> None:
+        """Refresh where the last look is older than that, and nobody else is at it, as far as it goes in a
+        time."""
+        looked_at = self._looked_at
+        if looked_at is not None and time.monotonic() - looked_at < age_s:
+            return
+        if self._looking.acquire(blocking=False):
+            try:
+                self._refresh_now(within_s)
+            finally:
+                self._looking.release()
+
+    def warm(self) -> None:
+        """Look at the files, and have the index ready before a turn asks for it."""
+        if self._awaits_its_rows():
+            return
+        self.keep_fresh()
+        with self._store.snapshot() as snapshot:
+            shelf = self._shelves.current(snapshot)
+        if shelf.usable:
+            self._shelves.index(shelf)
+
+    def look(self) -> tuple[Differing, ...]:
+        """Where files and rows differ, without a change to either."""
+        return (*self._refreshing.look(), *self._compare_skips())
+
+    def project(self, skills: Iterable[Skill]) -> tuple[str, ...]:
+        """Have the files of these follow their rows, after a transaction; what could not be done is told, and
+        done by the next refresh."""
+        changed = tuple(skills)
+        problems = self._refreshing.project(changed)
+        if self._vectors is not None and not all(skill.is_usable for skill in changed):
+            self.let_go()
+        self._problems = (*self._problems, *problems)
+        return tuple(f"{problem.told}; {problem.hint}" for problem in problems)
+
+    def keep_mirrored(self) -> tuple[str, ...]:
+        """Write that list where it is not what is skipped by now; what could not be done is told."""
+        return self.mirror_skips() if self._compare_skips() else ()
+
+    def mirror_skips(self) -> tuple[str, ...]:
+        """Write the list of skipped suggestions for people to read; what could not be done is told."""
+        try:
+            with self._store.snapshot() as snapshot:
+                document = skipped_document(snapshot)
+            self._files.mirror(SKIPPED_NAME, document)
+        except RunloreError as error:
+            return (f"{error.sentence}; {error.hint}",)
+        return ()
+
+    def read(self, text: str) -> ReadSkill:
+        """The text of a SKILL.md; Invalid where it is none."""
+        return self._files.read(text)
+
+    def shelf(self, collections: Collections) -> ActiveSkills:
+        """The active skills as a snapshot has them, read once until they change."""
+        return self._shelves.current(collections)
+
+    def index(self) -> SkillSearch:
+        """The usable skills by their words."""
+        with self._store.snapshot() as snapshot:
+            shelf = self._shelves.current(snapshot)
+        return self._shelves.index(shelf)
+
+    @property
+    def sends_elsewhere(self) -> bool:
+        """Whether anything of a match leaves this machine."""
+        return self._vectors is not None and not self._vectors.stays_here
+
+    def match(self, turn: Callable[[Collections], SkillQuery]) -> FittingSkills:
+        """The skills that fit a turn, which is read from the same snapshot as they are."""
+        self.keep_fresh(age_s=_LOOKED_S, within_s=_MATCHED_S)
+        with self._store.snapshot() as snapshot:
+            asked = turn(snapshot)
+            shelf = self._shelves.current(snapshot)
+        self._was_asked = True
+        return self._as_stored(self._choosing.fitting(asked, shelf), asked.session_id)
+
+    def embed_some(self, *, within_s: float | None = None) -> bool:
+        """Make some vectors that are missing; whether there are more to make."""
+        if self._vectors is None:
+            return False
+        with self._store.snapshot() as snapshot:
+            shelf = self._shelves.current(snapshot)
+        if within_s is None:
+            return self._vectors.make_some(shelf)
+        return self._vectors.make_some(shelf, within_s=within_s)
+
+    def embed_on_leaving(self, *, within_s: float) -> None:
+        """What a command without a daemon does last, where it has matched: vectors for the next one."""
+        until = time.monotonic() + within_s
+        while self._was_asked and (left := until - time.monotonic()) > 0:
+            if not self.embed_some(within_s=left):
+                return
+
+    def save_on_leaving(self) -> None:
+        """What a command without a daemon does last: what it has read of skills is kept for the next one."""
+        self._shelves.save()
+
+    def discard_saved(self) -> None:
+        """Delete what is saved of words and vectors, before something that they were made of is forgotten."""
+        self._shelves.discard()
+        if self._vectors is not None:
+            self._vectors.discard()
+        else:
+            # A backend that is set no more has left them.
+            delete_vectors(self._vectors_path)
+
+    def let_go(self) -> None:
+        """Keep nothing of what was read: rows are others by now, or gone. Their vectors are erased."""
+        self._shelves.let_go()
+        if self._vectors is not None:
+            with self._store.snapshot() as snapshot:
+                shelf = self._shelves.current(snapshot)
+            self._vectors.erase_all_but(shelf)
+
+    def stamp(self) -> int:
+        """Where the rows stand: another number after any change to them."""
+        with self._store.snapshot() as snapshot:
+            return snapshot.skills.stamp()
+
+    def forget(self, *, since: int) -> None:
+        """Let go of what was forgotten: where rows have changed since a stamp their files follow, and the
+        list of what is skipped does. Unavailable says that one had to stay, for somebody wanted its words
+        gone."""
+        self.let_go()
+        has_moved = self.stamp() != since
+        unread = {problem.name for problem in self._problems if problem.is_stored}
+        if has_moved:
+            # What is told of problems with files may name what is forgotten.
+            self._drop_seen()
+        behind = _holding_old_words(self.look() if has_moved else self._compare_skips(), unread)
+        # Another may change a skill and write its file meanwhile: whatever is behind is looked at twice.
+        for _ in range(2):
+            if not behind:
+                return
+            self.refresh()
+            names = {each.name for each in behind}
+            behind = [each for each in _holding_old_words(self.look(), unread) if each.name in names]
+        if behind:
+            raise Unavailable(
+                f"the content is erased, and {behind[0].told}",
+                code="skill.file-left",
+                hint=behind[0].hint if behind[0].difference in LEFT_ALONE else _WRITABLE,
+            )
+
+    def check_file(self, skill: Skill) -> None:
+        """Have the file of a promoted skill say what its record says, whoever has changed it (ROL-9); Refused
+        (`skill.file-foreign`) where something stands there that is not ours to change. A file that is missing
+        and cannot be written binds nobody to anything."""
+        if self._refreshing.says(skill):
+            return
+        self.project([skill])
+        if not self._refreshing.says(skill, or_nothing=True):
+            raise Refused(
+                f"the folder of skill {skill.name} holds something else than the skill",
+                code="skill.file-foreign",
+                hint="`runlore doctor` tells what; move it away, and the skill is written there again",
+            )
+
+    def check_place(self, name: str) -> None:
+        """Refuse a name whose folder holds what nobody of us has written, before a skill is mounted there."""
+        found = self._files.find(name)
+        if found is not None and (found.read is None or found.standing is FileStanding.FOREIGN):
+            raise Refused(
+                f"the folder {name} in the skill root is somebody else's"
+                + (f": {found.problem}" if found.problem else ""),
+                code="skill.file-foreign",
+                hint="move it away, or promote the procedure under another name",
+            )
+
+    def catch_up(self) -> None:
+        """Have files follow where rows have changed since the last look, if there was one."""
+        if self._followed is not None and self._followed != self.stamp():
+            self.keep_fresh()
+
+    def settle(self, name: str, act: Act, *, keep_file: bool) -> None:
+        """End a doubt about the file of a skill as somebody says; see `Refreshing.settle`."""
+        self._refreshing.settle(name, act, keep_file=keep_file)
+        self.refresh()
+
+    def add_remarks(self, skills: Iterable[Skill]) -> Iterator[Skill]:
+        """The skills, each with what was wrong with its file at the last look, and what to do about it."""
+        wrong = {problem.name: f"{problem.told}; {problem.hint}" for problem in self._problems}
+        for skill in skills:
+            remark = wrong.get(skill.name, "") if skill.is_there else ""
+            yield replace(skill, file_remark=remark) if remark else skill
+
+    def problems(self) -> Sequence[FileProblem]:
+        """What was wrong with files at the last look."""
+        return self._problems
+
+    def trouble(self) -> BackendState | None:
+        """How the embedding backend fails; None where there is none, or where it works."""
+        state = None if self._vectors is None else self._vectors.state()
+        return None if state is None or state.is_working else state
+
+    def describe(self, collections: Collections) -> dict[str, JsonValue]:
+        """What `status` shows."""
+        counted = collections.skills.count()
+        shelf = self._shelves.current(collections)
+        problems = self._problems
+        return {
+            "active": len(shelf.active),
+            "usable": len(shelf.usable),
+            "needs_review": shelf.waiting,
+            "by_state": {
+                state.value: sum(number for (_, each), number in counted.items() if each is state)
+                for state in SkillState
+            },
+            "by_origin": {
+                origin.value: counted.get((origin, SkillState.ACTIVE), 0) for origin in SkillOrigin
+            },
+            "files": {
+                "problems": [problem.told for problem in problems[:_PROBLEMS_SHOWN]],
+                "problem_count": len(problems),
+            },
+            "embedding": {"configured": False} if self._vectors is None else self._vectors.describe(shelf),
+        }
+
+    def close(self) -> None:
+        """Let the embedding backend go, and save its vectors."""
+        if self._vectors is not None:
+            self._vectors.close()
+
+    def _refresh_now(self, within_s: float | None) -> RefreshReport:
+        until = None if within_s is None else time.monotonic() + within_s
+        self._followed = self.stamp()
+        now = self._seen_now()
+        before = self._seen or load_seen(self._seen_path)
+        self._looked_at = time.monotonic()
+        if now is not None and before is not None and before.is_same(now):
+            self._seen, self._problems = before, before.problems
+            return RefreshReport(problems=before.problems)
+        report = self._refreshing.refresh(until=until)
+        self._problems = report.problems
+        with suppress(Unavailable):
+            self._drop_seen()
+        if now is not None and report.has_settled and not report.has_changed:
+            # Taken before the look: what somebody changed since is seen by the next one.
+            self._seen = FileFingerprints(
+                store=now.store, rows=now.rows, files=now.files, problems=report.problems
+            )
+            save_seen(self._seen_path, self._seen)
+        return report
+
+    def _awaits_its_rows(self) -> bool:
+        """Whether there are files of another store, and this one never had a skill."""
+        with self._store.snapshot() as snapshot:
+            store, stamp = snapshot.records.position().store_id, snapshot.skills.stamp()
+        if stamp:
+            return False
+        try:
+            stores = {each.stored.store for each in self._files.scan() if each.stored is not None}
+        except RunloreError:
+            return False
+        return bool(stores - {store})
+
+    def _compare_skips(self, seen: FileFingerprints | None = None) -> tuple[Differing, ...]:
+        """Whether the list of skipped suggestions is not what is stored; for none it need not be there. It is
+        not opened where nothing has changed since it was `seen`."""
+        with self._store.snapshot() as snapshot:
+            document = skipped_document(snapshot)
+        mark = mark_of(document)
+        if seen is not None and seen.skipped == mark:
+            return ()
+        try:
+            listed = self._files.read_mirror(SKIPPED_NAME)
+        except RunloreError:
+            # Whoever looks at the files tells why.
+            return ()
+        if document != listed and (listed is not None or document["skipped"]):
+            return (Differing(name=SKIPPED_NAME, difference=FileDifference.UNLISTED),)
+        if seen is not None:
+            self._seen = replace(seen, skipped=mark)
+            save_seen(self._seen_path, self._seen)
+        return ()
+
+    def _drop_seen(self) -> None:
+        self._seen = None
+        delete_vectors(self._seen_path)
+
+    def _seen_now(self) -> FileFingerprints | None:
+        """Where files and rows stand, without a look into them; None where that cannot be told."""
+        try:
+            files = self._files.stamp()
+            with self._store.snapshot() as snapshot:
+                store, rows = snapshot.records.position().store_id, snapshot.skills.stamp()
+        except RunloreError:
+            return None
+        return FileFingerprints(store=store, rows=rows, files=files) if files else None
+
+    def _as_stored(self, found: FittingSkills, session_id: SessionId | None) -> FittingSkills:
+        """The answer with the skills as they are by now; what became unusable meanwhile is left out."""
+        items = []
+        with self._store.snapshot() as snapshot:
+            now = self._clock.now()
+            for item in found.items:
+                skill = as_seen(snapshot, item.skill, session_id=session_id, now=now)
+                if skill is not None:
+                    items.append(replace(item, skill=skill))
+        return replace(found, items=tuple(items))
+
+
+def _holding_old_words(differing: Iterable[Differing], unread: Container[str]) -> list[Differing]:
+    """What may still say what was forgotten: a file that was not written anew yet, and one that nobody can
+    read by what somebody made of it, where its skill is gone."""
+    return [
+        each
+        for each in differing
+        if each.difference in _HOLDS_OLD_WORDS
+        or (each.difference is FileDifference.REFUSED and each.row is None and each.name in unread)
+    ]

@@ -1,0 +1,101 @@
+"""Where agents look for skills: folders of the user's home, and of a project.
+
+Two of them together reach every agent. Some agents look into both and take the first of two skills of one
+name, so what is put there is the same in both.
+
+| folder | who looks there |
+| --- | --- |
+| `.agents/skills` | Codex, Gemini CLI, opencode, Cursor |
+| `.claude/skills` | Claude Code, opencode, Cursor |
+
+Folders of a single agent (`.codex/skills`, `.gemini/skills`, `.opencode/skills`, `.cursor/skills`) are not
+needed, and that of Codex is on its way out. A skill that is read is recognised in them all the same.
+"""
+
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+
+from runlore.domain.errors import Invalid
+from runlore.domain.lazy import dataclass
+
+SHARED = os.path.join(".agents", "skills")
+CLAUDE = os.path.join(".claude", "skills")
+
+
+class Level(StrEnum):
+    """Whose skills a folder holds: those of the user, or those of one project."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkillLocation:
+    """Where an agent looks, below the home or the project: the folder to write to, and others it reads."""
+
+    agent: str
+    written: str
+    user: tuple[str, ...]
+    project: tuple[str, ...]
+
+
+PLACES = {
+    place.agent: place
+    for place in (
+        SkillLocation(agent="claude-code", written=CLAUDE, user=(CLAUDE,), project=(CLAUDE,)),
+        SkillLocation(
+            agent="codex",
+            written=SHARED,
+            user=(SHARED, os.path.join(".codex", "skills")),
+            project=(SHARED, os.path.join(".codex", "skills")),
+        ),
+        SkillLocation(
+            agent="gemini",
+            written=SHARED,
+            user=(SHARED, os.path.join(".gemini", "skills")),
+            project=(SHARED, os.path.join(".gemini", "skills")),
+        ),
+        SkillLocation(
+            agent="opencode",
+            written=SHARED,
+            user=(SHARED, CLAUDE, os.path.join(".config", "opencode", "skills")),
+            project=(SHARED, CLAUDE, os.path.join(".opencode", "skills")),
+        ),
+        SkillLocation(
+            agent="cursor",
+            written=SHARED,
+            user=(SHARED, CLAUDE, os.path.join(".cursor", "skills"), os.path.join(".codex", "skills")),
+            project=(SHARED, CLAUDE, os.path.join(".cursor", "skills"), os.path.join(".codex", "skills")),
+        ),
+    )
+}
+
+
+def mount_folders(base: str, agents: Iterable[str] = ()) -> tuple[str, ...]:
+    """The folders below a home or a project in which these agents find skills; without names, all agents."""
+    if not os.path.isabs(base):
+        raise Invalid(
+            f"{base!r:.200} is not an absolute path",
+            code="skill.mount-folder",
+            hint="give the absolute path of a home or a project",
+        )
+    written = {_place(agent).written for agent in tuple(agents) or PLACES}
+    return tuple(os.path.join(base, folder) for folder in sorted(written))
+
+
+def looked_in(base: str, level: Level, agent: str) -> tuple[str, ...]:
+    """Every folder below a home or a project in which an agent looks for skills."""
+    place = _place(agent)
+    folders = place.user if level is Level.USER else place.project
+    return tuple(os.path.join(base, folder) for folder in folders)
+
+
+def _place(agent: str) -> SkillLocation:
+    if agent not in PLACES:
+        raise Invalid(
+            f"no agent is known as {agent!r:.80}",
+            code="skill.mount-agent",
+            hint=f"name one of {', '.join(sorted(PLACES))}",
+        )
+    return PLACES[agent]
