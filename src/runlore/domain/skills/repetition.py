@@ -47,7 +47,7 @@ def is_repeated(*, sessions: int, runs: int) -> bool:
 def scope_of(projects: Iterable[str]) -> Scope:
     """Where something belongs that sessions of these projects have shown: to the one project, else to the
     workspace."""
-    known = set(projects)
+    known = {project.strip() for project in projects}
     return Scope(ScopeKind.PROJECT, known.pop()) if len(known) == 1 and "" not in known else WORKSPACE
 
 
