@@ -81,7 +81,8 @@ READ_FROM = {
     "runlore.domain.policies.policy_fields": {"learning_policy"},
     "runlore.domain.policies.skills_policy": {"SkillCurationPolicy", "skills_policy"},
     "runlore.domain.statements.finding": {"OwnStatement"},
-    "runlore.domain.statements.ranks": {"confidence_reasons"},
+    "runlore.domain.statements.ranks": {"Rank", "confidence_reasons", "rank_of", "sessions_of"},
+    "runlore.domain.project": {"project_name"},
 }
 BELOW = {
     *("runlore.config.settings", "runlore.daemon", "runlore.daemon.answers", "runlore.daemon.wiring"),
@@ -102,6 +103,7 @@ BELOW = {
         f"runlore.daemon.mining.{name}"
         for name in (
             "dry_run",
+            "proposing",
             "findings",
             "local_transcripts",
             "past_decisions",

@@ -129,12 +129,14 @@ def put(value: Any, place: Place, text: str) -> Any:
 
 
 def holding(folder: Path, hidden: Mapping[str, str]) -> set[str]:
-    """The names of those secrets that a file of a folder holds."""
-    contents = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
+    """The names of those secrets that a file of a folder holds, or is called by."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    contents = [str(file).encode() + file.read_bytes() for file in files]
     return {name for name, each in hidden.items() if any(each.encode() in content for content in contents)}
 
 
-def test_no_secret_of_any_field_is_kept_or_repeated(tmp_path: Path) -> None:
+def test_no_secret_of_any_field_is_kept_or_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     hidden: dict[str, str] = {}
     repeated, taken = set(), set()
     with serving(Settings(state_root=str(tmp_path / "runlore"))) as api:

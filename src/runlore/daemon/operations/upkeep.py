@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from runlore import __version__
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.overview import overview, waiting
+from runlore.domain.guard.refusing import without_secret
 from runlore.domain.lazy import LazyModule
 from runlore.domain.records.audit import Act
 from runlore.ports import operations as ops
@@ -36,6 +37,7 @@ class UpkeepActs(Bound):
     def backup(
         self, path: str | None = None, *, progress: ops.Progress = ops.ignore_progress
     ) -> ops.BackupAnswer:
+        without_secret("the path", path or "")
         return backups.write_backup(self.parts, path, progress)
 
     @operation
