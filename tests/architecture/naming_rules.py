@@ -67,9 +67,7 @@ _VERBS_IN_ED = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", 
 _VALUES = frozenset({"property", "cached_property"})
 
 # How many functions of each room are a bare participle. Lower it with each that gets a verb.
-PARTICIPLES_LEFT: Mapping[str, int] = {
-    "daemon": 2,
-}
+PARTICIPLES_LEFT: Mapping[str, int] = {}
 
 # Public class names that stand in two modules or more. Take one off when it has a single home.
 DOUBLED_CLASSES_LEFT = frozenset(

@@ -95,7 +95,7 @@ def proposed_statements(heard: Heard, before: StoredBefore, now: datetime) -> tu
             made.add_labels(run)
             made.add_own_words(run)
     made.add_recurring()
-    return _ranked(made.new)
+    return _sort_by_rank(made.new)
 
 
 def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
@@ -104,10 +104,10 @@ def waiting_statements(operations: ops.Operations) -> tuple[Record, ...]:
     waiting = _pages(
         lambda cursor: operations.list_records(ops.ListRequest(filters=where, limit=_PAGE, cursor=cursor))
     )
-    return _ranked(each for each in waiting if rank_of(each) is not None)
+    return _sort_by_rank(each for each in waiting if rank_of(each) is not None)
 
 
-def _ranked(records: Iterable[Record]) -> tuple[Record, ...]:
+def _sort_by_rank(records: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(sorted(records, key=lambda each: (rank_of(each) is Rank.FOLDED, -each.confidence)))
 
 
@@ -196,7 +196,7 @@ class _Made:
         refusals = filter(None, map(refusal_of, waiting))
         yield from (said for said in refusals if said.run_id in self._words)
         runs = [run for run in self.heard.runs if not self.before.is_left_out(run.run_id, run.session_id)]
-        asked = [run.request for run in sorted(runs, key=_begun) if run.request is not None]
+        asked = [run.request for run in sorted(runs, key=_start_key) if run.request is not None]
         short = [said for said in asked if len(said.text.encode("utf-8", "replace")) <= MESSAGE_BYTES_MAX]
         yield from short[-limits.RECURRING_MESSAGES_MAX :]
 
@@ -232,7 +232,7 @@ def _key(record: Record) -> object:
     return record.scope, record.kind, record.semantic_key
 
 
-def _begun(run: RunWords) -> tuple[float, RunId]:
+def _start_key(run: RunWords) -> tuple[float, RunId]:
     return (0.0 if run.started_at is None else run.started_at.timestamp(), run.run_id)
 
 
