@@ -102,10 +102,15 @@ def _seen_as(command: ShellCommand, depth: int = 0) -> Iterator[str]:
 
 
 def _scripts(command: ShellCommand, *, is_running: bool) -> Iterator[str]:
-    """The scripts that a program is given, each more than one word."""
+    """The scripts that a program is given, each more than one word, and what it gives a name to."""
     values = (word.partition("=")[2] for word in command.arguments)
     texts = (*command.arguments, *values, command.given) if is_running else ()
     yield from (text for text in (command.program, *texts) if len(text.split()) > 1)
+    for at, word in enumerate(command.arguments):
+        # An alias of git's: another command of git, or behind `!` a script.
+        if word.startswith("alias."):
+            value = word.partition("=")[2] or " ".join(command.arguments[at + 1 :])
+            yield value[1:] if value.startswith("!") else f"{command.program} {value}"
 
 
 def _orders(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
