@@ -28,7 +28,7 @@ from runlore.agents.workspace.worktrees import LocalWorkspaces
 from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes
 root, folder, skill, call_id = sys.argv[1:]
 copy = Copy(folder=folder, call_id=call_id)
-with CopyNotes(root).noted(copy, call_id), LocalWorkspaces().worktree(folder, skill, call_id):
+with CopyNotes(root).keep_note(copy, call_id), LocalWorkspaces().worktree(folder, skill, call_id):
     print("there", flush=True)
     sys.stdin.read()
 """

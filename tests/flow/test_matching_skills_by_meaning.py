@@ -104,7 +104,7 @@ def test_vectors_find_what_no_word_names_once_the_corpus_is_embedded_beside_the_
         assert [len(each.body["input"]) for each in server.requests] == [4, 1]
         assert server.requests[0].body["input"][0] == "clean-images: Removes old images."
         told = embedding(world)
-        assert (told["configured"], told["open_embedded"], told["missing"]) == (True, 4, 0)
+        assert (told["configured"], told["embedded"], told["missing"]) == (True, 4, 0)
 
 
 def test_only_what_is_new_or_changed_is_embedded_also_after_a_restart(tmp_path: Path) -> None:
@@ -170,12 +170,12 @@ def test_a_skill_that_is_forgotten_while_its_vector_is_made_gets_none(tmp_path: 
         go_on.set()
         maker.join(20)
         saved = world.root / "index" / "skills.vectors"
-        assert embedding(world)["open_embedded"] == 0
+        assert embedding(world)["embedded"] == 0
         assert not saved.exists() or gone.encode() not in saved.read_bytes()
 
         world.parts.library.embed_some()
 
-        assert embedding(world)["open_embedded"] == 3
+        assert embedding(world)["embedded"] == 3
         assert gone.encode() not in saved.read_bytes()
 
 
