@@ -468,7 +468,7 @@ def test_a_start_sweeps_the_copy_of_a_process_that_died(local: Scene) -> None:
         "from runlore.agents.workspace.worktrees import LocalWorkspaces\n"
         "from runlore.daemon.agent.worktree_cleanup import Copy, CopyNotes\n"
         "root, folder = sys.argv[1:]\n"
-        "notes = CopyNotes(root).noted(Copy(folder=folder, call_id='call_9'), 'run_9')\n"
+        "notes = CopyNotes(root).keep_note(Copy(folder=folder, call_id='call_9'), 'run_9')\n"
         "notes.__enter__()\n"
         "LocalWorkspaces().worktree(folder, 'check-logs', 'call_9').__enter__()\n"
         "os._exit(9)\n"
