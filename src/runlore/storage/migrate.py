@@ -34,33 +34,23 @@ class Migration:
 
     @property
     def checksum(self) -> str:
-        """What tells whether the file has changed since it was applied."""
         return sha256(self.sql.encode()).hexdigest()
 
 
 class Target(Protocol):
     """A database that is being migrated, with nobody else migrating it."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing."""
-        ...
+    def transaction(self) -> AbstractContextManager[None]: ...
 
-    def has_table(self, name: str) -> bool:
-        """Whether a table is there."""
-        ...
+    def has_table(self, name: str) -> bool: ...
 
-    def rows(self, sql: str, *parameters: str | int) -> list[Row]:
-        """All rows of a query."""
-        ...
+    def rows(self, sql: str, *parameters: str | int) -> list[Row]: ...
 
-    def run(self, sql: str) -> None:
-        """Run the statements of a file."""
-        ...
+    def run(self, sql: str) -> None: ...
 
 
 @cache
 def load_migrations() -> tuple[Migration, ...]:
-    """The migrations that this version of Runlore brings, in order."""
     found = []
     for file in files("runlore.storage.migrations").iterdir():
         number, _, name = file.name.removesuffix(".sql").partition("_")

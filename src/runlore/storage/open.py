@@ -12,7 +12,6 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 
 def open_store(*, database_url: str | None, state_root: str) -> Store:
-    """Open the database, brought to the present schema; it is made where there is none."""
     if not database_url:
         return SqliteStore.open(state_root)
     if not database_url.startswith(_SCHEMES):

@@ -8,7 +8,6 @@ from runlore.ports.store import Collections
 
 
 def is_unchanged(policies: Policies, jobs: Jobs, owed: Owed) -> bool:
-    """Whether the policy is that of then, and the job still its holder's."""
     current = policies.current(PolicyName.RUN_MEMORY)
     revision = 0 if current is None else current.revision
     return revision == owed.policy_revision and (owed.job is None or jobs.is_held(owed.job))

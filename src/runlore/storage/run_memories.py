@@ -109,7 +109,6 @@ class FileRunMemories:
         return found
 
     def delete(self, run_id: RunId) -> None:
-        """Delete a memory; what else stands in its place is taken away too."""
         with self._changing, self._open_folder() as folder:
             if folder is not None and _take_away(folder, name_of(run_id)):
                 os.fsync(folder)
@@ -135,7 +134,6 @@ class FileRunMemories:
             return f"{status.st_dev}-{status.st_ino}-{status.st_mtime_ns}"
 
     def discard(self, found: Unreadable) -> bool:
-        """Take away what cannot be used, unless a good memory has taken its place meanwhile."""
         with self._changing, self._open_folder() as folder:
             name = None if folder is None else self._name_of(folder, found)
             if folder is None or name is None or self._is_being_written(name):
@@ -329,7 +327,6 @@ def _make_room_aside(folder: int) -> None:
 
 
 def name_of(run_id: RunId) -> str:
-    """The file name of a run's memory."""
     # A half of a surrogate pair cannot be kept, but asking for it must not fail.
     data = run_id.encode("utf-8", "surrogatepass")
     stem = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in data)
@@ -349,12 +346,10 @@ def run_id_of(name: str) -> RunId | None:
 
 
 def is_hashed(name: str) -> bool:
-    """Whether the name is the hash of an id that was too long for one."""
     return name.startswith(_HASHED) and name.endswith(SUFFIX)
 
 
 def to_printable(name: str) -> str:
-    """The name as a text that can be kept and shown, whatever bytes it was made of."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -78,19 +78,16 @@ class StoredMemory:
 
 
 def serialize_memory(memory: RunMemory) -> Plain:
-    """The stored form."""
     return serialize(StoredMemory(**{**vars(memory), "scope_keys": tuple(map(str, memory.scope_keys))}))
 
 
 def deserialize_memory(plain: object) -> RunMemory:
-    """Read the stored form; Corrupt (`run-memory.damaged`) names the field that is not as it was written."""
     told = dict(vars(deserialize(StoredMemory, plain)))
     del told["format"]
     return RunMemory(**{**told, "scope_keys": tuple(map(_scope, told["scope_keys"]))})
 
 
 def damage_error(problem: str) -> Corrupt:
-    """The error for a memory that cannot be read."""
     return Corrupt(f"a run memory is damaged: {problem}", code=_DAMAGE.code, hint=_DAMAGE.hint)
 
 
@@ -109,7 +106,6 @@ def body_of(memory: RunMemory) -> bytes:
 
 
 def checksum_of(body: bytes) -> str:
-    """What tells that a body is still as it was written."""
     return blake2b(body, digest_size=CHECKSUM_BYTES).hexdigest()
 
 
@@ -121,7 +117,6 @@ def memory_of(body: bytes, *, checksum: str, run_id: RunId) -> RunMemory:
 
 
 def document_of(memory: RunMemory) -> bytes:
-    """The memory with its checksum in one JSON document, for a file."""
     body = body_of(memory)
     return b'{"checksum":"%s","memory":%s}\n' % (checksum_of(body).encode(), body)
 
@@ -137,7 +132,6 @@ def memory_in(document: bytes, *, run_id: RunId | None) -> RunMemory:
 
 
 def unreadable(run_id: RunId | None, where: str, error: Corrupt) -> Unreadable:
-    """What a damaged memory is to those who read."""
     return Unreadable(run_id=run_id, where=where, problem=error.sentence)
 
 

@@ -104,7 +104,6 @@ class Connection(psycopg.Connection[TupleRow]):
 
 
 def connect(url: str, server: ServerAddress, patience: Timeouts | None = None) -> Connection:
-    """A connection of its own, with our settings, to a server that we can work with."""
     try:
         connection = Connection.connect(url, autocommit=True, **_PARAMETERS)
     except DRIVER_ERRORS as error:
@@ -122,8 +121,6 @@ def connect(url: str, server: ServerAddress, patience: Timeouts | None = None) -
 
 
 def make_pool(url: str, patience: Timeouts) -> ConnectionPool[Connection]:
-    """A few kept connections, made again when the server was away."""
-
     def configure(connection: psycopg.Connection[TupleRow]) -> None:
         _configure(connection, patience)
 
@@ -198,7 +195,6 @@ class StuckSessions:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Around whatever may be kept out."""
         token = object()
         with self._lock:
             self._began_at[token] = time.monotonic()
@@ -215,7 +211,6 @@ class StuckSessions:
                 del self._began_at[token]
 
     def close(self) -> None:
-        """Look no more."""
         self._closed.set()
 
     def _look(self) -> None:

@@ -37,7 +37,6 @@ class ServerAddress:
         self.name = f"{parts.get('dbname') or parts.get('user') or 'the default database'} on {host}:{port}"
 
     def translate(self, error: Exception) -> RunloreError:
-        """The error to raise."""
         if isinstance(error, UnicodeError | errors.UntranslatableCharacter | errors.CharacterNotInRepertoire):
             return unstorable()
         if isinstance(error, psycopg.DataError) and "NUL" in str(error):
@@ -53,13 +52,11 @@ class ServerAddress:
         return self._translate_other(error)
 
     def busy(self, why: str) -> Unavailable:
-        """The error for a server that has others to serve first."""
         return Unavailable(
             f"{self.name} is busy: {why}", code="store.busy", hint="try again; nothing was written"
         )
 
     def unreachable(self, error: Exception) -> Unavailable:
-        """The error for a server that does not answer, or no longer."""
         return Unavailable(
             f"{self.name} cannot be reached: {self._redact(error)}",
             code="store.unreachable",

@@ -41,7 +41,6 @@ class TableRunMemories:
         self._writing = writing
 
     def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
-        """Keep a memory while it is owed: what was stored, pruned or forgotten meanwhile stays as it is."""
         row = _row(memory)
         with self._writing() as session:
             states = session.rows(_STATE, (memory.run_id,))
@@ -52,7 +51,6 @@ class TableRunMemories:
                 session.run([SqlStatement(sql=_PUT, rows=[row])])
 
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
-        """Note a receipt in a memory that is kept."""
         if not is_storable(run_id):
             return
         with self._writing() as session:
@@ -68,7 +66,6 @@ class TableRunMemories:
         return self.get_many((run_id,)).get(run_id)
 
     def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
-        """Those of the memories that are there, in the order that they were asked for."""
         found: dict[RunId, RunMemory | Unreadable] = {}
         wanted = dict.fromkeys(run_id for run_id in run_ids if is_storable(run_id))
         if not wanted:
@@ -101,7 +98,6 @@ class TableRunMemories:
         return ""
 
     def discard(self, found: Unreadable) -> bool:
-        """Delete a row that cannot be used, unless a good one has taken its place meanwhile."""
         if found.run_id is None:
             return False
         with self._writing() as session:

@@ -30,14 +30,12 @@ class PostgresSession(Spoilable):
         self._streams: set[psycopg.ServerCursor[Row]] = set()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """All rows of a query."""
         try:
             return self._connection.execute(to_driver_sql(sql), parameters).fetchall()
         except DRIVER_ERRORS as error:
             raise self._server.translate(error) from error
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
-        """The rows of a query, from a cursor that lives in the server and ends with the transaction."""
         cursor = self._connection.cursor(name=f"stream_{next(_names)}")
         cursor.itersize = at_once
         self._streams.add(cursor)
@@ -49,7 +47,6 @@ class PostgresSession(Spoilable):
             self._close(cursor)
 
     def run(self, statements: Sequence[SqlStatement]) -> list[int]:
-        """Run statements in order, in one round trip: how many rows each has changed."""
         cursors: list[psycopg.Cursor[Row] | None] = []
         try:
             with self._connection.pipeline():

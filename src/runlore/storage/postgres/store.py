@@ -49,7 +49,6 @@ class PostgresStore:
 
     @classmethod
     def open(cls, url: str, patience: Timeouts | None = None) -> Self:
-        """Reach the server and bring the database to the present schema."""
         server = ServerAddress(url)
         connection = connect(url, server)
         try:
@@ -80,16 +79,13 @@ class PostgresStore:
             yield SqlSnapshot(session)
 
     def run_memories(self) -> TableRunMemories:
-        """The run memories that this database holds for all its daemons."""
         return TableRunMemories(reading=self._reading, writing=self._writing)
 
     @property
     def is_shared(self) -> bool:
-        """Any number of daemons."""
         return True
 
     def is_current(self, position: StorePosition) -> bool:
-        """Whether a follower's position belongs to this database as it is."""
         with self._reading() as session:
             return positions.is_current(session, position)
 
@@ -112,11 +108,9 @@ class PostgresStore:
             return health.problems(session)
 
     def refusal(self) -> RunloreError | None:
-        """Nothing: only the server knows."""
         return None
 
     def description(self) -> dict[str, str | int]:
-        """What `status` shows."""
         with self._reading() as session:
             version, size, fsync = session.rows(
                 "SELECT current_setting('server_version'), pg_database_size(current_database()),"
@@ -132,7 +126,6 @@ class PostgresStore:
         }
 
     def close(self) -> None:
-        """Let go of the connections; a second time does nothing."""
         self._is_open = False
         self._stuck.close()
         self._pool.close(timeout=_CLOSE_WAIT_S)

@@ -31,7 +31,6 @@ _NAMING = "SELECT idempotency_key FROM answer_names WHERE name IN ({names})"
 
 
 def get(session: SqlSession, key: str) -> Answer | None:
-    """What a call with this key answered, if there was one."""
     rows = session.rows(_GET, (digest(key),))
     if not rows:
         return None
@@ -44,7 +43,6 @@ def get(session: SqlSession, key: str) -> Answer | None:
 
 
 def keep(session: SqlSession, key: str, answer: Answer, at: datetime) -> None:
-    """Remember a keyed call's answer with its effect."""
     records = orjson.dumps(answer.records).decode()
     row = (digest(key), answer.request_digest, records, to_milliseconds(at))
     names = [(name, digest(key)) for name in sorted({name for name, _ in answer.records})]
@@ -57,7 +55,6 @@ def keep(session: SqlSession, key: str, answer: Answer, at: datetime) -> None:
 
 
 def prune(session: SqlSession, before: datetime) -> int:
-    """Delete the answers from before a moment: how many there were."""
     session.make_room(freeing=True)
     moment = (to_milliseconds(before),)
     return session.run(
@@ -66,7 +63,6 @@ def prune(session: SqlSession, before: datetime) -> int:
 
 
 def forget(session: SqlSession, names: Sequence[str]) -> int:
-    """Delete the answers that name any of these: how many there were."""
     session.make_room(freeing=True)
     keys: dict[str, None] = {}
     for chunk in chunks(filter(is_storable, dict.fromkeys(names)), IN_LIST_MAX):

@@ -62,7 +62,6 @@ class SqlApprovals:
         self._session = session
 
     def get(self, approval_id: ApprovalId) -> Approval:
-        """One request; NotFound when the id names nothing."""
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"
         rows = self._session.rows(sql, (make_storable(approval_id),))
         if not rows:
@@ -78,7 +77,6 @@ class SqlApprovals:
         run_id: RunId | None = None,
         session_id: SessionId | None = None,
     ) -> tuple[Approval, ...]:
-        """The oldest first, after a place in that order."""
         if limit <= 0 or states == frozenset():
             return ()
         asked = Condition()
@@ -100,7 +98,6 @@ class SqlApprovals:
 
     @writing
     def insert(self, approval: Approval) -> None:
-        """A new request; Conflict (`approval.exists`) when its id is taken."""
         _check(approval)
         self._session.make_room(freeing=False)
         if self._session.run([SqlStatement(sql=_INSERT, rows=[_values(approval)])]) != [1]:
@@ -113,7 +110,6 @@ class SqlApprovals:
 
     @writing
     def update(self, approval: Approval, *, expected_revision: int) -> None:
-        """A decided one. Conflict (`approval.moved`) where another revision stands there."""
         _check(approval)
         self._session.make_room(freeing=False)
         locked = self._session.rows(_LOCKED + self._session.dialect.for_update, (approval.approval_id,))
@@ -130,7 +126,6 @@ class SqlApprovals:
 
     @writing
     def delete(self, run_ids: Sequence[RunId]) -> None:
-        """Delete those of forgotten runs, with what was asked and answered."""
         self._session.make_room(freeing=True)
         for chunk in chunks(sorted(filter(is_storable, set(run_ids))), IN_LIST_MAX):
             found = self._session.rows(

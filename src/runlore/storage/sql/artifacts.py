@@ -55,7 +55,6 @@ def put(session: SqlSession, artifact: Artifact) -> bool:
 
 
 def get(session: SqlSession, artifact_id: ArtifactId) -> Artifact:
-    """One artifact; NotFound when the id names nothing."""
     found = _find(session, artifact_id)
     if found is None:
         raise NotFound(
@@ -67,7 +66,6 @@ def get(session: SqlSession, artifact_id: ArtifactId) -> Artifact:
 
 
 def names(session: SqlSession, run_id: RunId) -> tuple[ArtifactId, ...]:
-    """The ids of a run's artifacts, oldest first."""
     if not is_storable(run_id):
         return ()
     sql = "SELECT artifact_id FROM artifacts WHERE run_id = ? ORDER BY at_ms, artifact_id"
@@ -75,7 +73,6 @@ def names(session: SqlSession, run_id: RunId) -> tuple[ArtifactId, ...]:
 
 
 def sizes(session: SqlSession) -> Iterator[tuple[ArtifactId, datetime, int]]:
-    """The artifacts of runs that have ended, with their time and bytes, oldest first."""
     sql = (
         "SELECT a.artifact_id, a.at_ms, a.bytes FROM artifacts a JOIN runs r ON r.run_id = a.run_id"
         " WHERE r.finished_at_ms IS NOT NULL ORDER BY a.at_ms, a.artifact_id"
@@ -94,12 +91,10 @@ def own_runs(session: SqlSession, since: datetime) -> tuple[RunId, ...]:
 
 
 def total_bytes(session: SqlSession) -> int:
-    """The bytes of all artifacts."""
     return int(session.rows("SELECT COALESCE(sum(bytes), 0) FROM artifacts")[0][0])
 
 
 def delete(session: SqlSession, artifact_ids: Sequence[ArtifactId]) -> int:
-    """Delete artifacts: how many there were."""
     deleted = 0
     for chunk in chunks(filter(is_storable, dict.fromkeys(artifact_ids)), IN_LIST_MAX):
         session.make_room(freeing=True)

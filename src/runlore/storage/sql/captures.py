@@ -104,7 +104,6 @@ class SqlCaptures:
         return tuple(RunId(row[0]) for row in self._of_session(_MISSING, session_id, moment))
 
     def count_without_memory(self, *, session_id: SessionId | None, since: datetime | None) -> int:
-        """How many completed runs have no memory any more, and nothing was taken from them."""
         if session_id is not None and not is_storable(session_id):
             return 0
         start = 0 if since is None else to_milliseconds(since)

@@ -23,12 +23,10 @@ def check_storable(*texts: str | None) -> None:
 
 
 def milliseconds(moment: datetime | None) -> int | None:
-    """A time as a column holds it."""
     return None if moment is None else to_milliseconds(moment)
 
 
 def moment(value: int | None) -> datetime | None:
-    """The time of a column."""
     return None if value is None else from_milliseconds(value)
 
 
@@ -41,17 +39,14 @@ def from_json(text: str) -> dict[str, JsonValue]:
 
 
 def optional_text(value: JsonValue) -> str | None:
-    """A text or nothing."""
     return None if value is None else str(value)
 
 
 def optional_time(value: JsonValue) -> datetime | None:
-    """A time that JSON holds as milliseconds."""
     return None if value is None else from_milliseconds(int(cast("int", value)))
 
 
 def damage_error(what: str) -> Corrupt:
-    """The error for a row that cannot be read; `what` names it."""
     return Corrupt(
         f"the stored row of {what} is damaged",
         code="store.damaged",

@@ -49,7 +49,6 @@ class SqlCounters:
         self._write(_TURN, [(switch.name, int(switch.on), to_milliseconds(switch.at), switch.actor)])
 
     def note(self, name: str) -> str | None:
-        """A kept note."""
         rows = self._session.rows("SELECT body FROM notes WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
@@ -58,7 +57,6 @@ class SqlCounters:
         self._write(_NOTE, [(name, make_storable(text))])
 
     def newest_at(self) -> datetime | None:
-        """The latest moment that a record or a run is stamped with."""
         sql = "SELECT (SELECT max(moved_at_ms) FROM records), (SELECT max(opened_at_ms) FROM runs)"
         stamps = [stamp for stamp in self._session.rows(sql)[0] if stamp is not None]
         return from_milliseconds(max(stamps)) if stamps else None

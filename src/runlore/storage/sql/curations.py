@@ -61,7 +61,6 @@ class SqlCurations:
         self._session = session
 
     def get(self, curation_id: CurationId) -> Curation:
-        """One curation; NotFound when the id names nothing."""
         rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (make_storable(curation_id),))
         if not rows:
             raise _not_found(curation_id)
@@ -103,7 +102,6 @@ class SqlCurations:
 
     @writing
     def insert(self, curation: Curation) -> None:
-        """Write a new one; Conflict when its id is taken."""
         ids = [skill.skill_id for skill in curation.before]
         columns.check_storable(curation.curation_id, curation.actor, curation.undone_by, *ids)
         self._session.make_room(freeing=False)
@@ -127,7 +125,6 @@ class SqlCurations:
 
     @writing
     def mark_undone(self, curation_id: CurationId, *, actor: str, at: datetime) -> None:
-        """Note that it was undone; Conflict where it was before."""
         columns.check_storable(curation_id, actor)
         row: Parameters = (to_milliseconds(at), actor, curation_id)
         if self._session.run([SqlStatement(sql=_UNDONE, rows=[row])]) == [1]:
@@ -142,7 +139,6 @@ class SqlCurations:
 
     @writing
     def forget(self, skill_ids: Sequence[SkillId]) -> None:
-        """Take what is kept of forgotten skills out of every curation that touched them."""
         gone = frozenset(filter(is_storable, skill_ids))
         for curation_id in self._touching(gone):
             self._session.rows(_LOCKED + self._session.dialect.for_update, (curation_id,))
@@ -196,7 +192,6 @@ def _read(row: Row) -> Curation:
 
 
 def _text_of(curation: Curation) -> Plain:
-    """All of it that is no column."""
     plain = serialize(curation)
     return {**{name: plain[name] for name in _IN_TEXT}, "contents": dict(curation.contents)}
 

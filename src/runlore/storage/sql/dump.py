@@ -31,7 +31,6 @@ PIECE_CHARS = 4 * 1024**2
 
 
 def dump(session: SqlSession) -> Iterator[DumpRow]:
-    """Every row of every table, by table and primary key."""
     for table in _contents(session).values():
         names = table.names
         sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {', '.join(table.key)}"
@@ -40,12 +39,10 @@ def dump(session: SqlSession) -> Iterator[DumpRow]:
 
 
 def size(session: SqlSession) -> int:
-    """How many rows there are."""
     return sum(int(session.rows(f"SELECT count(*) FROM {name}")[0][0]) for name in _contents(session))
 
 
 def load(session: SqlSession, rows: Iterable[DumpRow]) -> dict[str, int]:
-    """Write rows into an empty store: how many of each table."""
     contents = _contents(session)
     _check_empty(session, contents)
     session.run([SqlStatement(sql=f"DELETE FROM {name}", rows=[()]) for name in _REPLACED])

@@ -40,7 +40,6 @@ _REQUESTS = (
 
 
 def of_artifacts(session: SqlSession, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
-    """A run's artifacts, oldest first, with the beginning of each text."""
     if not is_storable(run_id):
         return ()
     rows = session.stream(_ARTIFACTS, (_piece_chars(chars_max), run_id), at_once=STREAM_LARGE_ROWS)
@@ -48,7 +47,6 @@ def of_artifacts(session: SqlSession, run_id: RunId, chars_max: int) -> tuple[Ar
 
 
 def of_requests(session: SqlSession, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
-    """The beginning of each run's input."""
     found: dict[RunId, str] = {}
     piece = _piece_chars(chars_max)
     for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):

@@ -39,19 +39,16 @@ def add(session: SqlSession, execution: Execution) -> None:
 
 
 def of_run(session: SqlSession, skill_name: str, run_id: RunId) -> tuple[Execution, ...]:
-    """Those of a skill that a run made or called, oldest first."""
     run = make_storable(run_id)
     return tuple(map(_read, session.rows(_OF_RUN, (make_storable(skill_name), run, run))))
 
 
 def check(session: SqlSession, skill_name: str) -> None:
-    """Raise Corrupt when one of a skill's cannot be read."""
     for row in session.stream(_OF_SKILL, (skill_name,)):
         _read(row)
 
 
 def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
-    """Delete what runs made or called."""
     rows: list[Parameters] = [(run_id, run_id) for run_id in sorted(filter(is_storable, set(run_ids)))]
     session.run([SqlStatement(sql=_DELETE, rows=rows)])
 

@@ -25,21 +25,17 @@ class Condition:
     parameters: tuple[SqlValue, ...] = ()
 
     def also(self, term: str, *parameters: SqlValue) -> "Condition":
-        """This condition with one more term."""
         return Condition(terms=(*self.terms, term), parameters=(*self.parameters, *parameters))
 
     def and_also(self, other: "Condition") -> "Condition":
-        """Both conditions."""
         return Condition(terms=(*self.terms, *other.terms), parameters=(*self.parameters, *other.parameters))
 
     @property
     def sql(self) -> str:
-        """The terms as one expression."""
         return " AND ".join(self.terms) or "1 = 1"
 
 
 def asks_for_nothing(where: RecordFilter) -> bool:
-    """Whether some part of the filter is an empty set."""
     parts: tuple[frozenset[object] | None, ...] = (
         where.layers,
         where.kinds,
@@ -70,7 +66,6 @@ def walks(where: RecordFilter) -> tuple[RecordFilter, ...]:
 
 
 def condition(where: RecordFilter) -> Condition:
-    """The filter on the columns of `records`."""
     result = Condition()
     enums: tuple[tuple[str, Iterable[StrEnum] | None], ...] = (
         ("layer", where.layers),
@@ -124,7 +119,6 @@ def _layers(where: RecordFilter) -> frozenset[Layer]:
 
 
 def scope_term(scopes: frozenset[Scope]) -> tuple[str, *tuple[SqlValue, ...]]:
-    """The term that asks for some scopes, with its parameters."""
     by_kind: dict[str, list[str]] = {}
     for scope in sorted(scopes):
         by_kind.setdefault(scope.kind.value, []).append(scope.id)

@@ -141,7 +141,6 @@ def _texts(session: SqlSession) -> Iterator[str]:
 
 
 def _rows(session: SqlSession) -> Iterator[str]:
-    """Read every row once that has no checksum of its own."""
     sessions, runs = SqlSessions(session), SqlRuns(session)
     yield from _each(session, "sessions", "session_id", lambda name: sessions.find(SessionId(name)))
     yield from _each(session, "personas", "persona_id", lambda name: sessions.find_persona(PersonaId(name)))
@@ -158,7 +157,6 @@ def _rows(session: SqlSession) -> Iterator[str]:
 
 
 def _skills(session: SqlSession) -> Iterator[str]:
-    """Read every row once that skills are learned from, and the skills."""
     mined, found = mined_runs.SqlMinedRuns(session), suggestions.SqlSuggestions(session)
     positions = transcript_positions.SqlTranscriptPositions(session)
     yield from _each(session, "mined_runs", "run_id", lambda name: mined.find(RunId(name)))
@@ -174,7 +172,6 @@ def _skills(session: SqlSession) -> Iterator[str]:
 
 
 def _rollouts(session: SqlSession) -> Iterator[str]:
-    """Read every promoted skill once with its snapshots and executions, and what runs wait for."""
     promoted, asked = promotions.SqlPromotions(session), approvals.SqlApprovals(session)
     yield from _each(session, "promoted_skills", "name", promoted.check)
     yield from _each(session, "skill_executions", "skill_name", lambda name: executions.check(session, name))
@@ -192,7 +189,6 @@ def _each(session: SqlSession, table: str, key: str, read: Callable[[str], objec
 
 
 def journal_problems(session: SqlSession) -> Iterator[str]:
-    """What is wrong with the journals, one event at a time."""
     for _, rows in groupby(session.stream(_ALL_EVENTS, at_once=STREAM_LARGE_ROWS), key=itemgetter(0)):
         yield from _of_session(rows)
 
@@ -224,7 +220,6 @@ def _of_event(event: Row) -> Iterator[str]:
 
 
 def record_problems(session: SqlSession) -> Iterator[str]:
-    """What is wrong with the records, one history at a time."""
     sources = _Sources(session.stream(_SOURCES))
     for record_id, rows in groupby(session.stream(_ALL_RECORDS), key=itemgetter(0)):
         yield from _of_record(list(rows), sources.of(record_id))
@@ -239,7 +234,6 @@ class _Sources:
         self._advance()
 
     def of(self, record_id: str) -> set[str]:
-        """The sources of a record; records are asked for in their order."""
         while self._next is not None and self._next[0] < record_id:
             self._advance()
         return self._next[1] if self._next is not None and self._next[0] == record_id else set()
@@ -271,7 +265,6 @@ def _of_record(rows: Sequence[Row], sources: set[str]) -> Iterator[str]:
 
 
 def _event(row: Row, events: list[RecordEvent]) -> str:
-    """Read an event into a list, or tell what is wrong with it."""
     try:
         events.append(read_event(row))
     except RunloreError as error:

@@ -77,7 +77,6 @@ class SqlJobs:
 
     @writing
     def put(self, job: Job, *, revives: bool = True) -> bool:
-        """Queue a job, or queue it as claimed already; False when there is one like it that stays."""
         assert (job.state is JobState.LEASED) == (job.holder is not None), "whoever holds a job has leased it"
         check_storable(job.job_id, job.subject, job.holder)
         self._session.make_room(freeing=False)
@@ -112,12 +111,10 @@ class SqlJobs:
         return None
 
     def is_due(self, kinds: frozenset[JobKind], now: datetime, *, passing_over: str | None = None) -> bool:
-        """Whether there is one of these kinds that `claim` would see to now."""
         return bool(kinds) and bool(self._session.rows(*_claimable(kinds, now, passing_over)))
 
     @writing
     def hasten(self, kinds: frozenset[JobKind], now: datetime) -> int:
-        """Let those of these kinds that wait for anything be due now, and forget what for: how many."""
         wanted = sorted(kind.value for kind in kinds)
         if not wanted:
             return 0
@@ -126,13 +123,11 @@ class SqlJobs:
 
     @writing
     def heartbeat(self, job: Job, *, lease_until: datetime) -> None:
-        """Hold on to a job; Conflict when its fence is no longer ours."""
         state = JOB.after(JobState.LEASED, JobMove.HEARTBEAT, name=job.job_id)
         self._as_holder(job, _HEARTBEAT, state.value, to_milliseconds(lease_until))
 
     @writing
     def check(self, job: Job) -> None:
-        """Keep the job ours to the end of this transaction; Conflict when its fence is not."""
         if not self._session.rows(_CHECK + self._session.dialect.for_update, (job.job_id, job.fence)):
             raise lease_lost(job)
 
@@ -141,12 +136,10 @@ class SqlJobs:
 
     @writing
     def finish(self, job: Job) -> None:
-        """Delete a job that is done; Conflict when its fence is no longer ours."""
         self._as_holder(job, _FINISH)
 
     @writing
     def fail(self, job: Job, *, error: str, retry_at: datetime | None) -> None:
-        """Let a job wait until a moment, or with None among the dead; Conflict as above."""
         move = JobMove.GIVE_UP if retry_at is None else JobMove.FAIL
         state = JOB.after(JobState.LEASED, move, name=job.job_id)
         told = make_storable(error)[: limits.ERROR_CHARS_MAX]
@@ -154,14 +147,12 @@ class SqlJobs:
 
     @writing
     def postpone(self, job: Job, *, until: datetime, reason: str) -> None:
-        """Let a job wait until a moment, and do not count the attempt; Conflict as above."""
         state = JOB.after(JobState.LEASED, JobMove.POSTPONE, name=job.job_id)
         told = make_storable(reason)[: limits.ERROR_CHARS_MAX]
         self._as_holder(job, _POSTPONE, state.value, told, to_milliseconds(until))
 
     @writing
     def retry(self, job_id: JobId, *, now: datetime) -> Job:
-        """Let a dead job wait again, its attempts at 0; one that is tried anyway stays as it is."""
         locked = f"SELECT {_ALL} FROM jobs WHERE job_id = ?"
         rows = self._session.rows(locked + self._session.dialect.for_update, (make_storable(job_id),))
         if not rows:
@@ -183,7 +174,6 @@ class SqlJobs:
 
     @writing
     def cancel(self, kind: JobKind, subject: str) -> None:
-        """Delete a job whoever holds it."""
         self._changes(_CANCEL, (kind.value, subject))
 
     def list(self, states: frozenset[JobState], *, limit: int) -> tuple[Job, ...]:
@@ -210,7 +200,6 @@ class SqlJobs:
 def _claimable(
     kinds: frozenset[JobKind], now: datetime, passing_over: str | None
 ) -> tuple[str, tuple[SqlValue, ...]]:
-    """What selects the job to be claimed, with its parameters."""
     wanted, now_ms = sorted(kind.value for kind in kinds), to_milliseconds(now)
     unless, passed = ("", ()) if passing_over is None else (" AND error <> ?", (passing_over,))
     return _CLAIMABLE.format(kinds=in_list(wanted), unless=unless), (*wanted, now_ms, now_ms, *passed)

@@ -82,7 +82,6 @@ class SqlJournal:
         entries: Sequence[Entry],
         at: datetime | Sequence[datetime],
     ) -> int:
-        """Append entries and move the session's `next_number`: the first number."""
         columns.check_storable(session_id, run_id)
         self._session.make_room(freeing=False)
         moments = [at] if isinstance(at, datetime) else at
@@ -117,7 +116,6 @@ class SqlJournal:
         after: int = 0,
         limit: int,
     ) -> tuple[JournalEvent, ...]:
-        """The events of a session or a run behind a number, in order, as many as fit into a page."""
         condition, names = _of(session_id, run_id)
         if limit <= 0 or not all(map(is_storable, names)):
             return ()
@@ -142,7 +140,6 @@ class SqlJournal:
         return found
 
     def short_inputs(self, run_ids: Sequence[RunId], *, bytes_max: int) -> dict[RunId, JournalEvent]:
-        """The input of each run whose body is not longer than that."""
         found: dict[RunId, JournalEvent] = {}
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             sql = f"{_INPUTS.format(ids=in_list(chunk))} AND e.bytes <= ?"
@@ -164,12 +161,10 @@ class SqlJournal:
         return later
 
     def has(self, run_id: RunId, kind: EventType) -> bool:
-        """Whether there is an event of this type in a run."""
         return is_storable(run_id) and bool(self._session.rows(_HAS, (run_id, kind.value)))
 
     @writing
     def erase_run(self, run_id: RunId) -> int:
-        """Empty the bodies of a run's events: how many there were."""
         return self._erase("run_id = ?", (run_id,)) if is_storable(run_id) else 0
 
     @writing
@@ -183,7 +178,6 @@ class SqlJournal:
         return self._erase(f"session_id = ? AND {_OLD_CHECKPOINT}", (session_id, to_milliseconds(before)))
 
     def sessions_with_checkpoints(self, before: datetime) -> tuple[SessionId, ...]:
-        """The sessions with a checkpoint from before a moment that still says something."""
         sql = f"SELECT DISTINCT session_id FROM journal WHERE {_OLD_CHECKPOINT} ORDER BY session_id"
         return tuple(SessionId(row[0]) for row in self._session.rows(sql, (to_milliseconds(before),)))
 
@@ -202,12 +196,10 @@ class SqlJournal:
         return int(self._session.rows("SELECT COALESCE(sum(journal_bytes), 0) FROM sessions")[0][0])
 
     def find_miscounted(self, *, limit: int) -> tuple[SessionId, ...]:
-        """Sessions whose bytes are not what their bodies take."""
         return tuple(SessionId(row[0]) for row in self._session.rows(_MISCOUNTED, (max(limit, 0),)))
 
     @writing
     def recount(self, session_id: SessionId) -> None:
-        """Say what the bodies of a session take."""
         # Whoever appends or erases moves this row too, and has ended when the next statement looks.
         if self._session.rows(_LOCKED + self._session.dialect.for_update, (session_id,)):
             self._session.run([SqlStatement(sql=_RECOUNT, rows=[(session_id,)])])

@@ -17,7 +17,6 @@ EMPTY = "{}"
 
 
 def stored_body(entry: Entry) -> tuple[str, int]:
-    """The body as it is stored, and its bytes; an empty one takes none."""
     body = to_json(entry.body, is_sorted=True)
     return body, 0 if body == EMPTY else len(body.encode())
 
@@ -30,7 +29,6 @@ def row_of(entry: Entry, *, place: tuple[SqlValue, ...], at_ms: int, body: tuple
 
 
 def read(row: Row) -> JournalEvent:
-    """The event of a row of `COLUMNS`."""
     verify(row)
     session_id, number, run_id, kind, at_ms, _, _, body = row
     try:
@@ -47,19 +45,16 @@ def read(row: Row) -> JournalEvent:
 
 
 def verify(row: Row) -> None:
-    """Raise Corrupt when a row of `COLUMNS` is not as it was written."""
     if row[CHECKSUM] != checksum(row[:CHECKSUM], row[CHECKSUM + 1]):
         raise damage_error(row[0], row[1])
 
 
 def checksum(values: tuple[SqlValue, ...], body: str) -> str:
-    """The checksum of the columns in front of it and of the body."""
     text = "\x1f".join(map(str, values))
     return f"{zlib.crc32(body.encode(), zlib.crc32(text.encode())):08x}"
 
 
 def damage_error(session_id: str, number: int) -> Corrupt:
-    """The error that names the event."""
     return Corrupt(
         f"event {number} of session {session_id} is damaged in the journal",
         code="journal.damaged",

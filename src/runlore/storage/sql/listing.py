@@ -28,7 +28,6 @@ class Walk:
 def walk(
     where: RecordFilter, *, limit: int, before: Place | None, also: Condition = _ALL, more: str = ""
 ) -> Walk:
-    """The part of a list that one of `filters.walks` asks for."""
     asked = filters.condition(where).and_also(_after(before, "created_at_ms")).and_also(also)
     return _walk(asked, limit=limit, more=more, order=NEWEST_FIRST)
 

@@ -33,7 +33,6 @@ class SqlModelUse:
 
     @writing
     def end(self, use: DayUse) -> None:
-        """Add what a call took to its day."""
         check_storable(use.purpose, use.day)
         amounts = (use.failures, use.input_tokens, use.output_tokens, use.cost_micro_usd)
         self._changes(_END, (use.purpose, use.day, 0, *amounts))

@@ -26,13 +26,11 @@ _UPDATE = (
 
 
 def find(session: SqlSession, persona_id: PersonaId) -> Persona | None:
-    """One persona, or None."""
     rows = session.rows(_FIND, (persona_id,)) if is_storable(persona_id) else []
     return _read(rows[0]) if rows else None
 
 
 def get(session: SqlSession, persona_id: PersonaId) -> Persona:
-    """One persona; NotFound when the id names nothing."""
     found = find(session, persona_id)
     if found is None:
         raise _not_found(persona_id)
@@ -42,7 +40,6 @@ def get(session: SqlSession, persona_id: PersonaId) -> Persona:
 def page(
     session: SqlSession, *, limit: int, before: tuple[datetime, PersonaId] | None = None
 ) -> tuple[Persona, ...]:
-    """The latest changed first, after a place in that order."""
     if limit <= 0:
         return ()
     if before is None:
@@ -55,7 +52,6 @@ def page(
 
 
 def put(session: SqlSession, persona: Persona, *, expected_revision: int) -> None:
-    """Write a persona (0 expected: a new one); Conflict when it has moved."""
     columns.check_storable(persona.persona_id)
     session.make_room(freeing=False)
     updated_at_ms, body = to_milliseconds(persona.updated_at), _body(persona)

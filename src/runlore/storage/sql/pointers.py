@@ -65,13 +65,11 @@ class SqlPointers:
         self._session = session
 
     def of_session(self, session_id: SessionId, *, limit: int) -> tuple[Pointer, ...]:
-        """The newest first."""
         if not is_storable(session_id):
             return ()
         return self._where("session_id = ?", _NEWEST_FIRST, limit, session_id)
 
     def runs_of_session(self, session_id: SessionId, *, limit: int) -> tuple[tuple[RunId, datetime], ...]:
-        """Only which runs those are and when they were captured."""
         if limit <= 0 or not is_storable(session_id):
             return ()
         rows = self._session.rows(_RUNS_OF_SESSION, (session_id, limit))
@@ -96,7 +94,6 @@ class SqlPointers:
         return tuple(self.get_many(newest).values())
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Pointer]:
-        """Those of the pointers that exist, in the order of the ids."""
         wanted = dict.fromkeys(run_ids)
         found: dict[RunId, Pointer] = {}
         for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
@@ -116,7 +113,6 @@ class SqlPointers:
     def list_skipped(
         self, *, limit: int, session_id: SessionId | None = None, since: datetime | None = None
     ) -> tuple[Pointer, ...]:
-        """Those whose semantic capture was skipped, the oldest first."""
         condition = "capture = 'skipped'"
         parameters: list[SqlValue] = []
         if session_id is not None:

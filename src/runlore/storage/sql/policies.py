@@ -28,7 +28,6 @@ class SqlPolicies:
 
     @writing
     def put(self, revision: PolicyRevision) -> None:
-        """Write the next revision; Conflict when that number is taken."""
         assert revision.updated_at is not None, "only the defaults have no time"
         check_storable(revision.actor)
         at_ms = to_milliseconds(revision.updated_at)

@@ -23,7 +23,6 @@ _AND_THE_RUN = "\x1f"
 
 
 def position(session: SqlSession) -> StorePosition:
-    """Where a follower stands that has seen everything in this snapshot."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     records, runs = session.rows(_LATEST), session.rows(_LATEST_RUN)
     witness = _witness(records[0]) if records else ""
@@ -33,7 +32,6 @@ def position(session: SqlSession) -> StorePosition:
 
 
 def is_current(session: SqlSession, followed: StorePosition) -> bool:
-    """Whether a follower may go on from a position."""
     store_id, cursor = session.rows(session.dialect.position)[0]
     if followed.store_id != store_id or followed.cursor > cursor:
         return False

@@ -64,7 +64,6 @@ class SqlPromotions:
         return _read(rows[0]) if rows else None
 
     def names(self) -> frozenset[str]:
-        """The names that promoted skills have, whatever their status."""
         return frozenset(row[0] for row in self._session.rows("SELECT name FROM promoted_skills"))
 
     def stamp(self) -> int:
@@ -119,8 +118,6 @@ class SqlPromotions:
 
     @writing
     def put(self, skill: PromotedSkill, *, expected_revision: int | None) -> None:
-        """Write it, and its snapshot; None where it is new. Conflict (`promoted.exists`, `promoted.moved`)
-        where another revision stands there, NotFound where it is gone."""
         _check(skill)
         self._session.make_room(freeing=False)
         if expected_revision is None:
@@ -164,7 +161,6 @@ class SqlPromotions:
 
     @writing
     def add_execution(self, execution: Execution) -> None:
-        """Keep that a run executed a skill; the same once more changes nothing. NotFound without one."""
         self._session.make_room(freeing=False)
         if not self._session.rows(_LOCKED, (make_storable(execution.skill_name),)):
             raise not_found(execution.skill_name)
@@ -175,7 +171,6 @@ class SqlPromotions:
 
     @writing
     def delete_executions(self, run_ids: Sequence[RunId]) -> None:
-        """Delete what is kept of forgotten runs, those that they called too."""
         self._session.make_room(freeing=True)
         executions.delete(self._session, run_ids)
 
@@ -193,7 +188,6 @@ class SqlPromotions:
 
 
 def not_found(name: str) -> NotFound:
-    """The error for a name that no promoted skill has."""
     return NotFound(
         f"there is no promoted skill {name!r:.80}",
         code="promoted.not-found",

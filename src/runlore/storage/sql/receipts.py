@@ -32,7 +32,6 @@ _DELETE = "DELETE FROM receipts WHERE run_id = ?"
 
 
 def put(session: SqlSession, receipt: Receipt) -> None:
-    """Keep what a run was given, in place of an earlier receipt."""
     named = sorted(set(_source_ids(receipt)))
     columns.check_storable(receipt.run_id, *named)
     session.make_room(freeing=False)
@@ -55,20 +54,17 @@ def put(session: SqlSession, receipt: Receipt) -> None:
 
 
 def find(session: SqlSession, run_id: RunId) -> Receipt | None:
-    """What a run was given; None where it asked for nothing."""
     rows = session.rows(f"{_FOUND} WHERE r.run_id = ?", (run_id,)) if is_storable(run_id) else []
     return _read(rows[0]) if rows else None
 
 
 def naming(session: SqlSession, source_id: str) -> tuple[Receipt, ...]:
-    """The receipts that name a record or a run, by run id."""
     if not is_storable(source_id):
         return ()
     return tuple(map(_read, session.rows(_NAMING, (source_id,))))
 
 
 def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
-    """Delete receipts; those that are not there are passed over."""
     for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
         session.make_room(freeing=True)
         rows = [(run_id,) for run_id in chunk]
@@ -92,7 +88,6 @@ def _source_ids(receipt: Receipt) -> Iterator[str]:
 
 
 def _text_of(receipt: Receipt) -> Plain:
-    """All of it that is no column."""
     plain = serialize(receipt)
     return {name: plain[name] for name in ("renderer", "sections", "omissions", "budget")}
 

@@ -20,7 +20,6 @@ _EVENTS = "LEFT JOIN record_events e ON e.record_id = r.record_id AND e.revision
 def records_where(
     session: SqlSession, condition: str, parameters: Sequence[SqlValue], *, order: str = "r.record_id"
 ) -> tuple[Record, ...]:
-    """The records whose row meets a condition."""
     sql = f"{_ROWS} records r {_EVENTS} WHERE {condition} ORDER BY {order}, e.revision"
     return tuple(read_records(session.rows(sql, parameters)))
 
@@ -35,13 +34,11 @@ def records_of(
 
 
 def records_changed(session: SqlSession, cursor: int) -> Iterator[Record]:
-    """Every record with a change number from a cursor on, streamed."""
     sql = f"{_ROWS} records r {_EVENTS} WHERE r.change >= ? ORDER BY r.change, r.record_id, e.revision"
     return read_records(session.stream(sql, (cursor,)))
 
 
 def records_by_id(session: SqlSession, record_ids: Iterable[RecordId]) -> dict[RecordId, Record]:
-    """Those of the ids that exist, in the order of the ids."""
     wanted = dict.fromkeys(record_ids)
     found: dict[RecordId, Record] = {}
     for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
@@ -53,7 +50,6 @@ def records_by_id(session: SqlSession, record_ids: Iterable[RecordId]) -> dict[R
 def histories_by_id(
     session: SqlSession, record_ids: Iterable[RecordId]
 ) -> dict[RecordId, tuple[RecordEvent, ...]]:
-    """The histories of those of the ids that exist."""
     found: dict[RecordId, tuple[RecordEvent, ...]] = {}
     for chunk in chunks(filter(is_storable, dict.fromkeys(record_ids)), IN_LIST_MAX):
         condition = f"e.record_id IN ({in_list(chunk)})"
@@ -63,7 +59,6 @@ def histories_by_id(
 
 
 def all_histories(session: SqlSession) -> Iterator[tuple[RecordEvent, ...]]:
-    """Every history, by `record_id`, streamed."""
     join = "r LEFT JOIN record_events e ON e.record_id = r.record_id"
     sql = f"{_ROWS} records {join} ORDER BY r.record_id, e.revision"
     return read_full_histories(session.stream(sql))

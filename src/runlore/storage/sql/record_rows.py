@@ -72,7 +72,6 @@ BASE_EVERY_REVISIONS = 16
 
 
 def steady_values(record: Record) -> tuple[SqlValue, ...]:
-    """The values of `STEADY_COLUMNS`."""
     metadata = record.metadata
     return (
         record.layer.value,
@@ -91,7 +90,6 @@ def steady_values(record: Record) -> tuple[SqlValue, ...]:
 
 
 def moving_values(record: Record) -> tuple[SqlValue, ...]:
-    """The values of `MOVING_COLUMNS`."""
     expires_at = record.expires_at if record.state in LIVE else None
     revalidate_at = record.revalidate_at if record.state is State.ACTIVE else None
     return (
@@ -140,13 +138,11 @@ def base_of(revision: int) -> int:
 
 
 def event_values(change: RecordChange) -> tuple[SqlValue, ...]:
-    """The values of `EVENT_COLUMNS` for a change."""
     body = to_json(serialize(change.record)) if is_base(change.record.revision) else None
     return event_row(change.event, to_json(change.event.changes), body)
 
 
 def event_row(event: RecordEvent, changes: str, body: str | None) -> tuple[SqlValue, ...]:
-    """The values of `EVENT_COLUMNS`, with the two JSON texts as they are to be stored."""
     if "\0" in event.actor or "\0" in event.reason:
         raise unstorable()
     start = None if event.from_state is None else event.from_state.value
@@ -163,7 +159,6 @@ def event_row(event: RecordEvent, changes: str, body: str | None) -> tuple[SqlVa
 
 
 def read_event(row: Row) -> RecordEvent:
-    """The event of a row of `EVENT_COLUMNS`."""
     verify(row)
     record_id, revision, move, start, end, at_ms, _, actor, reason, changes, _ = row
     try:
@@ -183,7 +178,6 @@ def read_event(row: Row) -> RecordEvent:
 
 
 def read_histories(rows: Iterable[Row]) -> Iterator[tuple[RecordEvent, ...]]:
-    """Histories from rows of `EVENT_COLUMNS` in which a record's events follow each other."""
     for _, group in groupby(rows, key=itemgetter(0)):
         yield tuple(read_event(row) for row in group)
 
@@ -216,13 +210,11 @@ def read_records(rows: Iterable[Row]) -> Iterator[Record]:
 
 
 def verify(row: Row) -> None:
-    """Raise Corrupt when a row of `EVENT_COLUMNS` is not as it was written."""
     if row[CHECKSUM] != _checksum(row[:CHECKSUM], row[CHECKSUM + 1 : _RECORD_ID]):
         raise damage_error(f"{row[0]} at revision {row[1]}")
 
 
 def to_json(value: JsonObject, *, is_sorted: bool = False) -> str:
-    """The JSON text of a value, its keys in order where asked; Invalid when it cannot be stored."""
     option = orjson.OPT_SORT_KEYS if is_sorted else None
     try:
         text = orjson.dumps(value, default=_plain_mapping, option=option).decode()
@@ -240,7 +232,6 @@ def to_json(value: JsonObject, *, is_sorted: bool = False) -> str:
 
 
 def unstorable() -> Invalid:
-    """The error for characters that no database holds."""
     return Invalid(
         "a text holds a NUL character or half of a surrogate pair",
         code="text.characters",
@@ -249,7 +240,6 @@ def unstorable() -> Invalid:
 
 
 def damage_error(what: str) -> Corrupt:
-    """The error for a row that is not as it was written."""
     return Corrupt(
         f"the stored history of record {what} is damaged",
         code="store.damaged",

@@ -83,7 +83,6 @@ _ERASE = (
 
 
 def write(session: SqlSession, changes: Iterable[RecordChange]) -> None:
-    """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
     for piece in chunks(changes, PIECE_CHANGES):
         for change in piece:
             contracts.check_record(change.record)
@@ -92,7 +91,6 @@ def write(session: SqlSession, changes: Iterable[RecordChange]) -> None:
 
 
 def load(session: SqlSession, histories: Iterable[History]) -> None:
-    """Write whole records with their histories as they are; Conflict where one exists."""
     for piece in chunks(histories, PIECE_CHANGES):
         for history in piece:
             _check_history(*history)
@@ -120,7 +118,6 @@ class _RecordWrite:
     base_revision: int | None
 
     def then(self, change: RecordChange) -> "_RecordWrite":
-        """This step with one more change of the same record."""
         record = change.record
         if record.revision != self.last.record.revision + 1:
             raise revision_conflict(
@@ -139,17 +136,14 @@ class _RecordWrite:
         return self.first.record.revision - 1
 
     def insert_values(self) -> Parameters:
-        """The values of `_INSERT`."""
         return _insert_values(self.last.record, self.moved_at_ms)
 
     def update_values(self) -> Parameters:
-        """The values of `_UPDATE`."""
         record = self.last.record
         moved = (self.moved_at_ms, self.moved_at_ms, self.base_revision)
         return (*moving_values(record), *moved, record.record_id, self.expected)
 
     def update_all_values(self) -> Parameters:
-        """The values of `_UPDATE_ALL`."""
         return (*steady_values(self.last.record), *self.update_values())
 
     def is_steady(self) -> bool:
@@ -158,7 +152,6 @@ class _RecordWrite:
         return before is not None and _steady(before) == _steady(after)
 
     def expectation(self) -> Expectation:
-        """What to compare with what is stored when not all went through."""
         return Expectation(
             record_id=self.last.record.record_id,
             expected=self.expected,
@@ -311,7 +304,6 @@ def find_conflict(session: SqlSession, wanted: Sequence[Expectation]) -> Conflic
 
 
 def revision_conflict(record_id: RecordId, *, expected: int, found: int) -> Conflict:
-    """The error that names the record and both revisions."""
     if expected == 0:
         return Conflict(
             f"record {record_id} exists already",

@@ -54,7 +54,6 @@ class SqlRecords:
         return found[record_id]
 
     def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
-        """Those of the ids that exist, in the order of the ids."""
         return record_queries.records_by_id(self._session, record_ids)
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
@@ -69,7 +68,6 @@ class SqlRecords:
     def page(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[Record, ...]:
-        """The newest first, after a place in that order."""
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
         walks = [listing.walk(part, before=before, limit=limit) for part in filters.walks(where)]
@@ -94,14 +92,12 @@ class SqlRecords:
     def lines(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[RecordLine, ...]:
-        """The newest first, without what the records say."""
         return list_headers(self._session, where, limit=limit, before=before)
 
     def count_lines(self, where: RecordFilter) -> int:
         return count_headers(self._session, where)
 
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
-        """The number of the latest change in each of the scopes that has records."""
         return scope_stamps(self._session, scopes)
 
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
@@ -170,7 +166,6 @@ class SqlRecords:
         return self._oldest_first(f"r.record_id IN ({found})", session_id, session_id)
 
     def proposals_for(self, digest_of_sources: str) -> tuple[Record, ...]:
-        """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
         return self._where("r.sources_digest = ?", digest(digest_of_sources))
 
     def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
@@ -248,7 +243,6 @@ def page_as_of(
     limit: int,
     before: tuple[datetime, RecordId] | None,
 ) -> tuple[Record, ...]:
-    """A page as it would have been answered at a moment."""
     page: list[Record] = []
     while len(page) < limit:
         wanted = min(max(limit - len(page), _CANDIDATES_MIN), IN_LIST_MAX)
@@ -304,7 +298,6 @@ def list_headers(
     limit: int,
     before: tuple[datetime, RecordId] | None = None,
 ) -> tuple[RecordLine, ...]:
-    """The newest first, after a place in that order."""
     if limit <= 0 or filters.asks_for_nothing(where):
         return ()
     parts = filters.walks(where)
@@ -327,7 +320,6 @@ def list_headers(
 
 
 def count_headers(session: SqlSession, where: RecordFilter) -> int:
-    """How many there are."""
     if filters.asks_for_nothing(where):
         return 0
     asked = filters.condition(where)

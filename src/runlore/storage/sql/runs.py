@@ -79,7 +79,6 @@ class SqlRuns:
         self._session = session
 
     def get(self, run_id: RunId) -> Run:
-        """One run; NotFound when the id names nothing."""
         found = self.find(run_id)
         if found is None:
             raise not_found(run_id)
@@ -90,7 +89,6 @@ class SqlRuns:
         return found[0] if found else None
 
     def get_many(self, run_ids: Sequence[RunId]) -> dict[RunId, Run]:
-        """Those of the ids that exist, in the order of the ids."""
         wanted = dict.fromkeys(run_ids)
         found: dict[RunId, Run] = {}
         for chunk in chunks(filter(is_storable, wanted), IN_LIST_MAX):
@@ -107,7 +105,6 @@ class SqlRuns:
         statuses: frozenset[RunStatus] | None = None,
         sessions_created_by: str | None = None,
     ) -> tuple[Run, ...]:
-        """The newest first, after a place in that order."""
         names = (session_id, sessions_created_by)
         if limit <= 0 or not all(name is None or is_storable(name) for name in names):
             return ()
@@ -137,13 +134,11 @@ class SqlRuns:
         return self._where(f"{condition} {order}", session_id, to_milliseconds(moment), max(limit, 0))
 
     def idle_external(self, since: datetime, *, limit: int) -> tuple[Run, ...]:
-        """Open runs without an executor whose `active_at` is earlier than a moment, the idlest first."""
         condition = "r.finished_at_ms IS NULL AND r.executor IS NULL AND r.active_at_ms < ?"
         order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
         return self._readable(f"{condition} {order}", to_milliseconds(since), max(limit, 0))
 
     def list_abandoned(self, now: datetime, *, limit: int) -> tuple[Run, ...]:
-        """Open runs whose executor's lease has lapsed, or is unknown, the idlest first."""
         alive = "SELECT 1 FROM processes p WHERE p.process_id = r.executor AND p.lease_until_ms > ?"
         condition = f"r.finished_at_ms IS NULL AND r.executor IS NOT NULL AND NOT EXISTS ({alive})"
         order = "ORDER BY r.active_at_ms, r.run_id LIMIT ?"
@@ -158,7 +153,6 @@ class SqlRuns:
         return self._where(condition, after or "", max(limit, 0))
 
     def changed_since(self, cursor: int) -> Iterator[Run]:
-        """Terminal runs that changed in or after a change number (all from 0), streamed."""
         condition = "r.change >= ? AND r.finished_at_ms IS NOT NULL ORDER BY r.change, r.run_id"
         return map(_read, self._session.stream(f"{_FOUND} WHERE {condition}", (cursor,)))
 
@@ -168,7 +162,6 @@ class SqlRuns:
 
     @writing
     def insert(self, run: Run) -> None:
-        """Write a new run; Conflict when the id is taken, NotFound when there is no such session."""
         self._session.make_room(freeing=False)
         text = _text_of(run)
         row = (*_values(run, 1 if text else None), run.session_id)
@@ -186,7 +179,6 @@ class SqlRuns:
 
     @writing
     def update(self, run: Run, *, expected_revision: int) -> None:
-        """Write a run's new state; Conflict when it has moved."""
         self._session.make_room(freeing=run.memory in _GONE)
         locked = self._session.rows(_REVISION + self._session.dialect.for_update, (run.run_id,))
         if not locked:
@@ -217,26 +209,21 @@ class SqlRuns:
 
     @writing
     def put_artifact(self, artifact: Artifact) -> bool:
-        """Keep an artifact; False when the very same is there; Conflict for another."""
         return artifacts.put(self._session, artifact)
 
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
-        """One artifact; NotFound when the id names nothing."""
         return artifacts.get(self._session, artifact_id)
 
     def artifact_excerpts(self, run_id: RunId, *, chars_max: int) -> tuple[Artifact, ...]:
-        """A run's artifacts, oldest first, with the beginning of each text."""
         return excerpts.of_artifacts(self._session, run_id, chars_max)
 
     def request_excerpts(self, run_ids: Sequence[RunId], *, chars_max: int) -> dict[RunId, str]:
-        """The beginning of each run's input."""
         return excerpts.of_requests(self._session, run_ids, chars_max)
 
     def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
         return artifacts.names(self._session, run_id)
 
     def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
-        """The artifacts of runs that have ended, with their time and bytes, oldest first."""
         return artifacts.sizes(self._session)
 
     def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
@@ -257,12 +244,10 @@ class SqlRuns:
         return receipts.find(self._session, run_id)
 
     def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
-        """The receipts that name a record or a run, by run id."""
         return receipts.naming(self._session, source_id)
 
     @writing
     def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
-        """Delete receipts; those that are not there are passed over."""
         receipts.delete(self._session, run_ids)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
@@ -289,7 +274,6 @@ class SqlRuns:
 
 
 def not_found(run_id: RunId) -> NotFound:
-    """The error for an id that names no run."""
     return NotFound(
         f"there is no run {run_id!r}",
         code="run.not-found",
@@ -321,18 +305,15 @@ def _with_change(sql: str, change: str) -> str:
 
 
 def _owner(run_id: RunId) -> str:
-    """Whose text a run's is."""
     return f"run:{run_id}"
 
 
 def _text_of(run: Run) -> JsonObject:
-    """What the run says, apart from what it is looked for by."""
     text = {"error": run.error, "reason": run.reason}
     return {name: value for name, value in text.items() if value}
 
 
 def _body_of(run: Run) -> str:
-    """The rest of a run, without any content."""
     return to_json(
         {
             "agent": run.agent,
@@ -345,7 +326,6 @@ def _body_of(run: Run) -> str:
 
 
 def _values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
-    """The values of `COLUMNS`."""
     columns.check_storable(run.run_id, run.session_id, run.executor)
     return (
         run.run_id,
@@ -364,7 +344,6 @@ def _values(run: Run, text_revision: int | None) -> tuple[SqlValue, ...]:
 
 
 def _read(row: Row) -> Run:
-    """The run of a row of `SELECTED`."""
     run_id, session_id, status, executor, memory, number, *times, revision, _, body = row[: len(_COLUMNS)]
     opened_at_ms, active_at_ms, finished_at_ms = times
     text = texts.read(row)

@@ -20,7 +20,6 @@ class SchemaColumn:
     key_place: int
 
     def takes(self, value: object) -> bool:
-        """Whether a value can stand in it."""
         if value is None:
             return self.may_be_null
         if self.is_text:
@@ -37,12 +36,10 @@ class SchemaTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns of its primary key, in their order."""
         keyed = [column for column in self.columns if column.key_place]
         return tuple(column.name for column in sorted(keyed, key=lambda column: column.key_place))
 
@@ -58,7 +55,6 @@ class ForeignKey:
 
 
 def tables(session: SqlSession) -> dict[str, SchemaTable]:
-    """All tables by their names, in the order of the names."""
     found = {}
     for name, rows in groupby(session.rows(session.dialect.columns), key=itemgetter(0)):
         columns = tuple(
@@ -70,7 +66,6 @@ def tables(session: SqlSession) -> dict[str, SchemaTable]:
 
 
 def references(session: SqlSession) -> tuple[ForeignKey, ...]:
-    """All references between tables."""
     return tuple(
         ForeignKey(table=table, column=column, parent=parent, parent_column=parent_column)
         for table, column, parent, parent_column in session.rows(session.dialect.references)
@@ -78,7 +73,6 @@ def references(session: SqlSession) -> tuple[ForeignKey, ...]:
 
 
 def dangling(session: SqlSession, reference: ForeignKey) -> tuple[str, ...]:
-    """Some of the values that name nothing."""
     sql = (
         f"SELECT DISTINCT c.{reference.column} FROM {reference.table} c"
         f" LEFT JOIN {reference.parent} p ON p.{reference.parent_column} = c.{reference.column}"

@@ -55,13 +55,9 @@ class SqlSession(Protocol):
     """One transaction or snapshot. Every driver's error is translated before it leaves."""
 
     @property
-    def dialect(self) -> Dialect:
-        """How this database says what the other one says differently."""
-        ...
+    def dialect(self) -> Dialect: ...
 
-    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """All rows of a query with a bounded answer."""
-        ...
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         """The rows of a query with an unbounded answer, in batches; the next query may run meanwhile."""
@@ -94,12 +90,10 @@ class Spoilable:
     _failure: BaseException | None = None
 
     def check(self) -> None:
-        """Raise what made a write fail."""
         if self._failure is not None:
             raise self._failure
 
     def spoil(self, error: BaseException) -> None:
-        """Note that a write has failed."""
         if self._failure is None:
             self._failure = error
 
@@ -108,9 +102,7 @@ class _OnSession(Protocol):
     """Something that reads and writes through a session."""
 
     @property
-    def _session(self) -> SqlSession:
-        """Its session."""
-        ...
+    def _session(self) -> SqlSession: ...
 
 
 _OwnerT = TypeVar("_OwnerT", bound=_OnSession)
@@ -134,12 +126,10 @@ def writing(
 
 
 def in_list(values: Sequence[object]) -> str:
-    """The placeholders of a list of values."""
     return ",".join("?" * len(values))
 
 
 def chunks(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
-    """The items in lists of at most a size."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk

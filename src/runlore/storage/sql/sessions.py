@@ -68,7 +68,6 @@ class SqlSessions:
         self._session = session
 
     def get(self, session_id: SessionId) -> Conversation:
-        """One session; NotFound when the id names nothing."""
         found = self.find(session_id)
         if found is None:
             raise not_found(session_id)
@@ -115,16 +114,13 @@ class SqlSessions:
             raise journal_rows.damage_error(event.session_id, event.number) from error
 
     def parent_of(self, session_id: SessionId) -> SessionId | None:
-        """The session whose agent began this one."""
         return parent_of(self._session, session_id)
 
     def children_of(self, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
-        """The sessions that the agents of any of these began, by id."""
         return children_of(self._session, session_ids)
 
     @writing
     def put_parent(self, session_id: SessionId, parent_id: SessionId) -> None:
-        """Note whose agent began a session; what was noted first stays."""
         put_parent(self._session, session_id, parent_id)
 
     def count(self) -> int:
@@ -132,7 +128,6 @@ class SqlSessions:
 
     @writing
     def insert(self, session: Conversation) -> None:
-        """Write a new session; Conflict when the id is taken."""
         columns.check_storable(session.session_id, session.created_by)
         self._session.make_room(freeing=False)
         text = _text(session)
@@ -170,7 +165,6 @@ class SqlSessions:
         self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
 
     def get_persona(self, persona_id: PersonaId) -> Persona:
-        """One persona; NotFound when the id names nothing."""
         return personas.get(self._session, persona_id)
 
     def find_persona(self, persona_id: PersonaId) -> Persona | None:
@@ -179,12 +173,10 @@ class SqlSessions:
     def personas(
         self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
     ) -> tuple[Persona, ...]:
-        """The latest changed first."""
         return personas.page(self._session, limit=limit, before=before)
 
     @writing
     def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
-        """Write a persona (0 expected: a new one); Conflict when it has moved."""
         personas.put(self._session, persona, expected_revision=expected_revision)
 
     def _rows(self, sql: str, parameters: Parameters) -> list[Row]:
@@ -192,7 +184,6 @@ class SqlSessions:
 
 
 def not_found(session_id: SessionId) -> NotFound:
-    """The error for an id that names no session."""
     return NotFound(
         f"there is no session {session_id!r}",
         code="session.not-found",
@@ -239,7 +230,6 @@ def _owner(session: Conversation) -> str:
 
 
 def _text(session: Conversation) -> JsonObject:
-    """What the session says of itself, apart from what it is looked for by."""
     text = {"title": session.title or None, "working_folder": session.working_folder}
     return {name: value for name, value in text.items() if value is not None}
 
@@ -286,20 +276,17 @@ def _read(row: Row) -> Conversation:
 
 
 def put_parent(session: SqlSession, session_id: SessionId, parent_id: SessionId) -> None:
-    """Note who began a session; what was noted first stays."""
     columns.check_storable(session_id, parent_id)
     session.make_room(freeing=False)
     session.run([SqlStatement(sql=_PUT, rows=[(session_id, parent_id)])])
 
 
 def parent_of(session: SqlSession, session_id: SessionId) -> SessionId | None:
-    """Who began a session; None where nobody is known to have."""
     rows = session.rows(_PARENT, (session_id,)) if is_storable(session_id) else []
     return SessionId(rows[0][0]) if rows else None
 
 
 def children_of(session: SqlSession, session_ids: Sequence[SessionId]) -> tuple[SessionId, ...]:
-    """The sessions that any of these began, by id."""
     found: set[SessionId] = set()
     for chunk in chunks(filter(is_storable, dict.fromkeys(session_ids)), IN_LIST_MAX):
         found.update(SessionId(row[0]) for row in session.rows(_CHILDREN.format(ids=in_list(chunk)), chunk))

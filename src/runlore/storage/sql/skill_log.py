@@ -43,7 +43,6 @@ def numbers(session: SqlSession) -> tuple[int, int]:
 
 
 def add(session: SqlSession, event: SkillEvent) -> int:
-    """Write a line: its number."""
     columns.check_storable(event.actor, event.skill_id, event.suggestion_id)
     session.run([_LOGGED])
     _, next_number = numbers(session)
@@ -63,7 +62,6 @@ def add(session: SqlSession, event: SkillEvent) -> int:
 def page(
     session: SqlSession, *, limit: int, before: int | None = None, skill_id: SkillId | None = None
 ) -> tuple[SkillEvent, ...]:
-    """The lines, the newest first."""
     if limit <= 0:
         return ()
     asked = Condition()
@@ -77,7 +75,6 @@ def page(
 
 
 def problems(session: SqlSession) -> Iterator[str]:
-    """What is wrong with the log: lines that cannot be read, or beyond the number of the latest."""
     latest = numbers(session)[1]
     for row in session.stream(f"{_SELECT} FROM skill_events e {_TEXT} ORDER BY e.number"):
         try:
@@ -92,7 +89,6 @@ def problems(session: SqlSession) -> Iterator[str]:
 def erase_statement(
     session: SqlSession, *, skill_ids: Sequence[str] = (), suggestion_ids: Sequence[str] = ()
 ) -> SqlStatement:
-    """The statement that empties the words of the lines about these."""
     owners = [
         *_owners(session, "skill_id", skill_ids),
         *_owners(session, "suggestion_id", suggestion_ids),

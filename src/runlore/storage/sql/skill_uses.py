@@ -44,7 +44,6 @@ _DELETE = "DELETE FROM skill_uses WHERE skill_id = ?"
 
 
 def count(session: SqlSession, use: SkillUse) -> bool:
-    """Count a use of a skill whose row is locked; False where it was counted before."""
     at_ms = to_milliseconds(use.at)
     row: Parameters = (use.run_id, use.skill_id, at_ms, use.outcome.value)
     if session.run([SqlStatement(sql=_INSERT, rows=[row])]) != [1]:
@@ -55,7 +54,6 @@ def count(session: SqlSession, use: SkillUse) -> bool:
 
 
 def of_runs(session: SqlSession, run_ids: Sequence[RunId]) -> tuple[SkillUse, ...]:
-    """What these runs used, by run and skill."""
     found: list[SkillUse] = []
     for chunk in chunks(filter(is_storable, sorted(set(run_ids))), IN_LIST_MAX):
         found += map(_read, session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk))
@@ -99,12 +97,10 @@ def _lock_used(session: SqlSession, run_ids: Sequence[RunId]) -> list[str]:
 
 
 def delete_statement(skill_ids: Sequence[str]) -> SqlStatement:
-    """The statement that deletes the uses of skills."""
     return SqlStatement(sql=_DELETE, rows=[(skill_id,) for skill_id in skill_ids])
 
 
 def count_usage(session: SqlSession, skill_id: SkillId) -> Usage:
-    """A skill's usage as its uses tell it."""
     uses = [_read(row) for row in session.stream(_OF_SKILL, (skill_id,))]
     moments: list[datetime] = [use.at for use in uses]
     return Usage(

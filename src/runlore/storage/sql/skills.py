@@ -88,7 +88,6 @@ class SqlSkills:
         self._session = session
 
     def get(self, skill_id: SkillId) -> Skill:
-        """One skill, whatever its state; NotFound when the id names nothing."""
         rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (make_storable(skill_id),))
         if not rows:
             raise not_found(skill_id)
@@ -149,7 +148,6 @@ class SqlSkills:
 
     @writing
     def insert(self, skill: Skill) -> None:
-        """Write a new one; Conflict when its id or its name is taken."""
         _check(skill)
         self._session.make_room(freeing=False)
         row = (skill.skill_id, *_values(skill), *_usage(skill.usage))
@@ -159,8 +157,6 @@ class SqlSkills:
 
     @writing
     def update(self, skill: Skill, *, expected_revision: int) -> None:
-        """Write its new state; Conflict when it has moved, or is active under a name that is taken. Its usage
-        stays as it was counted."""
         _check(skill)
         self._session.make_room(freeing=False)
         # Whoever takes the same name at once waits here, and sees it taken.
@@ -179,7 +175,6 @@ class SqlSkills:
 
     @writing
     def delete(self, skill_ids: Sequence[SkillId]) -> None:
-        """Delete skills with their texts, their uses, their log's words and what curations keep of them."""
         self._session.make_room(freeing=True)
         self._session.run([skill_log.STAMPED])
         SqlCurations(self._session).forget(skill_ids)
@@ -194,7 +189,6 @@ class SqlSkills:
 
     @writing
     def use(self, use: SkillUse) -> bool:
-        """Count a run that used a skill; False where it was counted before, NotFound where there is none."""
         columns.check_storable(use.skill_id, use.run_id)
         self._session.make_room(freeing=False)
         if not self._session.rows(_LOCKED + self._session.dialect.for_update, (use.skill_id,)):
@@ -210,7 +204,6 @@ class SqlSkills:
 
     @writing
     def forget_uses(self, run_ids: Sequence[RunId]) -> None:
-        """Take back what forgotten runs used, and count anew what is left."""
         skill_uses.forget(self._session, run_ids)
 
     @writing
@@ -227,7 +220,6 @@ class SqlSkills:
     def forget_log(
         self, *, skill_ids: Sequence[SkillId] = (), suggestion_ids: Sequence[SuggestionId] = ()
     ) -> None:
-        """Empty the names and reasons in the log's lines about these."""
         statement = skill_log.erase_statement(
             self._session, skill_ids=skill_ids, suggestion_ids=suggestion_ids
         )
@@ -249,7 +241,6 @@ class SqlSkills:
 
 
 def not_found(name: str) -> NotFound:
-    """The error for an id or a name that names no skill."""
     return NotFound(
         f"there is no skill {name!r:.80}",
         code="skill.not-found",

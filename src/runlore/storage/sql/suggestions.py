@@ -72,7 +72,6 @@ class SqlSuggestions:
         self._session = session
 
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
-        """One suggestion; NotFound when the id names nothing."""
         found = self._one("s.suggestion_id = ?", suggestion_id) if is_storable(suggestion_id) else None
         if found is None:
             raise not_found(suggestion_id)
@@ -92,7 +91,6 @@ class SqlSuggestions:
         states: frozenset[SuggestionState] | None = None,
         heuristics: frozenset[Heuristic] | None = None,
     ) -> tuple[StoredSuggestion, ...]:
-        """The best first."""
         if limit <= 0:
             return ()
         asked = Condition()
@@ -114,7 +112,6 @@ class SqlSuggestions:
         return frozenset(_read(row).suggestion.name for row in rows)
 
     def of_runs(self, run_ids: Sequence[RunId]) -> tuple[StoredSuggestion, ...]:
-        """The suggestions that were ever seen in any of these runs, by id."""
         found: dict[SuggestionId, StoredSuggestion] = {}
         for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
             rows = self._session.rows(_OF_RUNS.format(ids=in_list(chunk)), chunk)
@@ -133,7 +130,6 @@ class SqlSuggestions:
 
     @writing
     def insert(self, stored: StoredSuggestion) -> None:
-        """Write a new one; Conflict when its id, its name or its pattern is taken."""
         self._check(stored)
         self._session.make_room(freeing=False)
         self._insert(stored)
@@ -143,7 +139,6 @@ class SqlSuggestions:
 
     @writing
     def update(self, stored: StoredSuggestion, *, expected_revision: int) -> None:
-        """Write its new state; Conflict when it has moved, or when its new name or pattern is taken."""
         self._check(stored)
         self._session.make_room(freeing=False)
         asked: Parameters = (stored.suggestion_id,)
@@ -173,7 +168,6 @@ class SqlSuggestions:
 
     @writing
     def forget_runs(self, run_ids: Sequence[RunId]) -> None:
-        """Note that nothing of these runs stands in any suggestion any more."""
         rows: list[Parameters] = [(run_id,) for run_id in sorted(filter(is_storable, set(run_ids)))]
         self._session.run([SqlStatement(sql=_FORGET_RUN, rows=rows)])
 
@@ -202,7 +196,6 @@ _NOTHING = Condition().also("1 = 0")
 
 
 def not_found(name: str) -> NotFound:
-    """The error for an id or a name that names no suggestion."""
     return NotFound(
         f"there is no suggestion {name!r:.80}",
         code="suggestion.not-found",
@@ -233,7 +226,6 @@ def _runs(stored: StoredSuggestion) -> SqlStatement:
 
 
 def _derived_values(suggestion: Suggestion) -> tuple[SqlValue, ...]:
-    """The values of the columns that follow from what the suggestion says."""
     found = (digest(suggestion.name), digest(suggestion.pattern))
     return (*found, suggestion.heuristic.value, suggestion.score.points)
 

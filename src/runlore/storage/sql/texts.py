@@ -36,17 +36,14 @@ NEXT_REVISION = "(SELECT COALESCE(max(revision), 0) + 1 FROM texts WHERE owner =
 
 
 def join_clause(kind: str, row: str, key: str) -> str:
-    """The join that finds the text of a row: `SELECTED` reads it."""
     return f"LEFT JOIN texts t ON t.owner = '{kind}:' || {row}.{key} AND t.revision = {row}.text_revision"
 
 
 def insert_statement(owner: str, revision: int, text: JsonObject) -> SqlStatement:
-    """The statement that appends a text."""
     return _insert(owner, revision, to_json(text, is_sorted=True))
 
 
 def erase_statement(session: SqlSession, owners: Iterable[str]) -> SqlStatement:
-    """The statement that empties every text of some owners."""
     rows: list[Parameters] = []
     for chunk in chunks(owners, IN_LIST_MAX):
         for owner, revision in session.rows(_FILLED.format(owners=in_list(chunk)), chunk):
@@ -87,14 +84,12 @@ def read(row: Row) -> Mapping[str, JsonValue]:
 
 
 def verify(row: Row) -> None:
-    """Raise Corrupt when a row of `COLUMNS` is not as it was written."""
     owner, revision, checksum, body = row
     if checksum != _checksum(owner, revision, body):
         raise damage_error(owner)
 
 
 def damage_error(owner: str) -> Corrupt:
-    """The error for a text that is not as it was written; `owner` is KIND:ID."""
     kind, _, identifier = owner.partition(":")
     return Corrupt(
         f"the stored text of {kind} {identifier} is damaged",

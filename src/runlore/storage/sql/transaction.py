@@ -81,11 +81,9 @@ class SqlSnapshot(_Collections):
     """A consistent view for reading."""
 
     def dump(self) -> Iterator[DumpRow]:
-        """Every row of every table, in an order in which they can be loaded."""
         return dump.dump(self._session)
 
     def dump_size(self) -> int:
-        """How many rows `dump` tells."""
         return dump.size(self._session)
 
 
@@ -94,27 +92,22 @@ class SqlTransaction(_Collections):
 
     @writing
     def lock(self, scopes: Iterable[Scope]) -> None:
-        """Keep others' review acts out of these scopes until the end."""
         self._session.lock(sorted({_number(scope) for scope in scopes}))
 
     @writing
     def write(self, changes: Iterable[RecordChange]) -> None:
-        """Write changes with their events."""
         record_writes.write(self._session, changes)
 
     @writing
     def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
-        """Write whole records with their histories as they are."""
         record_writes.load(self._session, histories)
 
     @writing
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
-        """Replace the stored events of a forgotten record by their contentless versions."""
         record_writes.erase_events(self._session, record_id, events)
 
     @writing
     def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
-        """Write the rows of a backup into an empty store: how many of each table."""
         return dump.load(self._session, rows)
 
     def answer(self, key: str) -> Answer | None:

@@ -59,7 +59,6 @@ class SqlTranscriptPositions:
     def put(
         self, source: str, position: Position, at: datetime, *, session_ids: Collection[SessionId] = ()
     ) -> None:
-        """Note how far one has been read, with what was stored of it."""
         columns.check_storable(source, *session_ids)
         self._session.make_room(freeing=False)
         row: Parameters = (source, to_milliseconds(at))
@@ -72,7 +71,6 @@ class SqlTranscriptPositions:
 
     @writing
     def delete_of_sessions(self, session_ids: Sequence[SessionId]) -> None:
-        """Delete the positions in transcripts that tell of forgotten sessions, beside others or alone."""
         self._session.make_room(freeing=True)
         locked = self._session.dialect.for_update
         for chunk in chunks(sorted(filter(is_storable, set(session_ids))), IN_LIST_MAX):

@@ -108,7 +108,6 @@ class _Log:
         self._words = ">" if magic == _BIG_ENDIAN else "<"
 
     def committed_behind(self, read: int, claim: CommittedFrames | None) -> int:
-        """How many transactions were committed behind so many frames that SQLite has read."""
         if len(self._header) < _HEADER_BYTES:
             return 0
         frames = list(self._frames(read))
@@ -154,7 +153,6 @@ class _Log:
         return self._checksum((0, 0), self._header[:24]) != _pair(self._header[24:])
 
     def _follows(self, frame: _Frame, before: tuple[int, int]) -> bool:
-        """Whether a frame was written behind what has that checksum."""
         return self._checksum_of(frame, before) == frame.checksum
 
     def _checksum_of(self, frame: _Frame, before: tuple[int, int]) -> tuple[int, int]:
@@ -178,7 +176,6 @@ def _pair(content: bytes) -> tuple[int, int]:
 
 
 def _keep(database: str, log: str, read: int, behind: int) -> None:
-    """Copy the log, and note what is known of it; for the same log once."""
     folder = os.path.join(os.path.dirname(database), DAMAGED_FOLDER)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     with open(log, "rb") as file:

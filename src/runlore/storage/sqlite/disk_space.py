@@ -42,7 +42,6 @@ class DiskSpace:
             raise refusal
 
     def refusal(self) -> Unavailable | None:
-        """The error that something new would be refused with; None where there is room for it."""
         # A checkpoint copies the log into the database, which then needs as much again.
         needed = RESERVE_BYTES + self._log_bytes() + (BALLAST_BYTES if self._lacks_ballast else 0)
         if self._free() >= needed:
@@ -51,7 +50,6 @@ class DiskSpace:
         return disk_full(self._path, has_reserve=has_ballast or not self.is_used_up())
 
     def is_used_up(self) -> bool:
-        """Whether there is hardly a byte left."""
         return self._free() < FREEING_BYTES
 
     def spare(self) -> None:

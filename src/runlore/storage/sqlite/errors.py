@@ -22,7 +22,6 @@ class WriteHealth:
         self.stopped: RunloreError | None = None
 
     def check(self) -> None:
-        """Raise what stopped the writes, if something did."""
         if self.stopped is not None:
             raise copy_error(self.stopped)
 
@@ -35,7 +34,6 @@ class WriteHealth:
 
     @property
     def waits_for_room(self) -> bool:
-        """Whether nothing but a full disk has stopped the writes."""
         return self.stopped is not None and self.stopped.code == DISK_FULL
 
 

@@ -22,7 +22,6 @@ _LARGEST_PAGE = 65_536
 
 
 def prepare_state_root(state_root: str) -> str:
-    """Make the folder where it is missing, make it private, and return its absolute path."""
     if not state_root or "\0" in state_root:
         raise Invalid(
             f"the state root {state_root!r} is not a path",
@@ -81,7 +80,6 @@ def delete_copies(state_root: str) -> None:
 
 
 def unusable(path: str, error: Exception) -> Unavailable:
-    """The error for a folder or file that the system refuses."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Unavailable(
         f"the state root cannot be used: {path}: {reason}",

@@ -31,7 +31,6 @@ class StateLock:
             raise
 
     def release(self) -> None:
-        """Let others in."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

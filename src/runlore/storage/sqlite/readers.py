@@ -26,7 +26,6 @@ class ReaderPool:
 
     @contextmanager
     def session(self) -> Iterator[SqliteSession]:
-        """A snapshot: it sees what was committed before, and nothing of what is committed after."""
         if not self._free.acquire(timeout=READER_WAIT_S):
             raise Unavailable(
                 f"{READERS_MAX} others are reading already",

@@ -50,7 +50,6 @@ BUSY_TIMEOUT_MS = 5_000
 
 
 def connect(path: str, *, writing: bool) -> apsw.Connection:
-    """A connection with our settings; the file has to exist."""
     flags = apsw.SQLITE_OPEN_READWRITE if writing else apsw.SQLITE_OPEN_READONLY
     connection = apsw.Connection(path, flags=flags)
     try:
@@ -77,7 +76,6 @@ class SqliteSession(Spoilable):
         self._streams: set[apsw.Cursor] = set()
 
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """All rows of a query."""
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except DRIVER_ERRORS as error:
@@ -90,7 +88,6 @@ class SqliteSession(Spoilable):
         *,
         at_once: int = STREAM_ROWS,  # noqa: ARG002 - SQLite hands over one row at a time.
     ) -> Iterator[Row]:
-        """The rows of a query, read while they are asked for; it ends with the session."""
         cursor = self._connection.cursor()
         self._streams.add(cursor)
         try:
@@ -102,7 +99,6 @@ class SqliteSession(Spoilable):
             cursor.close()
 
     def run(self, statements: Sequence[SqlStatement]) -> list[int]:
-        """Run statements in order: how many rows each has changed."""
         counts = []
         try:
             for statement in statements:
@@ -118,7 +114,6 @@ class SqliteSession(Spoilable):
         """Nothing to do: whoever writes to SQLite is alone."""
 
     def make_room(self, *, freeing: bool) -> None:
-        """Refuse when the disk is nearly full."""
         if self._room is not None:
             self._room.make(freeing=freeing)
 

@@ -49,7 +49,6 @@ class SqliteStore:
 
     @classmethod
     def open(cls, state_root: str) -> Self:
-        """Open the state root's database, and make it where there is none."""
         root = files.prepare_state_root(state_root)
         path = os.path.join(root, files.DATABASE_FILE)
         health = WriteHealth(path)
@@ -87,11 +86,9 @@ class SqliteStore:
 
     @property
     def is_shared(self) -> bool:
-        """The state root's lock is held by one process."""
         return False
 
     def is_current(self, position: StorePosition) -> bool:
-        """Whether a follower's position belongs to this database as it is."""
         self._check_open()
         with self._readers.session() as session:
             return positions.is_current(session, position)
@@ -109,11 +106,9 @@ class SqliteStore:
             return (*self._damage(), *health.problems(session, _integrity))
 
     def refusal(self) -> RunloreError | None:
-        """What something new would be refused with."""
         return self._health.stopped or self._room.refusal()
 
     def description(self) -> dict[str, str | int]:
-        """What `status` shows."""
         self._check_open()
         refusal, damage = self.refusal(), self._damage()
         is_stopped = self._health.stopped is not None
@@ -133,7 +128,6 @@ class SqliteStore:
         }
 
     def close(self) -> None:
-        """Let go of connections and the lock; a second time does nothing."""
         if not self._is_open:
             return
         self._is_open = False

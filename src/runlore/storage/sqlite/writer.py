@@ -50,14 +50,12 @@ class _Batch:
         return self.members < BATCH_MEMBERS_MAX and now < self._ends_by
 
     def end(self, failure: RunloreError | None) -> None:
-        """Tell all members how it went."""
         self._failure = failure
         self._has_ended = True
         if self._end is not None:
             self._end.set()
 
     def wait(self) -> None:
-        """Wait for the end, and raise what spoiled it."""
         if not self._has_ended:
             assert self._end is not None
             self._end.wait()
@@ -103,7 +101,6 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many transactions wait for the lock."""
         return self._lock.waiting
 
     @contextmanager
@@ -119,7 +116,6 @@ class Writer:
             self._lock.release()
 
     def truncate_log(self) -> None:
-        """Copy all of the log into the database and cut the log to nothing."""
         with self.alone():
             try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -136,7 +132,6 @@ class Writer:
                 raise self._health.translate(error) from error
 
     def close(self) -> None:
-        """Commit what waits for it, and let go of the connection."""
         with self.alone():
             self._connection.close()
 

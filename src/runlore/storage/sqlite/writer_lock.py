@@ -17,7 +17,6 @@ class FifoLock:
 
     @property
     def waiting(self) -> int:
-        """How many wait for it."""
         return len(self._waiting)
 
     def acquire(self, *, wait_s: float, when_interrupted: Callable[[], None]) -> None:
@@ -46,7 +45,6 @@ class FifoLock:
             )
 
     def release(self) -> None:
-        """Hand the lock to the next in line, if there is one."""
         with self._mutex:
             if self._waiting:
                 self._waiting.popleft().release()
