@@ -227,22 +227,18 @@ class BackupParts(Protocol):
     @property
     def store(self) -> Store:
         """Its store."""
-        ...
 
     @property
     def run_memories(self) -> RunMemories:
         """Its run memories."""
-        ...
 
     @property
     def clock(self) -> Clock:
         """Its clock."""
-        ...
 
     @property
     def state_root(self) -> str:
         """Its folder."""
-        ...
 
 
 def write_backup(

@@ -62,12 +62,8 @@ class Chat(Protocol):
 
     def resolve(self, model: str = "") -> str:
         """The whole name of the model that would be asked; ModelFailure where there is none, or no key."""
-        ...
 
     def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
         """One turn, within its time. Cancelled within a moment once `stop` is set."""
-        ...
 
-    def close(self) -> None:
-        """Let go of connections; whoever still waits for an answer is told."""
-        ...
+    def close(self) -> None: ...

@@ -28,22 +28,18 @@ class DenseIndex(Protocol):
     @property
     def identity(self) -> str:
         """Whose vectors these are: `Embedder.identity`. Vectors of another have no place here."""
-        ...
 
     def marks(self) -> Mapping[str, str]:
         """What is held, each with its mark: what is missing here or has another mark is to be embedded."""
-        ...
 
     def put(self, things: Iterable[Embedded]) -> None:
         """Hold these, each in place of what had its key; all or none of them.
 
         EmbeddingFailure `embedding.answer`: a vector of another dimension, not finite, or not of length 1.
         """
-        ...
 
     def erase(self, keys: Iterable[str]) -> None:
         """Remove every version of these vectors, in memory and from what is saved afterwards."""
-        ...
 
     def search(
         self,
@@ -57,15 +53,11 @@ class DenseIndex(Protocol):
 
         Similarities and background are exact, the same on every machine for the same vectors.
         """
-        ...
 
     def save(self, path: str, stamp: str = "") -> None:
         """Write all of it aside and put it in place at once, with the owner's stamp for what it covers.
 
         Unavailable `index.save` where that fails.
         """
-        ...
 
-    def __len__(self) -> int:
-        """How many things it holds."""
-        ...
+    def __len__(self) -> int: ...

@@ -45,7 +45,6 @@ class Embedder(Protocol):
     @property
     def identity(self) -> str:
         """What the vectors are of: backend, model, dimensions. Vectors of another identity are of no use."""
-        ...
 
     def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> tuple[Vector, ...]:
         """One vector of length 1 for each text, all of the same dimension, within the time.
@@ -55,8 +54,5 @@ class Embedder(Protocol):
         `embedding.rate-limited`, `embedding.answer` (wrong number, wrong or changing dimension, not finite,
         zero, too long, no JSON), `embedding.missing` (the package is not installed), `embedding.failed`.
         """
-        ...
 
-    def close(self) -> None:
-        """Let go of connections."""
-        ...
+    def close(self) -> None: ...

@@ -11,8 +11,6 @@ class Ids(Protocol):
 
     def record_id(self, now: datetime) -> RecordId:
         """A new record's id, greater than every one that this process made before."""
-        ...
 
     def new(self, prefix: str, now: datetime) -> str:
         """A new id of something else, after a prefix: `ses`, `run`, `art`, `tok`, `job` or `proc`."""
-        ...

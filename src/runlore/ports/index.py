@@ -57,11 +57,9 @@ class Searchable(Protocol):
 
         With `relative_to`, scores are relative to that collection, as where two indexes share one scale.
         """
-        ...
 
     def passing(self, where: RankFilter) -> frozenset[RecordId]:
         """Every record of the filtered set; the same object again while nothing has changed."""
-        ...
 
 
 class Index(Searchable, Protocol):
@@ -69,21 +67,15 @@ class Index(Searchable, Protocol):
 
     def freeze(self) -> Searchable:
         """The index as it is now, whatever is applied to it later."""
-        ...
 
     def apply(self, records: Iterable[Record]) -> None:
         """Insert the records, each in place of the version held. An older revision than that is ignored."""
-        ...
 
     def erase(self, record_ids: Iterable[RecordId]) -> None:
         """Remove every version of these records and every word that only they had, in memory and from what is
         saved afterwards. A file that was saved before still holds them until it is saved again."""
-        ...
 
     def save(self, path: str, stamp: str) -> None:
         """Write a snapshot aside and put it in place at once, with the owner's stamp for what it covers."""
-        ...
 
-    def __len__(self) -> int:
-        """How many records it holds."""
-        ...
+    def __len__(self) -> int: ...

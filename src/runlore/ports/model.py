@@ -102,20 +102,16 @@ class Models(Protocol):
     """The configured models. Every failure is a ModelFailure with a code `model.*` and one clear line."""
 
     @property
-    def is_configured(self) -> bool:
-        """Whether there is a default model at all."""
-        ...
+    def is_configured(self) -> bool: ...
 
     def describe(self) -> JsonObject:
         """What `status` and `doctor` tell: the default model, the providers, which keys are set; no key."""
-        ...
 
     def resolve(self, model: str = "") -> str:
         """The whole name of the model that would be asked, found out without asking it; empty is the default.
 
         ModelFailure: `model.none`, `model.unknown` (no such provider), `model.key` (its variable is not set).
         """
-        ...
 
     def ask(self, question: Question) -> Reply:
         """Ask, within the question's time. ModelFailure: `model.none` (nothing configured), `model.unknown`
@@ -124,8 +120,5 @@ class Models(Protocol):
         (it declined), `model.answer` (not what the schema asks for), `model.failed` (any other answer of the
         server).
         """
-        ...
 
-    def close(self) -> None:
-        """Let go of connections. Nothing is asked afterwards."""
-        ...
+    def close(self) -> None: ...

@@ -43,7 +43,6 @@ class RunMemories(Protocol):
     @property
     def in_store(self) -> bool:
         """Whether they are rows of the store itself, and so come and go with its backups."""
-        ...
 
     def put(self, memory: RunMemory, owed: Owed | None = None) -> None:
         """Keep a memory, whole or not at all, in place of an earlier one of the same run.
@@ -54,35 +53,25 @@ class RunMemories(Protocol):
 
         Files take the memory of a run that the store does not know yet too: a restore writes them first.
         """
-        ...
 
     def note_capture(self, run_id: RunId, capture: CaptureState) -> None:
         """Note a receipt in a memory that is there and readable; else nothing happens. It is a copy: what the
         store says of the capture counts."""
-        ...
 
     def get(self, run_id: RunId) -> RunMemory | Unreadable | None:
         """The memory of a run; None when there is none."""
-        ...
 
-    def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]:
-        """Those of the memories that are there."""
-        ...
+    def get_many(self, run_ids: tuple[RunId, ...]) -> dict[RunId, RunMemory | Unreadable]: ...
 
-    def delete(self, run_id: RunId) -> None:
-        """Delete a memory; nothing happens when there is none."""
-        ...
+    def delete(self, run_id: RunId) -> None: ...
 
     def everything(self) -> Iterator[RunMemory | Unreadable]:
         """All that is kept, strangers included. Unavailable when the place itself cannot be read."""
-        ...
 
     def fingerprint(self) -> str:
         """Something that is another one once a memory has come or gone behind the store's back; Unavailable
         when the place itself cannot be read."""
-        ...
 
     def discard(self, found: Unreadable) -> bool:
         """Take away what cannot be used, links and folders in place of a file included; never what a link
         leads to. False where it is not there any more: gone, or a good memory has taken its place."""
-        ...

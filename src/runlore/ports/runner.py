@@ -26,12 +26,10 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec:
         """How the model sees it."""
-        ...
 
     def call(self, call: ToolCall, stop: Stop) -> ToolOutcome:
         """Do it. A RunloreError is told to the model as the call's answer, with its hint; nothing else of
         what it raises is."""
-        ...
 
 
 class Verdict(StrEnum):
@@ -54,7 +52,6 @@ class Gate(Protocol):
 
     def decide(self, call: ToolCall, stop: Stop) -> GateDecision:
         """Whether this call may be made. Where `stop` is set while it waits, it is denied."""
-        ...
 
 
 class Listener(Protocol):
@@ -62,23 +59,18 @@ class Listener(Protocol):
 
     def on_text(self, piece: str) -> None:
         """The model's words as they come."""
-        ...
 
     def on_request(self, body: str, model: str) -> None:
         """A request as it really went to the provider."""
-        ...
 
     def on_message(self, said: AssistantSaid, model: str, usage: TokenUsage) -> None:
         """A whole message of the model, before its calls are made."""
-        ...
 
     def on_tool_answer(self, answer: ToolAnswered) -> None:
         """What a call came to."""
-        ...
 
     def on_remark(self, remark: str) -> None:
         """Something a person should know: that the fallback model took over, that a limit is near."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,4 +113,3 @@ class AgentRunner(Protocol):
     ) -> AgentEnd:
         """Work through a task. Whatever the model and the tools do, it ends within its limits, and within a
         moment once `stop` is set. What the listener raises ends it, and goes on to the caller."""
-        ...

@@ -13,8 +13,6 @@ class SkillSearch(Protocol):
 
     def match(self, query: str, *, limit: int) -> tuple[SkillMatch, ...]:
         """The best `limit` skills for a query, exactly as `domain.skill_matching.best_matches` has them."""
-        ...
 
     def __len__(self) -> int:
         """How many skills it holds."""
-        ...

@@ -8,8 +8,6 @@ class Stop(Protocol):
 
     def is_set(self) -> bool:
         """Whether to stop."""
-        ...
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, or for so many seconds; whether it is."""
-        ...

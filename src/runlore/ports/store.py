@@ -133,21 +133,16 @@ class Records(Protocol):
 
     def get(self, record_id: RecordId) -> Record:
         """One record; NotFound when the id names nothing."""
-        ...
 
-    def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]:
-        """Those of the ids that exist."""
-        ...
+    def get_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, Record]: ...
 
     def events(self, record_id: RecordId) -> tuple[RecordEvent, ...]:
         """A record's history, oldest first; NotFound when the id names nothing."""
-        ...
 
     def page(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[Record, ...]:
         """The newest first (`created_at`, then `record_id`, both descending), after a place in that order."""
-        ...
 
     def page_as_of(
         self,
@@ -158,17 +153,13 @@ class Records(Protocol):
         before: tuple[datetime, RecordId] | None = None,
     ) -> tuple[Record, ...]:
         """The same as it would have answered at a past moment, from the events."""
-        ...
 
     def lines(
         self, where: RecordFilter, *, limit: int, before: tuple[datetime, RecordId] | None = None
     ) -> tuple[RecordLine, ...]:
         """The newest first, as `page`, without what the records say."""
-        ...
 
-    def count_lines(self, where: RecordFilter) -> int:
-        """How many records pass a filter."""
-        ...
+    def count_lines(self, where: RecordFilter) -> int: ...
 
     def stamps(self, scopes: Sequence[Scope]) -> dict[Scope, int | None]:
         """The number of the latest change in each of the scopes that has records.
@@ -177,184 +168,124 @@ class Records(Protocol):
         counts as a change of both. None where that cannot be told yet: a transaction with a lower number may
         still be committed.
         """
-        ...
 
     def moved_since(self, moment: datetime) -> tuple[RecordId, ...]:
         """The records with an event later than a moment."""
-        ...
 
-    def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]:
-        """The histories of those of the ids that exist."""
-        ...
+    def events_of_many(self, record_ids: Sequence[RecordId]) -> dict[RecordId, tuple[RecordEvent, ...]]: ...
 
     def matching_subject(self, scope: Scope, kind: Kind, subject: str) -> tuple[Record, ...]:
         """The active records of a scope and kind whose semantic key has this subject."""
-        ...
 
     def about_subjects(self, scope: Scope, subjects: Collection[str]) -> tuple[Record, ...]:
         """The active records of a scope, of the kinds that prompts get, that are about one of these."""
-        ...
 
     def waiting_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
         """The newest candidates of a scope and kind whose semantic key has this subject, newest first."""
-        ...
 
     def ended_subject(self, scope: Scope, kind: Kind, subject: str, *, limit: int) -> tuple[Record, ...]:
         """The same of those that are tombstoned."""
-        ...
 
     def active_profile(self, scope: Scope, profile_key: str) -> tuple[Record, ...]:
         """The active profile records of a scope with this key, ignoring case."""
-        ...
 
     def superseded_by(self, record_id: RecordId) -> tuple[Record, ...]:
         """The superseded records that name this one as their replacement."""
-        ...
 
     def derived_from(self, record_id: RecordId) -> tuple[Record, ...]:
         """The records made from this one (`source.record_ids`), whatever their state."""
-        ...
 
     def of_run(self, run_id: RunId) -> tuple[Record, ...]:
         """The records made from a run (`source.run_id`, `made_from`), whatever their state, oldest first."""
-        ...
 
     def of_session(self, session_id: SessionId) -> tuple[Record, ...]:
         """The records made from a session (`source.session_id`) or scoped to it, whatever their state."""
-        ...
 
     def proposals_for(self, digest: str) -> tuple[Record, ...]:
         """The proposals made for a set of sources (`metadata.sources_digest`), whatever their state."""
-        ...
 
     def find_imported(self, imported_from: Sequence[str]) -> dict[str, RecordId]:
         """Which of these origins were imported already, and as what."""
-        ...
 
     def revalidation_due(
         self, now: datetime, *, scopes: frozenset[Scope] | None = None, limit: int
     ) -> tuple[Record, ...]:
         """Active records whose `revalidate_at` has come and that have not expired, the earliest first."""
-        ...
 
     def due(self, now: datetime, *, limit: int) -> tuple[Record, ...]:
         """Live records whose `expires_at` has come, the earliest first."""
-        ...
 
-    def count(self) -> dict[tuple[Layer, State], int]:
-        """How many records there are, by layer and state."""
-        ...
+    def count(self) -> dict[tuple[Layer, State], int]: ...
 
     def changed_since(self, position: StorePosition) -> Iterator[Record]:
         """Every record that changed after a position (all of them from cursor 0), streamed."""
-        ...
 
     def position(self) -> StorePosition:
         """Where a follower stands that has seen everything in this snapshot."""
-        ...
 
     def everything(self) -> Iterator[tuple[Record, tuple[RecordEvent, ...]]]:
         """All records with their histories, by `record_id`, streamed."""
-        ...
 
 
 class Collections(Protocol):
     """Everything that a transaction or a snapshot holds. In a snapshot it can only be read."""
 
     @property
-    def records(self) -> Records:
-        """The records."""
-        ...
+    def records(self) -> Records: ...
 
     @property
-    def sessions(self) -> Sessions:
-        """Sessions and personas."""
-        ...
+    def sessions(self) -> Sessions: ...
 
     @property
-    def runs(self) -> Runs:
-        """Runs, artifacts, receipts."""
-        ...
+    def runs(self) -> Runs: ...
 
     @property
-    def journal(self) -> Journal:
-        """The journals of the sessions."""
-        ...
+    def journal(self) -> Journal: ...
 
     @property
-    def pointers(self) -> Pointers:
-        """Where run memories are."""
-        ...
+    def pointers(self) -> Pointers: ...
 
     @property
-    def captures(self) -> Captures:
-        """What capture has made of runs."""
-        ...
+    def captures(self) -> Captures: ...
 
     @property
-    def model_use(self) -> ModelUse:
-        """How much models were used."""
-        ...
+    def model_use(self) -> ModelUse: ...
 
     @property
-    def processes(self) -> Processes:
-        """Who executes runs."""
-        ...
+    def processes(self) -> Processes: ...
 
     @property
-    def jobs(self) -> Jobs:
-        """Background work."""
-        ...
+    def jobs(self) -> Jobs: ...
 
     @property
-    def policies(self) -> Policies:
-        """The policies' revisions."""
-        ...
+    def policies(self) -> Policies: ...
 
     @property
-    def tokens(self) -> Tokens:
-        """Who may call."""
-        ...
+    def tokens(self) -> Tokens: ...
 
     @property
-    def counters(self) -> Counters:
-        """Totals, switches and notes."""
-        ...
+    def counters(self) -> Counters: ...
 
     @property
-    def mined_runs(self) -> MinedRuns:
-        """What the detectors see of runs."""
-        ...
+    def mined_runs(self) -> MinedRuns: ...
 
     @property
-    def suggestions(self) -> Suggestions:
-        """Suggested skills."""
-        ...
+    def suggestions(self) -> Suggestions: ...
 
     @property
-    def skills(self) -> Skills:
-        """Skills, their uses and their log."""
-        ...
+    def skills(self) -> Skills: ...
 
     @property
-    def curations(self) -> Curations:
-        """What curation did."""
-        ...
+    def curations(self) -> Curations: ...
 
     @property
-    def promotions(self) -> Promotions:
-        """Promoted procedures, and the runs that executed them."""
-        ...
+    def promotions(self) -> Promotions: ...
 
     @property
-    def approvals(self) -> Approvals:
-        """What runs wait for a person to say."""
-        ...
+    def approvals(self) -> Approvals: ...
 
     @property
-    def transcript_positions(self) -> TranscriptPositions:
-        """How far transcripts have been read."""
-        ...
+    def transcript_positions(self) -> TranscriptPositions: ...
 
 
 class Transaction(Collections, Protocol):
@@ -362,32 +293,24 @@ class Transaction(Collections, Protocol):
 
     def lock(self, scopes: Iterable[Scope]) -> None:
         """Keep others' review acts out of these scopes until the end, so that checks still hold."""
-        ...
 
     def write(self, changes: Iterable[RecordChange]) -> None:
         """Write changes with their events; Conflict when a record has moved meanwhile or exists already."""
-        ...
 
     def load(self, histories: Sequence[tuple[Record, Sequence[RecordEvent]]]) -> None:
         """Write whole records with their histories as they are, for an import; Conflict where one exists."""
-        ...
 
     def erase(self, record_id: RecordId, events: Sequence[RecordEvent]) -> None:
         """Replace the stored events of a forgotten record by their contentless versions (LRN-12 alone)."""
-        ...
 
     def load_dump(self, rows: Iterable[DumpRow]) -> dict[str, int]:
         """Write the rows of a backup into an empty store: how many of each table. Conflict
         (`store.not-empty`) when there is anything; Invalid (`backup.format`) for rows that are not ours."""
-        ...
 
     def answer(self, key: str) -> Answer | None:
         """What a call with this idempotency key answered, if there was one."""
-        ...
 
-    def keep_answer(self, key: str, answer: Answer, at: datetime) -> None:
-        """Remember a keyed call's answer with its effect."""
-        ...
+    def keep_answer(self, key: str, answer: Answer, at: datetime) -> None: ...
 
 
 class Snapshot(Collections, Protocol):
@@ -395,11 +318,9 @@ class Snapshot(Collections, Protocol):
 
     def dump(self) -> Iterator[DumpRow]:
         """Every row of every table, in an order in which they can be loaded; for a backup."""
-        ...
 
     def dump_size(self) -> int:
         """How many rows `dump` tells, so that its progress can be shown."""
-        ...
 
 
 class Store(Protocol):
@@ -407,38 +328,29 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """A write transaction; concurrent ones may share one commit."""
-        ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """A read transaction that sees all that was acknowledged before."""
-        ...
 
     @property
     def is_shared(self) -> bool:
         """Whether other processes may work on this database; if not, whoever else held something is dead."""
-        ...
 
     def is_current(self, position: StorePosition) -> bool:
         """Whether a follower's position belongs to this database as it is: it may go on from there."""
-        ...
 
     def scrub(self) -> None:
         """Overwrite what erased content has left in free pages and the log, as far as the engine can."""
-        ...
 
     def problems(self) -> tuple[str, ...]:
         """What the engine and our checksums find wrong with the stored data; for `doctor`."""
-        ...
 
     def refusal(self) -> RunloreError | None:
         """What something new would be refused with now, as far as that is known without asking the database;
         None where nothing is known to be wrong."""
-        ...
 
     def description(self) -> dict[str, str | int]:
         """What `status` shows: engine, version, schema, where it lies, its size."""
-        ...
 
     def close(self) -> None:
         """Let go of connections and locks."""
-        ...

@@ -17,15 +17,12 @@ class Transcripts(Protocol):
         a format without a reader are told as sources with a `problem`. Links that lead back are not followed
         twice. `since` leaves out what was last changed before.
         """
-        ...
 
     def read(
         self, source: TranscriptSource, counts: ReadCounts, start: Position = START
     ) -> Iterator[ToldRun]:
         """The runs of a source behind a position, in bounded memory. A line that cannot be understood is
         counted, never fatal. Where the fingerprint does not fit any more, it is read from the beginning."""
-        ...
 
     def is_unread(self, source: TranscriptSource, position: Position) -> bool:
         """Whether there is anything behind a position; False spares opening the source."""
-        ...

@@ -51,25 +51,20 @@ class Workspace(Protocol):
     @property
     def folder(self) -> str:
         """Where it is."""
-        ...
 
     @property
     def confinement(self) -> str:
         """What keeps a command inside: `kernel`, or `none` where the system cannot."""
-        ...
 
     def read(self, path: str, *, first: int = 1, lines: int | None = None) -> FileText:
         """Lines of a text file; of a folder, its names."""
-        ...
 
     def write(self, path: str, text: str) -> bool:
         """Write a whole file, aside and renamed; whether it is new. Folders on the way are made."""
-        ...
 
     def edit(self, path: str, old: str, new: str, *, everywhere: bool = False) -> int:
         """Replace a text that stands there once (or, `everywhere`, each time); how often it did.
         Conflict (`workspace.edit`) where it stands there never, or more than once."""
-        ...
 
     def run(
         self,
@@ -82,7 +77,6 @@ class Workspace(Protocol):
     ) -> ShellResult:
         """Run a command in bash, in the folder, without this process's secrets in its environment. It and
         all that it started end with its time, with `stop`, and with this process."""
-        ...
 
 
 class Worktree(Protocol):
@@ -91,21 +85,17 @@ class Worktree(Protocol):
     @property
     def workspace(self) -> Workspace:
         """The copy as a workspace, at the place in it that the working folder is at in its repository."""
-        ...
 
     @property
     def kind(self) -> str:
         """`worktree` of a repository, or a plain `copy`."""
-        ...
 
     @property
     def remark(self) -> str:
         """What is not in it of what is in the folder, in a sentence; nothing where all is."""
-        ...
 
     def diff(self, *, chars_max: int) -> str:
         """What was changed in it, as a unified diff; cut at its end where it is longer, and says so."""
-        ...
 
 
 class Workspaces(Protocol):
@@ -114,18 +104,14 @@ class Workspaces(Protocol):
     @property
     def confinement(self) -> str:
         """What keeps commands inside their folders on this system."""
-        ...
 
     def open(self, folder: str) -> Workspace:
         """A folder as it is."""
-        ...
 
     def worktree(self, folder: str, skill_name: str, call_id: str) -> AbstractContextManager[Worktree]:
         """A copy under `.runlore-worktrees/<safe-skill-name>/<call_id>` of the folder, removed at the end
         whatever happens. Conflict (`worktree.exists`) where that is there, Refused (`worktree.large`) where
         a plain copy would be too large, Unavailable (`workspace.full`)."""
-        ...
 
     def sweep(self, folder: str, *, is_alive: Callable[[str], bool]) -> tuple[str, ...]:
         """Remove copies that a process left behind when it died, by their call ids; those that went."""
-        ...

@@ -34,8 +34,6 @@ class Beginning(Protocol):
 
     def begin(self, request: NewInput) -> RunView:
         """Open the run of an input, and begin to work it."""
-        ...
 
     def begin_trial(self, trial: SkillTrial) -> RunId:
         """Begin a trial of a promoted skill; the run that executes it."""
-        ...

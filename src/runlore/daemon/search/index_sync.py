@@ -39,11 +39,9 @@ class IndexEngine(Protocol):
 
     def empty(self) -> Index:
         """A new index without records."""
-        ...
 
     def load(self, path: str) -> tuple[Index, str] | None:
         """A saved index with its stamp; None when there is none that can be used."""
-        ...
 
 
 class IndexSync:

@@ -52,11 +52,9 @@ class VectorEngine(Protocol):
 
     def empty(self, identity: str) -> DenseIndex:
         """A new index without vectors."""
-        ...
 
     def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
         """A saved index with its stamp; None when there is none that can be used."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,19 +39,15 @@ class SkillEngine(Protocol):
         self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
     ) -> SkillSearch:
         """An index of skills by their words; what the one `before` has read of the same ones is kept."""
-        ...
 
     def save(self, index: SkillSearch) -> None:
         """Keep what was read of skills for the next process, where much of it was read anew."""
-        ...
 
     def discard(self) -> None:
         """Delete what was kept so; Unavailable where it has to stay."""
-        ...
 
     def vectors(self, identity: str, path: str | None) -> DenseIndex:
         """The vectors of a file; none yet where there is no file, or none of this identity."""
-        ...
 
 
 class Competing(NamedTuple):

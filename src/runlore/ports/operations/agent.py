@@ -192,7 +192,6 @@ class AgentOperations(Protocol):
         """Begin a run in this process. ModelFailure `model.none`, `model.key`, Unavailable `agent.busy`, and
         Conflict `agent.session-busy` where another input of the session is worked, before anything is
         written. The same call once more answers the run that is there."""
-        ...
 
     @Operation(
         Route(
@@ -204,24 +203,19 @@ class AgentOperations(Protocol):
     )
     def follow_run(self, request: FollowRun) -> Iterator[RunEvent]:
         """What happened and happens in a run; ends after `end`. Any run can be followed by its journal."""
-        ...
 
     @Operation("POST /v1/runs/{run_id}/cancel", AGENTS, tagged=True)
     def cancel_run(self, run_id: RunId) -> RunView:
         """Stop a run that Runlore works; one that has ended is as it is."""
-        ...
 
     @Operation("GET /v1/approvals", OVERSEERS)
     def list_approvals(self, request: ApprovalsRequest) -> ApprovalPage:
         """What runs wait for, the oldest first."""
-        ...
 
     @Operation("GET /v1/approvals/{approval_id}", OVERSEERS, tagged=True)
     def get_approval(self, approval_id: ApprovalId) -> Approval:
         """One of what runs wait for."""
-        ...
 
     @Operation("POST /v1/approvals/{approval_id}", OPERATORS, tagged=True, needs_body=True)
     def decide_approval(self, decision: ApprovalDecision) -> Approval:
         """Say yes or no to a call, or answer a question; the same once more changes nothing."""
-        ...

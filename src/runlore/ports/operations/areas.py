@@ -97,5 +97,4 @@ AREA_OF_VALUE = {name: area for area, names in VALUES_OF.items() for name in nam
 
 
 def load_area(area: str) -> ModuleType:
-    """The module of an area."""
     return import_module(f"runlore.ports.operations.{area}")

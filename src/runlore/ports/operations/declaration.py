@@ -73,7 +73,6 @@ _AS_IT_IS = RequestForm()
 
 
 def request_form_of(kind: type) -> RequestForm:
-    """How a request is read."""
     return _FORMS.get(kind, _AS_IT_IS)
 
 
@@ -88,7 +87,6 @@ class CallField(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether it has to be given."""
         return self.default is MISSING
 
 
@@ -111,7 +109,6 @@ class Route:
 
     @property
     def method(self) -> str:
-        """Its HTTP method."""
         return self.at.partition(" ")[0]
 
     @property
@@ -163,7 +160,6 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The name of the method."""
         return self.method.__name__
 
     @functools.cached_property
@@ -181,7 +177,6 @@ class Operation:
 
     @functools.cached_property
     def answer(self) -> object:
-        """The type of its answer."""
         return hints_of(self.method)["return"]
 
     @functools.cached_property
@@ -245,7 +240,6 @@ def _module_of(method: Callable[..., object]) -> str:
 
 
 def about(hint: object) -> About:
-    """What is told of a field."""
     found = (each for each in getattr(hint, "__metadata__", ()) if isinstance(each, About))
     return next(found, _NOTHING)
 

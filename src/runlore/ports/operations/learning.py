@@ -229,7 +229,6 @@ class LearningFilters:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is narrowed."""
         return self == LearningFilters()
 
 
@@ -297,7 +296,6 @@ class TrialRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the two end differently."""
         return self.present.action is not self.tried.action
 
     @property
@@ -382,32 +380,26 @@ class LearningOperations(Protocol):
     )
     def create_candidate(self, request: NewCandidate) -> Record:
         """Say something that shall be remembered; it waits for review, once however often it is said."""
-        ...
 
     @Operation("GET /v1/learning-candidates", EVERYBODY)
     def list_candidates(self, request: CandidateRequest) -> Page:
         """Candidates, newest first: those that wait unless states are named; run summaries if asked for."""
-        ...
 
     @Operation("GET /v1/learning-candidates/{record_id}", EVERYBODY, tagged=True)
     def get_candidate(self, record_id: RecordId, *, session_id: SeenBy = None) -> Record:
         """One candidate, also after it was decided on."""
-        ...
 
     @Operation("POST /v1/learning-candidates/{record_id}/publish", OPERATORS, tagged=True)
     def publish(self, publication: Publication) -> Record:
         """Publish a candidate, changed where a field is given; the original answers for a duplicate."""
-        ...
 
     @Operation("GET /v1/learnings", EVERYBODY)
     def list_learnings(self, request: LearningRequest) -> Page:
         """What was once published, newest first, in whatever state it is now."""
-        ...
 
     @Operation("GET /v1/learnings/{record_id}", EVERYBODY, tagged=True)
     def get_learning(self, record_id: RecordId, *, as_of: AsOf = None, session_id: SeenBy = None) -> Record:
         """One learning, now or as it was."""
-        ...
 
     @Operation(
         "POST /v1/learnings/{record_id}/revoke",
@@ -417,43 +409,35 @@ class LearningOperations(Protocol):
     )
     def revoke(self, decision: Decision) -> Record:
         """Take a learning back."""
-        ...
 
     @Operation("POST /v1/learnings/revoke-matching", OPERATORS, long=True, needs_body=True)
     def revoke_matching(self, request: MatchingRevocation) -> Revoked:
         """Take back every active learning that passes the filters, of which at least one is given."""
-        ...
 
     @Operation("POST /v1/learnings/{record_id}/supersede", OPERATORS, tagged=True)
     def supersede(self, request: Supersession) -> Record:
         """Replace a learning by new content; the new record answers."""
-        ...
 
     @Operation("POST /v1/learnings/{record_id}/verify", OPERATORS, tagged=True)
     def verify(self, request: VerifyRequest) -> Record:
         """Look for support for a learning, and raise a provisional one that has it, or on the operator's
         word."""
-        ...
 
     @Operation("POST /v1/learnings/{record_id}/feedback", AGENTS, tagged=True)
     def feedback(self, note: FeedbackNote) -> Record:
         """Say whether a learning that a run was given helped it or was wrong."""
-        ...
 
     @Operation("POST /v1/policies/{name}/test", OPERATORS, unlimited=True, area="service")
     def test_policy(self, trial: PolicyTrial) -> TrialAnswer:
         """What a policy would do to what waits and was decided lately, beside what the present one does."""
-        ...
 
     @Operation("POST /v1/capture/backfill", OPERATORS, unlimited=True, area="service")
     def backfill_capture(self, request: BackfillRequest) -> BackfillAnswer:
         """Queue the capture of runs that were skipped while it was off."""
-        ...
 
     @Operation("POST /v1/capture/delete-memories", OPERATORS, unlimited=True, area="service")
     def delete_run_memories(self, request: RunMemoryDeletion) -> DeletedRunMemories:
         """Delete what is remembered of runs, for good; journals and records stay."""
-        ...
 
     @Operation("POST /v1/jobs/work", OPERATORS, unlimited=True, long=True, area="service")
     def work_jobs(
@@ -464,4 +448,3 @@ class LearningOperations(Protocol):
         ] = limits.LIST_LIMIT_DEFAULT,
     ) -> WorkAnswer:
         """Do what waits now, models asked where needed."""
-        ...

@@ -193,7 +193,6 @@ class LibraryOperations(Protocol):
     )
     def save_skill(self, request: SaveSkill) -> Skill:
         """Keep a suggestion, by its name or id, as a skill. The same again answers the same skill."""
-        ...
 
     @Operation(
         "POST /v1/skills",
@@ -205,17 +204,14 @@ class LibraryOperations(Protocol):
     )
     def import_skill(self, request: ImportSkill) -> Skill:
         """Bring a skill in, tainted until it is accepted. The same again answers the one that is there."""
-        ...
 
     @Operation("GET /v1/skills", OVERSEERS, unlimited=True)
     def list_skills(self, request: SkillsRequest) -> SkillPage:
         """Skills by name; with `query` those that fit a turn, the best first."""
-        ...
 
     @Operation("GET /v1/skills/{name}", OVERSEERS, unlimited=True, tagged=True)
     def get_skill(self, name: str) -> Skill:
         """One skill, by its name or id."""
-        ...
 
     @Operation(
         "POST /v1/skills/{name}/accept",
@@ -233,42 +229,34 @@ class LibraryOperations(Protocol):
     )
     def accept_skill(self, request: AcceptSkill) -> Skill:
         """Clear a skill's taint after reading it; the act is logged."""
-        ...
 
     @Operation("DELETE /v1/skills/{name}", OPERATORS, unlimited=True, tagged=True)
     def delete_skill(self, name: str) -> Skill:
         """Take a skill away, with its file where that is as it was written. Restoring it undoes this."""
-        ...
 
     @Operation("POST /v1/skills/{name}/restore", OPERATORS, unlimited=True, tagged=True)
     def restore_skill(self, name: str) -> Skill:
         """Bring back a skill that was deleted or merged, by its id or by the name that it had."""
-        ...
 
     @Operation("POST /v1/skills/{name}/settle", OPERATORS, unlimited=True, tagged=True)
     def settle_skill_file(self, request: SettleFile) -> Skill:
         """Say which stands where `file_remark` asks: the file as it is, or the stored text."""
-        ...
 
     @Operation("GET /v1/skills", EVERYBODY)
     def match_skills(self, request: MatchRequest) -> FittingSkills:
         """The skills that fit a turn: those that are always there, then the best of the others."""
-        ...
 
     @Operation("GET /v1/sessions/{session_id}/skills", EVERYBODY)
     def session_skills(self, session_id: SessionId) -> tuple[Skill, ...]:
         """The skills that a session may use, by name."""
-        ...
 
     @Operation("POST /v1/skills/{name}/use", AGENTS, tagged=True)
     def use_skill(self, request: UseSkill) -> Skill:
         """Open a skill, and count that a run used it: once, however often it opens it."""
-        ...
 
     @Operation("POST /v1/skills/curate", OPERATORS, unlimited=True, long=True)
     def curate_skills(self, request: CurateRequest) -> CurateAnswer:
         """Tell what curation would do with drafts, or do it."""
-        ...
 
     @Operation(
         "POST /v1/skill-curations/{curation_id}/undo",
@@ -285,21 +273,17 @@ class LibraryOperations(Protocol):
     )
     def undo_curation(self, curation_id: CurationId | None, idempotency_key: str | None = None) -> Curation:
         """Put back what a curation did, byte for byte."""
-        ...
 
     @Operation("GET /v1/skill-curations", OVERSEERS, unlimited=True)
     def list_curations(self, limit: PageLimit = limits.LIST_LIMIT_DEFAULT) -> tuple[Curation, ...]:
         """What curation did, the newest first."""
-        ...
 
     @Operation("POST /v1/skill-suggestions/reset", OPERATORS, unlimited=True)
     def reset_skips(
         self, name: Annotated[str | None, About("Only this one, by its name or id.")] = None
     ) -> tuple[StoredSuggestion, ...]:
         """Let skipped suggestions wait again: all of them, or the one of a name."""
-        ...
 
     @Operation("GET /v1/skill-log", OVERSEERS, unlimited=True)
     def skill_log(self, request: SkillLogRequest) -> SkillLog:
         """What happened to skills, the newest first."""
-        ...

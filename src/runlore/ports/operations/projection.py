@@ -144,19 +144,15 @@ class ProjectionOperations(Protocol):
     @Operation("GET /v1/sessions/{session_id}/memory-context", EVERYBODY)
     def memory_context(self, request: ContextRequest) -> MemoryContext:
         """What a session is eligible for before packing, and why the rest is hidden."""
-        ...
 
     @Operation("GET /v1/sessions/{session_id}/memory-search", EVERYBODY)
     def session_search(self, request: SessionSearchRequest) -> SessionSearch:
         """Learnings and recovered runs that a session sees, on one scale; without a query, what is recent."""
-        ...
 
     @Operation("POST /v1/sessions/{session_id}/inputs/preview", EVERYBODY)
     def preview_input(self, request: PreviewRequest) -> Projection:
         """The exact sections that an input would get, with the budget's arithmetic. Nothing changes by it."""
-        ...
 
     @Operation("GET /v1/runs/{run_id}/receipt", EVERYBODY, area="runs")
     def receipt(self, run_id: RunId) -> ReceiptView:
         """What a run was given, what was left out and why."""
-        ...

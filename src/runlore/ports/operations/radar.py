@@ -92,23 +92,19 @@ class RadarOperations(Protocol):
     @Operation("POST /v1/memory/radar", AGENTS, created=Created.ALWAYS)
     def radar_add(self, findings: Findings) -> tuple[Record, ...]:
         """Take findings in: the scan's episode, then a candidate each."""
-        ...
 
     @Operation(
         Route("POST /v1/memory/radar/{record_id}/adopt", fields={"record_id": "finding_id"}), OPERATORS
     )
     def radar_adopt(self, request: AdoptRequest) -> Adoption:
         """Make a procedure of a finding."""
-        ...
 
     @Operation(
         "POST /v1/memory/radar/{record_id}/undo", OPERATORS, only=frozenset({"reason", "expected_revision"})
     )
     def radar_undo(self, decision: Decision) -> Adoption:
         """Roll back what a finding became."""
-        ...
 
     @Operation("GET /v1/memory/radar/log", OVERSEERS)
     def radar_log(self) -> RadarLog:
         """The adoption registry and the promotion log."""
-        ...

@@ -87,7 +87,6 @@ class SearchHit:
 
     @property
     def total(self) -> int:
-        """The sum of the score's parts."""
         return self.score.total
 
 
@@ -165,7 +164,6 @@ class RecordOperations(Protocol):
     @Operation("GET /v1/memory/records", EVERYBODY)
     def list_records(self, request: ListRequest) -> Page:
         """Records by filter, newest first."""
-        ...
 
     @Operation(
         "GET /v1/memory/records/{record_id}",
@@ -175,29 +173,24 @@ class RecordOperations(Protocol):
     )
     def get_record(self, record_id: RecordId, *, as_of: AsOf = None, session_id: SeenBy = None) -> Record:
         """One record, now or as it was."""
-        ...
 
     @Operation("GET /v1/memory/records/{record_id}/history", EVERYBODY)
     def history(self, record_id: RecordId, *, session_id: SeenBy = None) -> tuple[RecordEvent, ...]:
         """Everything that happened to a record, oldest first."""
-        ...
 
     @Operation(
         "GET /v1/memory/search", EVERYBODY, also=(Route("GET /memory/search", name="search_at_its_old_path"),)
     )
     def search(self, request: SearchRequest) -> SearchHits:
         """The best matches of a query, each with its score and the score's parts."""
-        ...
 
     @Operation("GET /v1/memory/context", EVERYBODY)
     def goal_context(self, request: GoalRequest) -> GoalContext:
         """The profile, procedural and semantic records that planning a task should know."""
-        ...
 
     @Operation("GET /v1/memory/states", EVERYBODY)
     def states(self) -> tuple[Transition, ...]:
         """The table of legal moves."""
-        ...
 
     @Operation(
         "POST /v1/memory/profile-proposals",
@@ -208,7 +201,6 @@ class RecordOperations(Protocol):
     )
     def propose_profile(self, proposal: ProfileProposal) -> Record:
         """Propose something for the profile; it waits for review."""
-        ...
 
     @Operation(
         "POST /v1/memory/episodes",
@@ -219,4 +211,3 @@ class RecordOperations(Protocol):
     )
     def add_episode(self, episode: Episode) -> Record:
         """Append something that happened."""
-        ...

@@ -127,7 +127,6 @@ class MergeItem:
 
     @property
     def proposal_id(self) -> RecordId | None:
-        """The id of the record that was proposed for it."""
         return None if self.proposal is None else self.proposal.record_id
 
 
@@ -158,7 +157,6 @@ class ReviewOperations(Protocol):
     @Operation("GET /v1/review", EVERYBODY)
     def review_list(self, request: ReviewRequest) -> ReviewPage:
         """What waits, and what confirming it would do."""
-        ...
 
     @Operation(
         "POST /v1/review/{record_id}/confirm",
@@ -170,7 +168,6 @@ class ReviewOperations(Protocol):
     )
     def confirm(self, decision: Decision) -> Record:
         """Make a candidate active; the original answers for a duplicate."""
-        ...
 
     @Operation(
         "POST /v1/review/{record_id}/reject",
@@ -188,7 +185,6 @@ class ReviewOperations(Protocol):
     )
     def reject(self, decision: Decision) -> Record:
         """Tombstone a candidate."""
-        ...
 
     @Operation(
         "POST /v1/memory/records/{record_id}/rollback",
@@ -198,7 +194,6 @@ class ReviewOperations(Protocol):
     )
     def rollback(self, decision: Decision) -> RollbackAnswer:
         """Tombstone an active record, and bring back what it replaced where asked."""
-        ...
 
     @Operation(
         "POST /v1/memory/records/{record_id}/restore",
@@ -208,17 +203,14 @@ class ReviewOperations(Protocol):
     )
     def restore(self, decision: Decision) -> Record:
         """Make a superseded record active again."""
-        ...
 
     @Operation("POST /v1/memory/compactions", OPERATORS, long=True)
     def compact(self, request: MergeRequest) -> tuple[MergeItem, ...]:
         """Semantic records that say the same thing in several places."""
-        ...
 
     @Operation("POST /v1/memory/dedups", OPERATORS, long=True)
     def dedup(self, request: MergeRequest) -> tuple[MergeItem, ...]:
         """Procedures of one workflow."""
-        ...
 
     @Operation(
         "POST /v1/memory/records/{record_id}/forget",
@@ -234,4 +226,3 @@ class ReviewOperations(Protocol):
     ) -> ForgetAnswer:
         """Erase what a record says, and everything derived from it. The id may be a run's or a session's
         too."""
-        ...

@@ -183,22 +183,18 @@ class RolloutOperations(Protocol):
     @Operation("POST /v1/learnings/{record_id}/promote-skill", OPERATORS, unlimited=True, tagged=True)
     def promote_learning(self, request: PromoteLearning) -> PromotedSkill:
         """Make a published procedure a skill in `draft`, or give one that is not active other words."""
-        ...
 
     @Operation("GET /v1/learning-skills", OVERSEERS, unlimited=True)
     def list_promoted(self, request: PromotedRequest) -> PromotedPage:
         """Promoted skills by name, whatever their status."""
-        ...
 
     @Operation(Route("GET /v1/learning-skills/{name}", fields=_NAMED), OVERSEERS, unlimited=True, tagged=True)
     def get_promoted(self, skill_name: str) -> PromotedSkill:
         """One promoted skill, with its evidence and all that happened to it."""
-        ...
 
     @Operation(Route("GET /v1/learning-skills/{name}/history", fields=_NAMED), OVERSEERS, unlimited=True)
     def promoted_history(self, request: PromotedHistoryRequest) -> PromotedHistory:
         """How a promoted skill stood after each change, oldest first."""
-        ...
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/trial", fields=_NAMED),
@@ -210,7 +206,6 @@ class RolloutOperations(Protocol):
     )
     def try_promoted(self, request: TrialRequest) -> RunView:
         """Run a promoted skill once, in a child agent of its own; the run that executes it."""
-        ...
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/rollout-result", fields=_NAMED),
@@ -220,7 +215,6 @@ class RolloutOperations(Protocol):
     )
     def record_result(self, request: RolloutResult) -> PromotedSkill:
         """Record how a run of the skill went; the same run once more changes nothing."""
-        ...
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/advance", fields=_NAMED),
@@ -230,14 +224,12 @@ class RolloutOperations(Protocol):
     )
     def advance_promoted(self, request: AdvanceRequest) -> PromotedSkill:
         """Move the rollout on, where its evidence allows, or back to `draft`."""
-        ...
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/revoke", fields=_NAMED), OPERATORS, unlimited=True, tagged=True
     )
     def revoke_promoted(self, request: RevokePromoted) -> PromotedSkill:
         """Take a promoted skill out of use, at once."""
-        ...
 
     @Operation(
         Route("POST /v1/learning-skills/{name}/rollback", fields=_NAMED),
@@ -247,4 +239,3 @@ class RolloutOperations(Protocol):
     )
     def rollback_promoted(self, request: RevokePromoted) -> PromotedSkill:
         """Put the newest snapshot back that was active, where its learning still stands."""
-        ...

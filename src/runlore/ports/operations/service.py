@@ -221,52 +221,42 @@ class ServiceOperations(Protocol):
     @Operation("GET /v1/policies/{name}", OVERSEERS, tagged=True)
     def get_policy(self, name: PolicyName) -> PolicyRevision:
         """The policy in force."""
-        ...
 
     @Operation("PUT /v1/policies/{name}", OPERATORS, unlimited=True, tagged=True)
     def put_policy(self, change: PolicyChange) -> PolicyRevision:
         """Put a policy, whole."""
-        ...
 
     @Operation("GET /v1/policies/{name}/history", OVERSEERS)
     def policy_history(self, name: PolicyName) -> tuple[PolicyRevision, ...]:
         """All revisions, the newest first."""
-        ...
 
     @Operation("POST /v1/policies/{name}/rollback", OPERATORS, unlimited=True, tagged=True)
     def rollback_policy(self, request: PolicyRollback) -> PolicyRevision:
         """Put an earlier revision again."""
-        ...
 
     @Operation("POST /v1/tokens", OPERATORS, unlimited=True, created=Created.ALWAYS, once=True)
     def create_token(self, request: NewToken) -> MadeToken:
         """Make a token; its secret is told once."""
-        ...
 
     @Operation("GET /v1/tokens", OPERATORS, unlimited=True)
     def list_tokens(self) -> tuple[AccessToken, ...]:
         """All tokens, revoked ones included, the newest first."""
-        ...
 
     @Operation("POST /v1/tokens/{name}/revoke", OPERATORS, unlimited=True, once=True)
     def revoke_token(self, name: str) -> AccessToken:
         """Make a token useless, at once and for good; by its name or id."""
-        ...
 
     @Operation("POST /v1/capture/pause", OPERATORS, unlimited=True)
     def pause_capture(self) -> CaptureStatus:
         """Store nothing of any run from now on."""
-        ...
 
     @Operation("POST /v1/capture/resume", OPERATORS, unlimited=True)
     def resume_capture(self) -> CaptureStatus:
         """Capture again."""
-        ...
 
     @Operation("GET /v1/capture", OVERSEERS)
     def capture_status(self) -> CaptureStatus:
         """Whether anything is captured."""
-        ...
 
     @Operation("GET /v1/jobs", OVERSEERS, unlimited=True)
     def list_jobs(
@@ -276,25 +266,21 @@ class ServiceOperations(Protocol):
         ] = frozenset(),
     ) -> tuple[Job, ...]:
         """Background work that waits, runs or has failed for good."""
-        ...
 
     @Operation("POST /v1/jobs/{job_id}/retry", OPERATORS, unlimited=True, once=True)
     def retry_job(self, job_id: JobId) -> Job:
         """Try a dead job again."""
-        ...
 
     @Operation(
         "POST /v1/memory/export", OPERATORS, unlimited=True, created=Created.ALWAYS, long=True, once=True
     )
     def export(self, *, progress: Progress = ignore_progress) -> ExportAnswer:
         """Write everything to a new file under the state root."""
-        ...
 
     @Operation("POST /v1/memory/import", OPERATORS, unlimited=True, uploads=True)
     def import_records(self, path: str, *, progress: Progress = ignore_progress) -> ImportAnswer:
         """Read an export back: the body is its file. Equal into an empty store, as candidates into
         another."""
-        ...
 
     @Operation("POST /v1/backup", OPERATORS, unlimited=True, created=Created.ALWAYS, long=True, once=True)
     def backup(
@@ -310,19 +296,15 @@ class ServiceOperations(Protocol):
         progress: Progress = ignore_progress,
     ) -> BackupAnswer:
         """Write a consistent copy of everything, while it is in use."""
-        ...
 
     @Operation("", OPERATORS, unlimited=True)
     def restore_backup(self, path: str, *, progress: Progress = ignore_progress) -> BackupAnswer:
         """Read a backup into an empty store."""
-        ...
 
     @Operation("POST /v1/doctor", OPERATORS, unlimited=True, long=True)
     def doctor(self, *, repair: Annotated[bool, About("Repair what is derived.")] = False) -> Diagnosis:
         """Check everything, and repair what is derived where asked."""
-        ...
 
     @Operation("GET /v1/status", OVERSEERS, unlimited=True)
     def status(self) -> Status:
         """What this Runlore is, holds and does."""
-        ...

@@ -309,37 +309,30 @@ class SessionOperations(Protocol):
     )
     def create_session(self, request: NewSession) -> Session:
         """Make a session; the one that is there for the same id and the same request."""
-        ...
 
     @Operation("PATCH /v1/sessions/{session_id}", AGENTS, tagged=True, needs_body=True)
     def change_session(self, change: SessionChange) -> Session:
         """Bind, link, name, restrict or end a session. What is left out stays; `persona_id: null` unbinds."""
-        ...
 
     @Operation("GET /v1/sessions/{session_id}", EVERYBODY, tagged=True, moves_on=True)
     def get_session(self, session_id: SessionId) -> Session:
         """One session."""
-        ...
 
     @Operation("GET /v1/sessions", EVERYBODY)
     def list_sessions(self, request: PageRequest) -> SessionPage:
         """Sessions, the newest first."""
-        ...
 
     @Operation("PUT /v1/personas/{persona_id}", OPERATORS, unlimited=True, tagged=True, needs_body=True)
     def put_persona(self, change: PersonaChange) -> Persona:
         """Make or change a persona; what is left out takes its default."""
-        ...
 
     @Operation("GET /v1/personas/{persona_id}", OVERSEERS, tagged=True)
     def get_persona(self, persona_id: PersonaId) -> Persona:
         """One persona."""
-        ...
 
     @Operation("GET /v1/personas", OVERSEERS)
     def list_personas(self, request: PageRequest) -> PersonaPage:
         """Personas, the latest changed first."""
-        ...
 
     @Operation(
         "POST /v1/sessions/{session_id}/runs",
@@ -351,12 +344,10 @@ class SessionOperations(Protocol):
     )
     def open_run(self, request: NewRun) -> RunView:
         """Open a run that another agent works, and give it its context where asked."""
-        ...
 
     @Operation("GET /v1/runs/{run_id}", EVERYBODY, tagged=True, moves_on=True, area="runs")
     def get_run(self, run_id: RunId) -> RunView:
         """One run."""
-        ...
 
     @Operation(
         "GET /v1/runs",
@@ -372,27 +363,22 @@ class SessionOperations(Protocol):
     )
     def list_runs(self, request: RunsRequest) -> RunPage:
         """Runs, the newest first."""
-        ...
 
     @Operation("POST /v1/runs/{run_id}/events", AGENTS, created=Created.IF_STORED, area="runs")
     def append_events(self, request: NewEvents) -> Appended:
         """Append to a run's journal, durable when answered. `first_number` makes the call repeatable."""
-        ...
 
     @Operation("POST /v1/sessions/{session_id}/checkpoints", AGENTS, created=Created.IF_STORED)
     def add_checkpoint(self, request: NewCheckpoint) -> Appended:
         """Write a checkpoint; history before it stays readable."""
-        ...
 
     @Operation("POST /v1/runs/{run_id}/scratch", AGENTS, created=Created.IF_STORED, area="runs")
     def add_scratch(self, request: NewScratch) -> Record | None:
         """A note for the run itself. It is seen inside the run alone, and goes with it."""
-        ...
 
     @Operation("GET /v1/runs/{run_id}/scratch", EVERYBODY, area="runs")
     def list_scratch(self, run_id: RunId) -> tuple[Record, ...]:
         """A run's notes, oldest first."""
-        ...
 
     @Operation(
         "POST /v1/runs/{run_id}/artifacts",
@@ -403,22 +389,18 @@ class SessionOperations(Protocol):
     )
     def add_artifact(self, request: NewArtifact) -> Artifact | None:
         """Keep a text of the run."""
-        ...
 
     @Operation("GET /v1/artifacts/{artifact_id}", EVERYBODY, area="runs")
     def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
         """One artifact."""
-        ...
 
     @Operation("GET /v1/runs/{run_id}/artifacts", EVERYBODY, area="runs")
     def list_artifacts(self, run_id: RunId) -> ArtifactPage:
         """A run's artifacts, oldest first."""
-        ...
 
     @Operation("POST /v1/runs/{run_id}/finish", AGENTS, tagged=True, area="runs")
     def finish_run(self, request: RunEnd) -> RunView:
         """End an external run. Its memory is there when this is answered."""
-        ...
 
     @Operation(
         Route("GET /v1/sessions/{session_id}/journal", name="session_journal", without=frozenset({"run_id"})),
@@ -435,4 +417,3 @@ class SessionOperations(Protocol):
     )
     def journal(self, request: JournalRequest) -> JournalPage:
         """What happened in a session, event by event."""
-        ...

@@ -97,36 +97,29 @@ class SkillOperations(Protocol):
     @Operation("POST /v1/transcripts/runs", OPERATORS, unlimited=True, long=True)
     def import_runs(self, request: RunsToImport) -> ImportedRuns:
         """Bring runs of another agent in: sessions, journals, run memories. Repeating it changes nothing."""
-        ...
 
     @Operation("POST /v1/transcripts/positions", OPERATORS, unlimited=True)
     def transcript_positions(
         self, sources: Annotated[Sequence[str], About("The digests.")]
     ) -> dict[str, Position]:
         """How far these sources have been read; those that were never read are left out."""
-        ...
 
     @Operation("POST /v1/skill-suggestions/detect", OPERATORS, unlimited=True, long=True)
     def suggest(self, request: SuggestRequest, progress: Progress = ignore_progress) -> SuggestAnswer:
         """Run the detectors over all that was mined, and keep what they find in the review queue."""
-        ...
 
     @Operation("GET /v1/skill-suggestions", OVERSEERS, unlimited=True)
     def list_suggestions(self, request: SuggestionsRequest) -> SuggestionPage:
         """Suggested skills, the best first: those that wait unless states are named."""
-        ...
 
     @Operation("GET /v1/skill-suggestions/{name}", OVERSEERS, unlimited=True, tagged=True)
     def get_suggestion(self, name: str) -> StoredSuggestion:
         """One suggestion, by its name or id."""
-        ...
 
     @Operation("POST /v1/skill-suggestions/{suggestion_id}/skip", OPERATORS, unlimited=True, tagged=True)
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Take one out of the queue for `skip_reset_days`; its pattern comes back under no other name."""
-        ...
 
     @Operation("POST /v1/skill-suggestions/{suggestion_id}/reset", OPERATORS, unlimited=True, tagged=True)
     def reset_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         """Let a skipped one wait again."""
-        ...

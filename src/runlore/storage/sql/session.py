@@ -61,27 +61,21 @@ class SqlSession(Protocol):
 
     def stream(self, sql: str, parameters: Parameters = (), *, at_once: int = STREAM_ROWS) -> Iterator[Row]:
         """The rows of a query with an unbounded answer, in batches; the next query may run meanwhile."""
-        ...
 
     def run(self, statements: Sequence[SqlStatement]) -> list[int]:
         """Run statements in order, in one round trip where possible: how many rows each has changed."""
-        ...
 
     def lock(self, numbers: Iterable[int]) -> None:
         """Keep others with the same numbers out until the transaction ends."""
-        ...
 
     def make_room(self, *, freeing: bool) -> None:
         """Refuse when the disk is nearly full; what takes something away may use the reserve."""
-        ...
 
     def check(self) -> None:
         """Raise what made a write fail, so that half of it is never committed."""
-        ...
 
     def spoil(self, error: BaseException) -> None:
         """Note that a write has failed: the transaction can only be rolled back, whoever caught the error."""
-        ...
 
 
 class Spoilable:
