@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runlore.recall.arrays import Keys
-from runlore.recall.keys import digest, find, find_all, keys_of, order_of, unite
-from runlore.recall.segment import Segment
-from runlore.recall.segment_builder import group_postings, impact_maxima
-from runlore.recall.top_rows import TermPostings, best_rows, points_at
+from runlore.recall.keys import Keys, digest, find, find_all, keys_of, order_of, unite
+from runlore.recall.search import TermPostings, best_rows, points_at
+from runlore.recall.segment import Segment, group_postings, impact_maxima
 from tests.examples import scaled
 
 pytestmark = pytest.mark.req("RET-1", "RET-3")

@@ -13,9 +13,8 @@ from runlore.domain.record import RecordId
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_matching import best_matches
 from runlore.ports import operations as ops
-from runlore.recall import skill_words
-from runlore.recall.skill_words import load_skill_words
-from runlore.recall.skills import SkillIndex
+from runlore.recall import skills
+from runlore.recall.skills import SkillIndex, load_skill_words
 from tests.domain.skill_documents import SHELF, numbered, shelves, skill, texts
 from tests.storage.kept_skills import documented, kept
 from tests.world import World
@@ -55,7 +54,7 @@ def test_a_file_that_is_not_whole_is_absent(place: int, flipped: int, cut: bool,
 def test_a_file_of_other_rules_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "skills.words")
     with monkeypatch.context() as other:
-        other.setattr(skill_words, "_rules", lambda: "other rules")
+        other.setattr(skills, "_rules", lambda: "other rules")
         SkillIndex(numbered(SHELF)).save(path)
         assert load_skill_words(path) is not None
     assert load_skill_words(path) is None

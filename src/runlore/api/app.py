@@ -21,7 +21,6 @@ from runlore.daemon.process.server import Service
 
 @functools.cache
 def all_endpoints() -> tuple[Endpoint, ...]:
-    """Every route of the API, by its area."""
     return tuple(sorted(endpoints(), key=lambda each: _AREAS.index(each.route.area)))
 
 
@@ -41,11 +40,9 @@ class Api:
         self._table = RouteTable(self.endpoints)
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document."""
         return openapi_of(self.endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a call."""
         scope["runlore.app"] = self
         request = Request(scope, receive)
         response = await self._answer(request)
@@ -73,5 +70,4 @@ def create_app() -> Api:
 def guard_api(
     service: Service, metrics: Metrics, *, over_unix: bool, body_pause_s: float = BODY_PAUSE_S
 ) -> ASGIApp:
-    """The whole API of a daemon, over one of its two ways."""
     return CallWatcher(RequestGate(Api(metrics), service, over_unix, body_pause_s), metrics)

@@ -39,28 +39,23 @@ class ApiCall:
 
     @property
     def service(self) -> Service:
-        """What is served."""
         return self.request.scope["runlore.service"]  # type: ignore[no-any-return]
 
     @property
     def caller(self) -> Caller:
-        """Who calls."""
         return self.request.scope["runlore.caller"]  # type: ignore[no-any-return]
 
     @property
     def operations(self) -> Application:
-        """The operations, bound to the caller."""
         return Application(self.service.parts, self.caller)
 
 
 def key_of(request: Request) -> str | None:
-    """The idempotency key of a call."""
     text = _header(request, "idempotency-key", KEY_CHARS_MAX)
     return None if text is None else decode("Idempotency-Key", text)
 
 
 def revision_of(request: Request) -> int | None:
-    """The revision that If-Match names."""
     tag = _header(request, "if-match", TAG_CHARS_MAX)
     if tag is None or tag.strip() == "*":
         return None
@@ -75,7 +70,6 @@ def revision_of(request: Request) -> int | None:
 
 
 async def body_of(request: Request) -> Any:
-    """The body as JSON values; None where there is none."""
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return None
@@ -99,12 +93,10 @@ def read_json(body: bytes) -> Any:
 
 
 def decode_path(named: Mapping[str, str]) -> dict[str, str]:
-    """What a path names, whatever characters it has."""
     return {name: decode("the path", text) for name, text in named.items()}
 
 
 def decode(name: str, text: str) -> str:
-    """A text without its percent encoding."""
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -135,7 +127,6 @@ def _header(request: Request, name: str, chars_max: int) -> str | None:
 
 
 def _depth(value: Any) -> int:
-    """How deep lists and objects are nested, level by level."""
     depth, level = 0, [value]
     while level := [part for part in level if isinstance(part, dict | list)]:
         depth += 1

@@ -54,7 +54,6 @@ class BoundedListener(socket.socket):
         self._free = connections_max
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection for which there is room."""
         while True:
             connection, address = super().accept()
             if self._free > 0:
@@ -63,7 +62,6 @@ class BoundedListener(socket.socket):
             connection.close()
 
     def release(self) -> None:
-        """One that was let in is gone."""
         self._free += 1
 
 
@@ -75,7 +73,6 @@ class _Inside(socket.socket):
         self._door: BoundedListener | None = door
 
     def close(self) -> None:
-        """Close it, and make room."""
         super().close()
         door, self._door = self._door, None
         if door is not None:

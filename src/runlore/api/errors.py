@@ -47,7 +47,6 @@ RETRY_AFTER_S = 1
 
 
 def status_of(error: RunloreError) -> int:
-    """The status of an error's problem document."""
     particular = PARTICULAR.get(error.code)
     return particular or next(status for kind, status in STATUSES if isinstance(error, kind))
 
@@ -62,14 +61,12 @@ def unforeseen() -> RunloreError:
 
 
 def method_denied(method: str, path: str, allowed: str) -> Denied:
-    """The error for a path that exists, but not with this method."""
     return Denied(
         f"{path[:200]} does not take {method[:20]}", code="method.denied", hint=f"it takes {allowed}"
     )
 
 
 def no_such_path(path: str) -> NotFound:
-    """The error for a path that names nothing."""
     return NotFound(
         f"there is nothing at {path[:200]}",
         code="path.not-found",
@@ -78,12 +75,10 @@ def no_such_path(path: str) -> NotFound:
 
 
 def bad_json(what: str) -> Invalid:
-    """The error for a body that cannot be read at all."""
     return Invalid(f"the body is {what}", code="request.json", hint="send one JSON document in UTF-8")
 
 
 def bad_field(name: str, problem: str) -> Invalid:
-    """The error for a parameter or a field that is unknown, missing or of another type."""
     return Invalid(
         f"{name[:200]} {problem[:300]}",
         code="request.field",
@@ -92,7 +87,6 @@ def bad_field(name: str, problem: str) -> Invalid:
 
 
 def too_large(limit_bytes: int) -> Invalid:
-    """The error for a body beyond the limit."""
     return Invalid(
         f"the body is larger than {limit_bytes:,} bytes",
         code="request.too-large",
@@ -101,7 +95,6 @@ def too_large(limit_bytes: int) -> Invalid:
 
 
 def too_slow(pause_s: float, bytes_per_s_min: int) -> Invalid:
-    """The error for a body that stops coming, or comes byte by byte."""
     return Invalid(
         f"the body came too slowly: it may pause for {pause_s:g} seconds in all,"
         f" and one more for each {bytes_per_s_min:,} bytes",
@@ -111,7 +104,6 @@ def too_slow(pause_s: float, bytes_per_s_min: int) -> Invalid:
 
 
 def head_too_slow(head_s: float) -> Invalid:
-    """The error for a request whose first lines do not end."""
     return Invalid(
         f"the head of the request was not whole within {head_s:g} seconds",
         code="request.too-slow",
@@ -120,7 +112,6 @@ def head_too_slow(head_s: float) -> Invalid:
 
 
 def unsupported_media(media: str) -> Invalid:
-    """The error for a body that is something else than JSON."""
     return Invalid(
         f"the body's type is {media[:100]!r}, which is not taken here",
         code="request.media-type",

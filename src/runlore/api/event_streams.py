@@ -133,7 +133,6 @@ class RunStream:
         return next(self._events, None)
 
     async def close(self) -> None:
-        """Let go of what it follows, and make room."""
         freed, self._freed = self._freed, None
         if freed is None:
             return
@@ -161,7 +160,6 @@ class EventsAnswer(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what happens."""
         del scope
         gone = asyncio.create_task(_until_gone(receive))
         try:

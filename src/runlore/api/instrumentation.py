@@ -26,7 +26,6 @@ class CallWatcher:
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a call on, and note how it went."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -43,7 +43,6 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def text(self) -> bytes:
-        """Everything, in Prometheus's text format."""
         return generate_latest(self._registry)
 
 
@@ -58,7 +57,6 @@ class _Stored(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """The present numbers."""
         with self._service.parts.store.snapshot() as snapshot:
             records, runs = snapshot.records.count(), snapshot.runs.count()
             reviewable = waiting(snapshot, self._service.parts.clock.now())

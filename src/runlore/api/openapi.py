@@ -48,7 +48,6 @@ _FREE = frozenset({"healthz", "readyz"})
 
 
 def openapi_of(endpoints: Sequence[Endpoint]) -> Schema:
-    """The document."""
     return _Document(endpoints).whole
 
 
@@ -170,7 +169,6 @@ def _answer(schema: Schema, headers: Schema | None = None, text: str = "The answ
 
 @functools.cache
 def _problems() -> Schema:
-    """The problems that any call can meet."""
     content = {PROBLEM_JSON: {"schema": _ref("Problem")}}
     return {str(status): {"description": text, "content": content} for status, text in _PROBLEMS.items()}
 

@@ -100,7 +100,6 @@ class RequestReader:
         return found
 
     def from_query(self, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-        """The JSON that a query stands for."""
         fields = {} if self.has_body else self.keys.fields
         found: dict[str, Any] = {}
         for name, text in pairs:
@@ -170,13 +169,11 @@ def _read_at(read: Reader, value: object, name: str) -> object:
 
 
 def read_value(kind: type[ValueT], plain: object) -> ValueT:
-    """One value of a request, such as a run of a transcript."""
     return cast("ValueT", _reader_of_type(kind)(plain))
 
 
 @functools.cache
 def _reader_of(hint: Any, *, is_lenient: bool = False) -> Reader:
-    """The function that reads a value of a type."""
     for each in getattr(hint, "__metadata__", ()):
         if isinstance(each, Shape) and isinstance(each.of, type):
             return _or_none(hint, functools.partial(_read_shape, _keys_of(each.of)))
@@ -274,7 +271,6 @@ def _read_flag(value: object) -> bool:
 
 
 def _read_scope(value: object) -> Scope:
-    """A scope as `KIND:ID`, or as an object."""
     if isinstance(value, str):
         return Scope.parse(value)
     found = _SCOPE.read(value)
@@ -303,7 +299,6 @@ def _forms_of(hint: object) -> list[RequestForm]:
 
 
 def _build(kind: type, values: Mapping[Place, Any], place: Place) -> object:
-    """The value of a type, from the values of its fields by their places."""
     found: Values = {}
     for name, inner in _layout_of(kind):
         at = (*place, name)
@@ -322,7 +317,6 @@ def _layout_of(kind: type) -> tuple[tuple[str, type | None], ...]:
 
 
 def _read_name(hint: object, text: str) -> object:
-    """What a path names: an id, or one of the policies."""
     if hint is not PolicyName:
         return text
     try:

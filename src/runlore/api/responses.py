@@ -39,12 +39,10 @@ def document(
 
 
 def encode_json(plain: JsonValue) -> bytes:
-    """Plain values as JSON."""
     return orjson.dumps(plain, default=_plain)
 
 
 def problem_answer(error: RunloreError, headers: Mapping[str, str] | None = None) -> Response:
-    """The problem document of an error."""
     status = status_of(error)
     own = {**PRIVATE_HEADERS, **(headers or {})}
     if status == 401:
@@ -66,7 +64,6 @@ class _Hinted(Response):
         super().__init__(encode_json(_over_http(told)), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
         if dict(scope["headers"]).get(b"user-agent", b"").startswith(OWN_AGENT):
             self.body = encode_json(self._told)
             self.headers["content-length"] = str(len(self.body))
@@ -90,12 +87,10 @@ def _over_http(told: JsonValue) -> JsonValue:
 
 
 def entity_tag(revision: int) -> str:
-    """The entity tag of a revision."""
     return f'"{revision}"'
 
 
 def place(*segments: str) -> str:
-    """The path of a thing, whatever characters its id has."""
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
 

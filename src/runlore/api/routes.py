@@ -40,21 +40,17 @@ class Endpoint:
 
     @property
     def path(self) -> str:
-        """The path, with the names of what stands in it."""
         return self.route.path
 
     @property
     def method(self) -> str:
-        """The HTTP method."""
         return self.route.method
 
     @functools.cached_property
     def reader(self) -> RequestReader:
-        """What reads its requests."""
         return RequestReader(self.operation, self.route)
 
     async def answer(self, request: Request, named: Mapping[str, str]) -> Response:
-        """Answer a call, whatever goes wrong with it."""
         try:
             # Before anything of the call is read: whoever may not ask is told nothing about how to.
             if self.role_of is not None:
@@ -68,7 +64,6 @@ class Endpoint:
             return failure_answer(error, request)
 
     async def _read_asked(self, request: Request) -> Any:
-        """The JSON of the body, or what the query stands for."""
         asked: Any = self.reader.from_query(request.query_params.multi_items())
         if self.reader.has_body and not self.operation.uploads:
             asked = await body_of(request)
@@ -117,7 +112,6 @@ def _with_hints() -> frozenset[str]:
 
 
 def holds_hints(hint: object) -> bool:
-    """Whether a value of this type has a hint somewhere."""
     kind, arguments, _ = split_type(hint)
     if isinstance(kind, type) and is_dataclass(kind):
         return any(key.key in HINTS or holds_hints(key.hint) for key in keys_of(kind))
@@ -141,7 +135,6 @@ def _part(answer: Any, name: str) -> Any:
 
 
 def _place(template: str, answer: object) -> str:
-    """The path of what an answer tells, whatever characters its id has."""
     segments = template.strip("/").split("/")
     return place(*(_part(answer, each[1:-1]) if each[0] == "{" else each for each in segments))
 

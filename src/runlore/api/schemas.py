@@ -51,14 +51,12 @@ class Schemas:
         self._kinds: dict[str, object] = {}
 
     def of_answer(self, hint: object) -> Schema:
-        """The schema of what is answered."""
         kind, arguments, _ = split_type(hint)
         if kind is tuple:
             return self._component(f"{_name_of(arguments[0])}List", hint, lambda: self._list_of(arguments[0]))
         return self._of(hint, self._answer_part)
 
     def of_request(self, hint: object) -> Schema:
-        """The schema of what is taken."""
         told = about(hint)
         for each in getattr(hint, "__metadata__", ()):
             if isinstance(each, Shape):
@@ -72,7 +70,6 @@ class Schemas:
         return _with_text(scopes, about(hint)) if Scope in arguments else self.of_request(hint)
 
     def body_of(self, fields: Sequence[CallField], text: str, *, is_open: bool = False) -> Schema:
-        """The schema of an object with these fields."""
         needed = [each.key for each in fields if each.is_required]
         return {
             "type": "object",
@@ -207,5 +204,4 @@ def _name_of(kind: object) -> str:
 
 
 def _text_of(kind: object) -> str:
-    """The first paragraph of a docstring."""
     return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")

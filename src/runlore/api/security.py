@@ -48,7 +48,6 @@ class RequestGate:
     pause_s: float = BODY_PAUSE_S
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a call, then pass it on with its caller."""
         if scope["type"] != "http":
             return
         path = scope["raw_path"].decode("latin-1")
@@ -224,7 +223,6 @@ def _only(headers: Headers, name: bytes) -> str:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port; an IPv6 address without its brackets."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:

@@ -51,7 +51,6 @@ class EventStream:
                     raise too_large(bytes_max)
 
     def close(self) -> None:
-        """Stop listening."""
         self._stream.close()
         self._connection.close()
 

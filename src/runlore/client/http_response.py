@@ -56,7 +56,6 @@ def read_answer(connection: socket.socket, *, bytes_max: int = ANSWER_BYTES_MAX)
 
 
 def read_head(stream: BufferedReader) -> tuple[bytes, int, dict[str, str]]:
-    """The version, the status and the headers of an answer."""
     while True:
         version, status = _status_line(_line(stream))
         headers = _headers(stream)
@@ -72,7 +71,6 @@ def read_rest(
     *,
     bytes_max: int = ANSWER_BYTES_MAX,
 ) -> HttpResponse:
-    """The answer whose head was read."""
     body, delimited = _body(stream, status, headers, bytes_max=bytes_max)
     closing = "close" in headers.get("connection", "").lower()
     return HttpResponse(

@@ -4,7 +4,6 @@ from runlore.domain.errors import Denied, Invalid, Unavailable
 
 
 def unreachable(where: str, why: str, *, may_be_done: bool) -> Unavailable:
-    """The error for a server that cannot be reached, or that went away while it was asked."""
     return Unavailable(
         f"{where} does not answer: {why}",
         code="daemon.unreachable",
@@ -15,7 +14,6 @@ def unreachable(where: str, why: str, *, may_be_done: bool) -> Unavailable:
 
 
 def stranger(path: str, user: int) -> Denied:
-    """The error for a socket that somebody else listens on."""
     return Denied(
         f"{path} is served by another user ({user}), so the token is not sent there",
         code="daemon.stranger",
@@ -24,7 +22,6 @@ def stranger(path: str, user: int) -> Denied:
 
 
 def no_http(what: str) -> Unavailable:
-    """The error for a server that does not speak HTTP."""
     return Unavailable(
         f"the server answered something else than what was asked for ({what})",
         code="answer.format",
@@ -33,7 +30,6 @@ def no_http(what: str) -> Unavailable:
 
 
 def too_large(bytes_max: int) -> Unavailable:
-    """The error for an answer beyond all bounds."""
     return Unavailable(
         f"the answer is larger than {bytes_max:,} bytes",
         code="answer.size",
@@ -42,7 +38,6 @@ def too_large(bytes_max: int) -> Unavailable:
 
 
 def became_shorter() -> Invalid:
-    """The error for a file that changes while it is sent."""
     return Invalid(
         "the file became shorter while it was sent; nothing was imported",
         code="import.file",

@@ -39,7 +39,6 @@ class Transport:
         self._kept: socket.socket | None = None
 
     def authorise(self, token: str) -> None:
-        """Send this token with every call from now on."""
         if not (token.isascii() and token.isprintable() and token.strip() == token and token):
             raise Invalid(
                 "the token holds characters that no token has",
@@ -99,11 +98,9 @@ class Transport:
             raise
 
     def broken(self, error: OSError) -> Unavailable:
-        """The error for a stream that broke off."""
         return unreachable(self._where, _error_text(error), may_be_done=False)
 
     def close(self) -> None:
-        """Let the connection go."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -175,8 +172,6 @@ def unix_connect(path: str, *, owner: int | None = None) -> Connect:
 
 
 def tcp_connect(host: str, port: int) -> Connect:
-    """Connects to a host and port, in the clear."""
-
     def connect(timeout_s: float) -> socket.socket:
         connection = socket.create_connection((host, port), timeout=timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

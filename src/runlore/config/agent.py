@@ -41,7 +41,6 @@ class AgentSettings:
     approval: ApprovalRules = field(default_factory=ApprovalRules)
 
     def limits(self, profile: AgentLimits) -> AgentLimits:
-        """The limits of a profile, with what is set in their place."""
         return replace(
             profile,
             turns_max=self.turns_max or profile.turns_max,
@@ -53,7 +52,6 @@ class AgentSettings:
 
 
 def read_agent(file: "ConfigFile | None", models: ModelSettings, path: str) -> AgentSettings:
-    """The file's table."""
     if file is None:
         return AgentSettings()
     table = file.agent

@@ -297,7 +297,6 @@ class ConfigFile(BaseModel):
 
 
 def parse_config(path: str, text: bytes) -> ConfigFile:
-    """The file's settings."""
     try:
         return ConfigFile.model_validate(tomllib.loads(text.decode()))
     except UnicodeDecodeError:
@@ -313,7 +312,6 @@ def parse_config(path: str, text: bytes) -> ConfigFile:
 
 
 def config_schema() -> dict[str, object]:
-    """The JSON schema of `config.toml`."""
     return ConfigFile.model_json_schema()
 
 

@@ -11,7 +11,6 @@ _FILE = "model_windows.toml"
 
 @cache
 def load_families() -> tuple[ModelFamily, ...]:
-    """Every family of the data file, in its order."""
     text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
     return tuple(
         ModelFamily(

@@ -56,7 +56,6 @@ class ModelSettings:
 
 
 def read_models(table: "ModelsTable | None", environment: Mapping[str, str], path: str) -> ModelSettings:
-    """The file's table, with the keys and the default model of the environment."""
     tables = {} if table is None else table.providers
     providers = {**_BY_NAME, **{name: _provider(name, tables[name], path) for name in tables}}
     chosen, named = environment.get(MODEL_VARIABLE, "").strip(), MODEL_VARIABLE
@@ -118,7 +117,6 @@ def _wrong(sentence: str, hint: str) -> Invalid:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address leads to this machine."""
     return urlsplit(address).hostname in _LOOPBACK
 
 
@@ -155,7 +153,6 @@ def check_key_variable(variable: str, base_url: str, where: tuple[str, str], wro
 
 
 def key_in(environment: Mapping[str, str], variable: str) -> str:
-    """The key that a variable holds; empty where it holds none."""
     key = environment.get(variable, "").strip() if variable else ""
     is_key = len(key) <= _KEY_CHARS_MAX and key.isascii() and key.isprintable() and " " not in key
     return key if is_key else ""
@@ -173,7 +170,6 @@ class EmbeddingSettings:
 
 
 def read_embedding(file: "ConfigFile | None", environment: Mapping[str, str], path: str) -> EmbeddingSettings:
-    """The file's tables, with the keys of the environment."""
     if file is None:
         return EmbeddingSettings()
     shared = _backend(file.embedding, "embedding", environment, path)

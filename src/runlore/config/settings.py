@@ -70,7 +70,6 @@ def read_settings(*, home: str | None, environment: Mapping[str, str]) -> Settin
 
 
 def read_port(text: str, name: str) -> int:
-    """A port as somebody wrote it."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(PORT_MAX)) and int(text) <= PORT_MAX):
         raise Invalid(
             f"{name} is {text[:80]!r}, which is not a port",

@@ -106,8 +106,7 @@ class SkillIndexEngine:
         self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
     ) -> SkillSearch:
         """An index of skills by their words."""
-        from runlore.recall.skill_words import load_skill_words
-        from runlore.recall.skills import SkillIndex
+        from runlore.recall.skills import SkillIndex, load_skill_words
 
         return SkillIndex(
             skills, before=before if isinstance(before, SkillIndex) else load_skill_words(self._path or "")

@@ -155,7 +155,6 @@ class ChatClient:
             waiting.cancel()
 
     def close(self) -> None:
-        """End what is under way, and the thread."""
         self._loop.close(self._clients.close)
 
 

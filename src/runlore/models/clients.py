@@ -60,7 +60,6 @@ class _PlainCompletions(AsyncCompletions):
     """Chat completions, asked for with what is given as it is: plain JSON."""
 
     async def create(self, *, stream: bool | Omit = False, **given: Any) -> Any:  # type: ignore[override]
-        """One answer, whole or as a stream."""
         options: RequestOptions = {}
         if headers := given.pop("extra_headers", None):
             options["headers"] = headers
@@ -85,7 +84,6 @@ class _PlainChat(AsyncChat):
 
     @cached_property
     def completions(self) -> AsyncCompletions:
-        """Chat completions."""
         return _PlainCompletions(self._client)
 
 
@@ -94,7 +92,6 @@ class PlainOpenAI(AsyncOpenAI):
 
     @cached_property
     def chat(self) -> AsyncChat:
-        """The part that talks."""
         return _PlainChat(self)
 
 
@@ -164,7 +161,6 @@ class Clients:
             return known
 
     async def close(self) -> None:
-        """Let go of all connections."""
         for client in self._clients.values():
             await client.aclose()
 

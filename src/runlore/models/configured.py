@@ -33,7 +33,6 @@ class ConfiguredModels:
         return bool(self._choice.default)
 
     def describe(self) -> JsonObject:
-        """The default model, and the providers with whether their key is set; no key."""
         return {
             "default": self._choice.default or None,
             "providers": [
@@ -49,11 +48,9 @@ class ConfiguredModels:
         }
 
     def resolve(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
         return self._choice.whole_name(model)
 
     def ask(self, question: Question) -> Reply:
-        """Ask, and give the answer that the schema asks for."""
         provider, name = self._choice.find(question.model)
         version = CURRENT[question.purpose]
         text = render_document(question.document)
@@ -94,11 +91,9 @@ class ConfiguredChat:
         self._client = Lazy(_load_chat_client)
 
     def resolve(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `ModelChoice.find` tells."""
         return self._choice.whole_name(model)
 
     def say(self, turn: ChatTurn, listening: ChatListener, stop: Stop) -> ChatReply:
-        """One turn, within its time. Whoever listens is told in this thread, while it waits."""
         provider, name = self._choice.find(turn.model)
         return self._client.get().say(provider, name, turn=turn, listening=listening, stop=stop)
 

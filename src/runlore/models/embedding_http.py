@@ -39,12 +39,10 @@ class HttpEmbedder:
 
     @property
     def identity(self) -> str:
-        """The address, the model, and the dimensions that are asked for."""
         backend = self._backend
         return f"http {backend.base_url} {backend.model} {backend.dimensions or 'own'}"
 
     def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> tuple[Vector, ...]:
-        """One vector for each text, within the time."""
         if not texts:
             return ()
         backend = self._backend
@@ -64,7 +62,6 @@ class HttpEmbedder:
             raise _closing() from None
 
     def close(self) -> None:
-        """Let go of connections; whoever still waits is told."""
         with self._lock:
             self._is_closed = True
             loop, client = self._loop, self._client

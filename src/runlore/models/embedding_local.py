@@ -45,7 +45,6 @@ class LocalEmbedder:
 
     @property
     def identity(self) -> str:
-        """The package's model, and how much of each vector is used."""
         return f"local {LOCAL_MODEL} l2_supercat {self._dimensions}"
 
     def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> tuple[Vector, ...]:
@@ -66,7 +65,6 @@ class LocalEmbedder:
         return tuple(vectors)
 
     def close(self) -> None:
-        """Let go of the model."""
         with self._lock:
             self._model = None
 

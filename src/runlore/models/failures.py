@@ -75,7 +75,6 @@ def failure_of(error: Exception, provider: Provider, name: str) -> ModelFailure:
 
 
 def no_answer(asked: str, problem: str) -> ModelFailure:
-    """What a model said is not an answer to the question."""
     return ModelFailure(
         f"{asked} gave no usable answer: {problem}",
         code="model.answer",
@@ -84,7 +83,6 @@ def no_answer(asked: str, problem: str) -> ModelFailure:
 
 
 def unusable(error: Exception, provider: Provider) -> ModelFailure:
-    """Nothing can be sent to a provider at all."""
     return ModelFailure(
         f"no connection to {provider.name} can be set up: {type(error).__name__}",
         code="model.failed",
@@ -93,7 +91,6 @@ def unusable(error: Exception, provider: Provider) -> ModelFailure:
 
 
 def refusal(asked: str) -> ModelFailure:
-    """A model does not want to answer."""
     return ModelFailure(
         f"{asked} declined to answer", code="model.refused", hint="decide by hand, or set another model"
     )
@@ -269,7 +266,6 @@ def _error_text(body: object) -> str:
 
 
 def broke_off(provider: Provider, name: str) -> ModelFailure:
-    """The stream has ended before what the model said was whole."""
     return ModelFailure(
         f"the connection to {provider.name}:{name} failed: it broke off before the answer was whole",
         code="model.unreachable",
@@ -279,7 +275,6 @@ def broke_off(provider: Provider, name: str) -> ModelFailure:
 
 
 def too_long(asked: str, bytes_max: int) -> ModelFailure:
-    """There is more to send than is ever sent."""
     return ModelFailure(
         f"the conversation with {asked} is longer than {bytes_max} bytes",
         code="model.question",

@@ -46,11 +46,9 @@ class RequestObserver(Protocol):
     def on_request(self, body: bytes) -> None:
         """The body of the request, as it goes out."""
 
-    def on_response(self, content_type: str) -> None:
-        """A good answer begins."""
+    def on_response(self, content_type: str) -> None: ...
 
-    def on_chunk(self, chunk: bytes) -> None:
-        """A piece of its body."""
+    def on_chunk(self, chunk: bytes) -> None: ...
 
     def on_end(self) -> None:
         """Its body has come to an end that the protocol below allows."""

@@ -109,7 +109,6 @@ def to_provider_messages(
 
 
 def to_provider_tool(spec: ToolSpec) -> ToolDefinition:
-    """A tool, its schema as it is."""
     return ToolDefinition(
         name=spec.name,
         description=spec.description,

@@ -29,7 +29,6 @@ class ModelChoice:
         self._is_set_by_now = is_set_by_now
 
     def find(self, model: str = "") -> tuple[Provider, str]:
-        """The provider and its name for a model; ModelFailure where there is none, or no key for it."""
         try:
             return self._find_known(model)
         except ModelFailure as failure:
@@ -67,11 +66,9 @@ class ModelChoice:
         return provider, name
 
     def whole_name(self, model: str = "") -> str:
-        """The whole name of the model that would be asked; ModelFailure as `find` tells."""
         provider, name = self.find(model)
         return f"{provider.name}:{name}"
 
 
 def closing_failure() -> ModelFailure:
-    """Nothing is asked any more."""
     return ModelFailure("Runlore is being closed", code="model.failed", hint="ask again once it runs")

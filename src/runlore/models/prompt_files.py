@@ -31,7 +31,6 @@ _MARKING = re.compile(
 
 @cache
 def load_prompt(version: str) -> str:
-    """The text of a prompt, by its version, such as `judge-1`."""
     return resources.files(__package__).joinpath(_FOLDER, f"{version}.md").read_text(encoding="utf-8")
 
 

@@ -43,7 +43,6 @@ class StreamRecording:
 
     @property
     def is_broken_off(self) -> bool:
-        """Whether the stream came to an end without a last line."""
         return self.has_ended and not self.has_last_line
 
     def on_request(self, body: bytes) -> None:
@@ -61,7 +60,6 @@ class StreamRecording:
             self._tail = seen[-_LAST_BYTES_MAX:]
 
     def on_end(self) -> None:
-        """Its body has come to an end."""
         self.has_ended = True
 
 

@@ -100,7 +100,6 @@ class QuestionClient:
             raise closing_failure() from None
 
     def close(self) -> None:
-        """End what is under way, and the thread."""
         self._loop.close(self._clients.close)
 
     async def _within_time(self, asked: _Request) -> StructuredAnswer:

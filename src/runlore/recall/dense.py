@@ -27,7 +27,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.search.fusion import COSINE, Similarities
 from runlore.ports.dense import Embedded
 from runlore.ports.embedder import EmbeddingFailure, Vector
-from runlore.recall.arrays import Mask, Points, Positions
+from runlore.recall.keys import Mask, Points, Positions
 
 GRID = 2_048
 Grid: TypeAlias = NDArray[np.int16]
@@ -57,7 +57,6 @@ class StoredVectors:
 
 
 def write_vectors(path: str, stored: StoredVectors) -> None:
-    """Put a file in place at once."""
     content = np.ascontiguousarray(stored.grid, dtype="<i2").reshape(-1).view(np.uint8).data
     header = json.dumps(
         {
@@ -158,16 +157,13 @@ class DenseVectors:
 
     @property
     def identity(self) -> str:
-        """Whose vectors these are."""
         return self._identity
 
     def marks(self) -> Mapping[str, str]:
-        """What is held, each with its mark."""
         with self._changing:
             return dict(self._names.marks)
 
     def put(self, things: Iterable[Embedded]) -> None:
-        """Hold these, each in place of what had its key."""
         newest = {thing.key: thing for thing in things}
         if not newest:
             return
@@ -198,7 +194,6 @@ class DenseVectors:
         allowed: Collection[str] | None = None,
         also: Collection[str] = (),
     ) -> Similarities:
-        """The nearest of those allowed, and the allowed ones of `also`."""
         query = _round_to_grid([vector])[0]
         with self._changing:
             view, keys, row_of = self._view, self._names.keys, self._names.row_of
@@ -219,7 +214,6 @@ class DenseVectors:
         return Similarities(of={keys[row]: score for row, score in named}, background=_background(scores))
 
     def save(self, path: str, stamp: str = "") -> None:
-        """Write all of it aside and put it in place at once, with the owner's stamp."""
         with self._changing:
             self._compact()
             view, keys = self._view, list(self._names.keys)
@@ -272,7 +266,6 @@ class DenseVectors:
         self._hold(old.rows[[names.row_of[key] for key in keys]], keys, names.marks)
 
     def _hold(self, rows: NDArray[np.float32], keys: list[str], marks: dict[str, str]) -> None:
-        """Hold these rows and nothing else."""
         self._selections = ()
         self._names = _Names(keys=keys, marks=marks, row_of=dict(zip(keys, range(len(keys)), strict=True)))
         self._view = _View(rows=rows, live=np.ones(len(keys), np.bool_), size=len(keys))
@@ -309,7 +302,6 @@ def _round_to_grid(vectors: Sequence[Vector]) -> NDArray[np.float32]:
 
 
 def _rows(row_of: Mapping[str, int], keys: Collection[str] | None) -> Positions | None:
-    """The rows of the keys that are held, in order; None for all."""
     return None if keys is None else _rows_of(row_of, keys)
 
 

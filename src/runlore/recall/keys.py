@@ -6,10 +6,23 @@ Two texts are taken to be the same when their digests are: a collision of 128-bi
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from runlore.recall.arrays import Keys, Positions, Rows
+# Two rows, the high and the low half of each digest.
+Keys: TypeAlias = NDArray[np.uint64]
+# Row numbers as they are stored, and as they are worked with.
+Rows: TypeAlias = NDArray[np.uint32]
+Positions: TypeAlias = NDArray[np.int64]
+Impacts: TypeAlias = NDArray[np.uint8]
+# Sums of impact times rarity: at most 512 terms x 255 x 1,024, so 32 bits are enough.
+Points: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+Numbers: TypeAlias = NDArray[np.int64]
+AnyArray: TypeAlias = NDArray[Any]
+
 
 _BYTES = 16
 _CACHE_ENTRIES = 1 << 17
@@ -25,7 +38,6 @@ term_digest = lru_cache(_CACHE_ENTRIES)(digest)
 
 
 def keys_of(digests: Iterable[bytes]) -> Keys:
-    """The digests as columns, in the order given."""
     halves = np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2)
     return np.ascontiguousarray(halves.T).astype(np.uint64, copy=False)
 

@@ -20,7 +20,7 @@ from runlore.domain.errors import Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.search import ranking
 from runlore.domain.text import analysis
-from runlore.recall.arrays import AnyArray
+from runlore.recall.keys import AnyArray
 from runlore.recall.segment import CATEGORIES, STORED_FIELDS, Segment
 from runlore.recall.visibility import LiveSegment
 

@@ -18,10 +18,8 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import Record, RecordId
 from runlore.domain.scope import WORKSPACE
 from runlore.domain.search.ranking import RankFilter, passes
-from runlore.recall.arrays import Mask, Positions
-from runlore.recall.keys import digest, find, keys_of
-from runlore.recall.segment import CATEGORIES, Segment
-from runlore.recall.segment_builder import to_microseconds
+from runlore.recall.keys import Mask, Positions, digest, find, keys_of
+from runlore.recall.segment import CATEGORIES, Segment, to_microseconds
 
 Kept = TypeVar("Kept")
 
@@ -41,14 +39,12 @@ class LruCache(Generic[Kept]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Kept | None:
-        """The kept answer, if there is one."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
             return self._entries.get(key)
 
     def keep(self, key: Hashable, answer: Kept) -> Kept:
-        """Keep an answer, and let go of the one that was not used for longest."""
         with self._lock:
             self._entries[key] = answer
             self._entries.move_to_end(key)
@@ -76,7 +72,6 @@ class Visible:
         return int(self.segment.created_at_us[np.argmax(self.mask)])
 
     def frequency(self, term: int) -> int:
-        """In how many of the rows a term stands."""
         gone = 0
         if self.removed.size:
             gone = int(np.count_nonzero(self.segment.postings(term).at(self.removed)))
@@ -86,7 +81,6 @@ class Visible:
         return count - gone
 
     def without(self, rows: Positions, *, live_size: int | None = None) -> "Visible":
-        """The same but for these rows."""
         gone = np.unique(rows[self.mask[rows]])
         mask = self.mask.copy()
         mask[gone] = False
@@ -120,7 +114,6 @@ class LiveSegment:
 
     @classmethod
     def whole(cls, segment: Segment) -> "LiveSegment":
-        """A segment of which every row lives."""
         return cls(segment=segment, live=np.ones(len(segment), dtype=np.bool_), live_size=len(segment))
 
     def without(self, rows: Positions) -> "LiveSegment":
@@ -130,7 +123,6 @@ class LiveSegment:
         return replace(self, live=live, live_size=int(np.count_nonzero(live)))
 
     def visible(self, where: RankFilter) -> Visible:
-        """The rows that pass the filter."""
         expired = int(np.searchsorted(self.segment.expiry_at_us, to_microseconds(where.now), "right"))
         filter_key = (where.layers, where.kinds, where.states, where.scopes, where.include_sensitive)
         key = (filter_key, expired)

@@ -25,7 +25,6 @@ class Disk:
     """Files and folders as the operating system gives them. OSError is passed on."""
 
     def open_folder(self, name: str, *, within: int | None = None) -> int:
-        """A folder that is no link."""
         return os.open(name, _FOLDER, dir_fd=within)
 
     def open_file(self, name: str, *, within: int) -> int:
@@ -33,7 +32,6 @@ class Disk:
         return os.open(name, _READ, dir_fd=within)
 
     def new_file(self, name: str, *, within: int, mode: int = PRIVATE_FILE) -> int:
-        """A file that was not there."""
         return os.open(name, _NEW, mode, dir_fd=within)
 
     def status(self, name: str, *, within: int | None = None) -> os.stat_result:
@@ -41,7 +39,6 @@ class Disk:
         return os.stat(name, dir_fd=within, follow_symlinks=False)
 
     def write(self, file: int, content: bytes) -> int:
-        """As much of the content as goes at once."""
         return os.write(file, content)
 
     def sync(self, file: int) -> None:
@@ -49,7 +46,6 @@ class Disk:
         os.fsync(file)
 
     def rename(self, name: str, other: str, *, within: int) -> None:
-        """Move a file in its folder, over what has the other name."""
         os.rename(name, other, src_dir_fd=within, dst_dir_fd=within)
 
     def exchange(self, name: str, other: str, *, within: int) -> bool:
@@ -71,11 +67,9 @@ class Disk:
         os.unlink(name, dir_fd=within)
 
     def make_folder(self, name: str, *, within: int | None = None, mode: int = PRIVATE_FOLDER) -> None:
-        """Make a folder that was not there."""
         os.mkdir(name, mode, dir_fd=within)
 
     def remove_folder(self, name: str, *, within: int | None = None) -> None:
-        """Remove an empty folder."""
         os.rmdir(name, dir_fd=within)
 
     def lock(self, folder: int, *, shared: bool, wait_s: float) -> bool:

@@ -51,7 +51,6 @@ class Folder:
         return sorted(names)
 
     def status(self, name: str) -> os.stat_result | None:
-        """What a name is, itself; None where there is nothing."""
         try:
             return self._disk.status(name, within=self.handle)
         except FileNotFoundError:
@@ -79,7 +78,6 @@ class Folder:
             os.close(handle)
 
     def is_link(self, name: str) -> bool:
-        """Whether a name is a link at this moment."""
         status = self.status(name)
         return status is not None and stat.S_ISLNK(status.st_mode)
 
@@ -169,7 +167,6 @@ class Folder:
             self._disk.remove_file(away, within=self.handle)
 
     def make(self, name: str, *, mode: int = PRIVATE_FOLDER) -> bool:
-        """Make a folder in it; False where the name is taken."""
         try:
             self._disk.make_folder(name, within=self.handle, mode=mode)
         except FileExistsError:
@@ -178,7 +175,6 @@ class Folder:
         return True
 
     def move(self, name: str, other: str) -> None:
-        """Give a file in it another name, over what had that."""
         self._disk.rename(name, other, within=self.handle)
         self._disk.sync(self.handle)
 
@@ -248,7 +244,6 @@ class Folder:
 
 @contextmanager
 def errors_of(path: str) -> Iterator[None]:
-    """Say what the operating system refused, and what to do about it."""
     try:
         yield
     except OSError as error:
@@ -256,7 +251,6 @@ def errors_of(path: str) -> Iterator[None]:
 
 
 def link_refusal(path: str) -> Refused:
-    """What is said of a link."""
     return Refused(
         f"{path} is a link, and links are not followed",
         code="skill.link",

@@ -85,7 +85,6 @@ def is_fence(line: str) -> bool:
 
 
 def too_large(what: str, bytes_max: int) -> Invalid:
-    """What is said of a file, or of its front matter, that is larger than it may be."""
     return Invalid(
         f"{what} has more than {bytes_max:,} bytes",
         code="skill.size",

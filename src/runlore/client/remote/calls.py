@@ -34,7 +34,6 @@ class Remote:
 
     @property
     def transport(self) -> Transport:
-        """What it is reached over."""
         return self._transport
 
     def ask(
@@ -67,7 +66,6 @@ class Remote:
         return read_answer(operation.answer, document_of(answer))
 
     def upload(self, path: str, file: Upload) -> JsonValue:
-        """What a POST of a whole file answers."""
         headers = {"Content-Type": "application/octet-stream"}
         return document_of(self._transport.call("POST", path, headers=headers, body=file, timeout_s=LONG_S))
 
@@ -118,7 +116,6 @@ def _text(value: object) -> str:
 
 
 def _plain(value: object) -> JsonValue:
-    """A value of a request as JSON."""
     if isinstance(value, Scope | Enum | datetime):
         return _text(value)
     if isinstance(value, frozenset):

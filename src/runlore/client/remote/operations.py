@@ -36,13 +36,11 @@ class _ByHand(Remote):
         return run_stream.until_ended(self, view) if request.wait else view
 
     def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
-        """Run a promoted skill once there, in the same way."""
         asked = dataclasses.replace(request, wait=False)
         view = cast("ops.RunView", self.ask(OPERATIONS["try_promoted"], {"request": asked}))
         return run_stream.until_ended(self, view) if request.wait else view
 
     def follow_run(self, request: ops.FollowRun) -> Iterator[ops.RunEvent]:
-        """What happened and happens in a run; a stream that breaks off is taken up again."""
         return run_stream.follow_run(self.transport, request)
 
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
@@ -65,19 +63,16 @@ class _ByHand(Remote):
     def suggest(
         self, request: ops.SuggestRequest, progress: ops.Progress = ops.ignore_progress
     ) -> ops.SuggestAnswer:
-        """Run the detectors there."""
         answer = cast("ops.SuggestAnswer", self.ask(OPERATIONS["suggest"], {"request": request}))
         progress(answer.sessions, answer.sessions)
         return answer
 
     def export(self, *, progress: ops.Progress = ops.ignore_progress) -> ops.ExportAnswer:
-        """Write everything to a new file under the server's state root."""
         answer = cast("ops.ExportAnswer", self.ask(OPERATIONS["export"], {}))
         progress(answer.count, answer.count)
         return answer
 
     def import_records(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.ImportAnswer:
-        """Read an export of this machine back there."""
         with import_files.opened_import(path) as file:
             landed = self.upload(path_of("memory", "import"), Upload(file, progress))
         return answers.read(ops.ImportAnswer, landed)
