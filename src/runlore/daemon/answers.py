@@ -40,7 +40,6 @@ _SHOWN_CHARS_MAX = 200
 
 
 def write(answer: object) -> Plain:
-    """An answer: an object, a whole list, or that nothing was stored."""
     if answer is None:
         return dict(_NOT_STORED)
     if isinstance(answer, list | tuple):
@@ -49,7 +48,6 @@ def write(answer: object) -> Plain:
 
 
 def read(kind: type[ValueT], plain: object) -> ValueT:
-    """Read an answer."""
     try:
         return deserialize(kind, plain)
     except Corrupt as error:
@@ -70,7 +68,6 @@ def read_answer(kind: object, plain: object) -> object:
 
 
 def read_list(kind: type[ValueT], plain: object) -> tuple[ValueT, ...]:
-    """Read a whole list."""
     return tuple(read(kind, item) for item in _items_of(plain))
 
 
@@ -103,7 +100,6 @@ class TranscriptPosition:
 
 
 def write_hits(query: str, hits: ops.SearchHits) -> Plain:
-    """Search results, and what they were searched for."""
     return serialize(SearchResults(query=query, hits=hits))
 
 
@@ -115,12 +111,10 @@ def write_merges(items: Iterable[ops.MergeItem]) -> Plain:
 
 
 def write_positions(positions: Mapping[str, transcript.Position]) -> Plain:
-    """How far sources have been read."""
     return write([TranscriptPosition(source=source, position=each) for source, each in positions.items()])
 
 
 def read_positions(plain: object) -> dict[str, transcript.Position]:
-    """Read how far sources have been read."""
     return {each.source: each.position for each in read_list(TranscriptPosition, plain)}
 
 
@@ -146,7 +140,6 @@ def answer_type(name: str, kind: object) -> object:
 
 
 def not_an_answer(what: str) -> Unavailable:
-    """The error for a server that answers something else than what was asked for."""
     return Unavailable(
         f"the server answered something else than what was asked for ({what[:_SHOWN_CHARS_MAX]})",
         code="answer.format",

@@ -66,7 +66,6 @@ class Archive:
     counts: Counter[str] = field(default_factory=Counter)
 
     def lines(self, header: BackupHeader, rows: Iterable[DumpRow]) -> Iterator[bytes]:
-        """The lines to be written."""
         digest = sha256()
         for line in self._contents(header, rows):
             digest.update(line)
@@ -134,7 +133,6 @@ def write_file(path: str, lines: Iterable[bytes]) -> None:
 
 @contextmanager
 def opened_backup(path: str) -> Iterator[BinaryIO]:
-    """The file, while it is read. Whatever keeps it from being read is one error."""
     if "\0" in path:
         raise wrong_backup("has no path that there can be")
     try:
@@ -154,7 +152,6 @@ def opened_backup(path: str) -> Iterator[BinaryIO]:
 def wrong_backup(
     problem: str, *, hint: str = "give a whole file that `runlore backup` wrote, or an older one"
 ) -> Invalid:
-    """The error for a file that is no backup, or not a whole one."""
     return Invalid(f"the backup {problem}; nothing was restored", code="backup.damaged", hint=hint)
 
 
@@ -225,20 +222,16 @@ class BackupParts(Protocol):
     """What of a Runlore is needed to copy it."""
 
     @property
-    def store(self) -> Store:
-        """Its store."""
+    def store(self) -> Store: ...
 
     @property
-    def run_memories(self) -> RunMemories:
-        """Its run memories."""
+    def run_memories(self) -> RunMemories: ...
 
     @property
-    def clock(self) -> Clock:
-        """Its clock."""
+    def clock(self) -> Clock: ...
 
     @property
-    def state_root(self) -> str:
-        """Its folder."""
+    def state_root(self) -> str: ...
 
 
 def write_backup(

@@ -100,12 +100,10 @@ class SystemClock:
             _log.warning("%s", self._doubt())
 
     def now(self) -> datetime:
-        """The present moment, in whole milliseconds; it never goes back, but for a step that has held."""
         with self._lock:
             return self._now()
 
     def earliest_now(self) -> datetime:
-        """A moment that is certain to have come: the present one, unless the clock is in doubt."""
         with self._lock:
             now, steady = self._now(), self._steady_s()
             if self._read_at is None:
@@ -116,11 +114,9 @@ class SystemClock:
             return min(now, truncate(self._certain_at + timedelta(seconds=steady - self._certain_s)))
 
     def elapsed_s(self) -> float:
-        """The seconds since some moment; those that the machine slept do not count."""
         return time.monotonic()
 
     def doubt(self) -> str:
-        """What is wrong with the wall clock, in a sentence; empty where it is believed."""
         self.earliest_now()
         with self._lock:
             is_told = self._step is not None or (
@@ -219,7 +215,6 @@ class TimeOrderedIds:
         return RecordId(self.new("rec", now))
 
     def new(self, prefix: str, now: datetime) -> str:
-        """A new id, greater than every one with this prefix that this process made before."""
         with self._lock:
             fresh = (to_milliseconds(now) << _RANDOM_BITS) | int.from_bytes(os.urandom(_RANDOM_BITS // 8))
             if fresh <= self._latest:

@@ -46,7 +46,6 @@ class Exports:
         return ExportAnswer(path=path, count=count, export_version=EXPORT_VERSION)
 
     def holding(self, record_ids: Sequence[RecordId]) -> tuple[str, ...]:
-        """The export files that name one of these records."""
         wanted = [record_id.encode() for record_id in record_ids]
         try:
             names = sorted(os.listdir(self._folder))

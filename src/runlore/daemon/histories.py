@@ -37,7 +37,6 @@ def told_history(
 
 
 def is_shown(caller: Caller, record: Record, readable: frozenset[Scope] | None) -> bool:
-    """Whether a caller who reads these scopes is shown a record."""
     with suppress(NotFound):
         require_visible(record, readable)
         return may_see(caller, record)

@@ -12,7 +12,6 @@ from runlore.domain.errors import Invalid
 
 @contextmanager
 def opened_import(path: str) -> Iterator[BufferedReader]:
-    """The file, while it is read. Whatever keeps it from being read is one error."""
     if "\0" in path:
         raise wrong_import("has no path that there can be", hint="give the path of an export")
     try:
@@ -33,5 +32,4 @@ def opened_import(path: str) -> Iterator[BufferedReader]:
 
 
 def wrong_import(problem: str, *, hint: str = "give a whole file that `memory export` wrote") -> Invalid:
-    """The error for a file that is no export, or not a whole one."""
     return Invalid(f"the import file {problem}; nothing was imported", code="import.file", hint=hint)

@@ -55,7 +55,6 @@ class Parts:
     bound: Callable[[Parts, Caller], Operations]
 
     def operations(self, caller: Caller) -> Operations:
-        """The operations of this Runlore, bound to a caller."""
         return self.bound(self, caller)
 
     def note_clock(self) -> None:

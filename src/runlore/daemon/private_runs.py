@@ -34,17 +34,14 @@ class PrivateRuns:
         return next((name for name in own if name != kept.run_id), next(others))
 
     def drop(self, run_id: RunId) -> None:
-        """Let go of a run, for one of that id is stored now."""
         with self._lock:
             self._runs.pop(run_id, None)
 
     def find(self, run_id: RunId) -> Run | None:
-        """A private run that this process has seen."""
         with self._lock:
             return self._runs.get(run_id)
 
     def is_private(self, run_id: RunId) -> bool:
-        """Whether nothing of this run is stored."""
         return run_id.startswith(f"{PRIVATE_PREFIX}_") or self.find(run_id) is not None
 
     def keep_folder(self, session_id: SessionId, folder: str) -> None:

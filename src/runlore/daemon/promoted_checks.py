@@ -17,7 +17,6 @@ def promoted_findings(parts: Parts) -> tuple[PromotedFault, ...]:
 
 
 def mend_promoted(parts: Parts) -> tuple[PromotedFault, ...]:
-    """Put right what can be; what was found, that included."""
     found = promoted_findings(parts)
     if any(each.is_mended for each in found):
         with parts.store.transaction() as tx:

@@ -34,7 +34,6 @@ class Manifest:
     stored: Mapping[str, StoredAs] = field(default_factory=dict)
 
     def knows(self, name: str, content: bytes) -> bool:
-        """Whether a file is as it was written here."""
         return digest_of(content) in self.written.get(name, ())
 
     def with_files(self, files: Mapping[str, Iterable[bytes]], stored: Mapping[str, StoredAs]) -> "Manifest":
@@ -53,7 +52,6 @@ class Manifest:
 
 
 def digest_of(content: bytes) -> str:
-    """What a file is recognised by."""
     return sha256(content).hexdigest()
 
 
@@ -78,7 +76,6 @@ def read_manifest(folder: Folder, name: str) -> Manifest:
 
 
 def write_manifest(folder: Folder, name: str, manifest: Manifest) -> None:
-    """Write the list of a folder in place of what it was."""
     told = {
         "format": FORMAT,
         "skills": dict(manifest.written),

@@ -49,13 +49,11 @@ class MountLists:
             return Manifest() if lists is None else read_manifest(lists, _name(folder))
 
     def write(self, folder: str, manifest: Manifest) -> None:
-        """Note what is written into a folder."""
         with self._open_lists(make=True) as lists:
             if lists is not None:
                 write_manifest(lists, _name(folder), manifest)
 
     def remove(self, folder: str) -> None:
-        """Nothing of ours is in a folder any more."""
         with self._open_lists(make=False) as lists:
             if lists is not None:
                 lists.remove(_name(folder))

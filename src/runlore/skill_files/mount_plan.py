@@ -62,7 +62,6 @@ class MountStep:
 
     @property
     def is_change(self) -> bool:
-        """Whether anything is written or removed."""
         return self.mounted.state in _CHANGES
 
 

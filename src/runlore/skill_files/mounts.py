@@ -32,7 +32,6 @@ class FolderMounts:
         self._disk = disk or Disk()
 
     def sync(self, folder: str, skills: Mapping[str, str], *, dry_run: bool = False) -> tuple[Mounted, ...]:
-        """Make the managed copies in a folder exactly these, and tell what was done, or would be."""
         path = _check_folder(folder)
         wanted = self._make_copies(skills, make=bool(skills) and not dry_run)
         with errors_of(path):
@@ -47,7 +46,6 @@ class FolderMounts:
         return self.sync(folder, {}, dry_run=dry_run)
 
     def stamp(self, folder: str) -> str:
-        """What tells one state of a folder from another by names, sizes and times alone."""
         path = _check_folder(folder)
         seen = sha256()
         with errors_of(path), self._open_target(path, make=False, shared=True) as (_, target, _made):

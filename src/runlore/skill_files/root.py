@@ -81,7 +81,6 @@ class SkillRoot:
         self._kept: Mapping[str, CachedFile] = {}
 
     def stamp(self) -> str:
-        """What tells one state of the root from another by names, sizes and times alone."""
         with self._open_root() as root:
             if root is None:
                 return _NO_ROOT
@@ -129,14 +128,12 @@ class SkillRoot:
             return tuple(one for one in found if one is not None)
 
     def put(self, name: str, text: str) -> None:
-        """Write a skill's file, whole or not at all; see the port for what it refuses."""
         _raise_any(self.put_all([SkillFile(name=name, text=text)]))
 
     def remove(self, name: str) -> None:
         _raise_any(self.put_all([SkillFile(name=name, text=None)]))
 
     def take(self, name: str, text: str | None = None) -> None:
-        """Call what stands in a folder ours, where it still is the text that was stored."""
         _raise_any(self.take_all([SkillFile(name=name, text=text)]))
 
     def put_all(self, files: Sequence[SkillFile]) -> Mapping[str, RunloreError]:
@@ -178,7 +175,6 @@ class SkillRoot:
         return refused
 
     def mirror(self, name: str, document: JsonObject) -> None:
-        """Write a list for people to read in place of what it was."""
         if not _MIRRORED.match(name) or name == WRITTEN:
             raise Invalid(
                 f"{name!r:.80} is no name for a list in the skill root",
@@ -200,8 +196,6 @@ class SkillRoot:
         return told if isinstance(told, dict) else {}
 
     def read(self, text: str, *, folder: str = "") -> ReadSkill:
-        """Read the text of a SKILL.md leniently; Invalid (`skill.document`, `skill.size`), Refused with a
-        secret."""
         return skill_text.read_skill(without_secret("the skill", text), folder=folder)
 
     def _change_all(

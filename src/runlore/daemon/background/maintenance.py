@@ -96,7 +96,6 @@ def apply_learning(parts: Parts, *, beat: Beat, hold: Hold) -> None:
 
 
 def requeueing(parts: Parts, beat: Beat, hold: Hold) -> Requeueing:
-    """What queues reviews."""
     return Requeueing(store=parts.store, ids=parts.ids, clock=parts.clock, beat=beat, hold=hold)
 
 

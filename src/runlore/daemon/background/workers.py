@@ -44,7 +44,6 @@ class Workers:
         self._maintained_s = parts.clock.elapsed_s()
 
     def start(self) -> None:
-        """Register this process, and begin."""
         # On a full disk it is written later, and what can be read is served meanwhile.
         self._try_step(self.heartbeat)
         self._threads = [
@@ -91,11 +90,9 @@ class Workers:
         return self._is_thinking or bool(self._try_step(self._parts.library.embed_some))
 
     def embed(self) -> bool:
-        """Some vectors of learnings; False when there is nothing to do for now."""
         return bool(self._try_step(self._parts.meaning.step))
 
     def heartbeat(self) -> None:
-        """Say that this process lives."""
         until = self._parts.clock.now() + timedelta(seconds=limits.PROCESS_LEASE_S)
         with self._parts.store.transaction() as tx:
             tx.processes.heartbeat(

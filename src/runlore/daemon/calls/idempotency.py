@@ -55,7 +55,6 @@ class Done(Generic[AnswerT]):
 
     @property
     def kept(self) -> tuple[tuple[RecordId, int], ...]:
-        """What the answer is made from again."""
         if self.name:
             return ((RecordId(self.name), self.number),)
         if self.numbers:
@@ -84,7 +83,6 @@ class IdempotentCalls:
 
     @contextmanager
     def once(self, call: Call) -> Iterator[Once]:
-        """One transaction, one idempotency key."""
         reason = check_reason(call.reason)
         key, digest = self._identity(call)
         with self.store.transaction() as tx:
@@ -183,7 +181,6 @@ class IdempotentCalls:
 
 
 def same_records(_tx: Transaction, records: tuple[Record, ...]) -> tuple[Record, ...]:
-    """The answer of an act that answers with its records."""
     return records
 
 

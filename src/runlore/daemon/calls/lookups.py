@@ -90,7 +90,6 @@ def lock_record(tx: Transaction, record_id: RecordId, *others: Scope) -> Record:
 
 
 def as_it_was(records: Records, record_id: RecordId, moment: datetime) -> Record:
-    """A record at a past moment; NotFound before it was made."""
     record = as_of(records.events(record_id), moment)
     if record is None:
         raise NotFound(
@@ -104,7 +103,6 @@ def as_it_was(records: Records, record_id: RecordId, moment: datetime) -> Record
 def active_records(
     records: Records, layer: Layer, scopes: frozenset[Scope], now: datetime
 ) -> dict[RecordId, Record]:
-    """All active records of a layer."""
     where = RecordFilter(
         layers=frozenset({layer}), states=frozenset({State.ACTIVE}), scopes=scopes or None, now=now
     )

@@ -36,7 +36,6 @@ SEARCHED_LAYERS = frozenset({Layer.PROFILE, Layer.PROCEDURAL, Layer.SEMANTIC})
 
 
 def checked_limit(limit: int, most: int) -> int:
-    """A limit within its bounds."""
     if not 1 <= limit <= most:
         raise Invalid(
             f"the limit is {limit}, outside 1 to {most}",
@@ -47,7 +46,6 @@ def checked_limit(limit: int, most: int) -> int:
 
 
 def checked_query(query: str) -> str:
-    """A query that is not blank and not endless."""
     text = check_text("the query", query).strip()
     if not text:
         raise Invalid("the query is blank", code="query.blank", hint="say what to look for")
@@ -61,7 +59,6 @@ def checked_query(query: str) -> str:
 
 
 def checked_key(key: str) -> str:
-    """An idempotency key that can be stored."""
     if not key.strip() or len(check_text("the idempotency key", key)) > limits.ID_CHARS_MAX:
         raise Invalid(
             f"the idempotency key is blank or longer than {limits.ID_CHARS_MAX} characters",
@@ -96,7 +93,6 @@ def whole_milliseconds(moment: datetime | None) -> datetime | None:
 def record_filter(
     filters: Filters, *, default_states: frozenset[State] | None, now: datetime
 ) -> RecordFilter:
-    """What a list asks the store for."""
     return RecordFilter(
         layers=filters.layers or None,
         kinds=filters.kinds or None,
@@ -152,7 +148,6 @@ def close_cursor(operation: str, answer: AnswerT) -> AnswerT:
 
 
 def wrong_cursor() -> Invalid:
-    """The error for a cursor that the list which is asked for has not given."""
     return Invalid(
         "the cursor is not one that this list gave",
         code="cursor.format",
@@ -161,7 +156,6 @@ def wrong_cursor() -> Invalid:
 
 
 def cursor_after(record: Record) -> str:
-    """The place behind a record in the order of lists."""
     return cursor_at(record.created_at, record.record_id)
 
 
@@ -171,12 +165,10 @@ def first_cursor() -> str:
 
 
 def cursor_at(moment: datetime, name: str) -> str:
-    """The place of a moment and an id."""
     return f"{to_milliseconds(moment)}:{name}"
 
 
 def place_of(cursor: str | None) -> tuple[datetime, RecordId] | None:
-    """Read such a place back."""
     if cursor is None:
         return None
     moment, _, record_id = cursor.partition(":")

@@ -30,7 +30,6 @@ def checked_words(text: str) -> str:
 
 
 def holds(record: Record, words: str) -> bool:
-    """Whether a record's text holds these words, whatever their case."""
     return not words or words in record.summary.casefold()
 
 

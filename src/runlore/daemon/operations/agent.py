@@ -37,7 +37,6 @@ class AgentActs(Bound):
 
     @operation
     def start_input(self, request: ops.NewInput) -> ops.RunView:
-        """Begin a run in this process; with `wait`, its answer is that of its end."""
         started = self.parts.beginning(self.parts, self.caller).begin(request)
         if request.wait:
             live = self.parts.agent.hub.find(started.run.run_id)
@@ -120,7 +119,6 @@ class AgentActs(Bound):
 
     @operation
     def get_approval(self, approval_id: ApprovalId) -> Approval:
-        """One request."""
         approval_id = ApprovalId(askable(approval_id, "approval"))
         unstored = self.parts.agent.waiting.find(approval_id)
         with self.parts.store.snapshot() as snapshot:
@@ -131,7 +129,6 @@ class AgentActs(Bound):
 
     @operation
     def decide_approval(self, decision: ops.ApprovalDecision) -> Approval:
-        """Say yes or no, or answer; the same once more changes nothing."""
         approval_id = self.get_approval(decision.approval_id).approval_id
         answer = None if decision.answer is None else _answer(decision.answer)
 

@@ -50,7 +50,6 @@ class Bound:
         self.caller = caller
 
     def intake(self, act: Act) -> "record_intake.Intake":
-        """What makes records of drafts, for an act."""
         return record_intake.Intake(ids=self.parts.ids, act=act)
 
     def target(self, tx: Transaction, decision: ops.Decision) -> Record:
@@ -59,7 +58,6 @@ class Bound:
 
     @property
     def acting(self) -> IdempotentCalls:
-        """How acts are done: one transaction, one effect for one key."""
         return IdempotentCalls(store=self.parts.store, clock=self.parts.clock, caller=self.caller)
 
     def follow_skills(self) -> None:
@@ -69,12 +67,9 @@ class Bound:
     def decide(
         self, name: str, decision: ops.Decision, body: Callable[[Transaction, Act], Sequence[Record]]
     ) -> tuple[Record, ...]:
-        """A decision whose answer is its records."""
         return self.write(decision_call(name, decision), body)
 
     def write(self, call: Call, body: Callable[[Transaction, Act], Sequence[Record]]) -> tuple[Record, ...]:
-        """An act whose answer is its records."""
-
         def do(tx: Transaction, act: Act) -> Done[tuple[Record, ...]]:
             records = tuple(body(tx, act))
             return Done(answer=records, records=records)
@@ -83,5 +78,4 @@ class Bound:
 
 
 def decision_call(name: str, decision: ops.Decision) -> Call:
-    """What a decision asks for."""
     return Call(operation=name, request=decision, key=decision.idempotency_key, reason=decision.reason)

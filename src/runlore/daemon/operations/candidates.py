@@ -67,7 +67,6 @@ class CandidateActs(Bound):
 
     @operation
     def list_candidates(self, request: ops.CandidateRequest) -> ops.Page:
-        """Candidates by filter, newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         words = checked_words(request.text)
         with self.parts.store.snapshot() as snapshot:
@@ -104,7 +103,6 @@ class CandidateActs(Bound):
 
     @operation
     def publish(self, publication: ops.Publication) -> Record:
-        """Publish a candidate, in a tier; the original answers for a duplicate."""
         edits = Edits(
             content=publication.content,
             scope=publication.scope,
@@ -151,7 +149,6 @@ class CandidateActs(Bound):
         return published
 
     def require_seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
-        """A record as the caller sees it; to others it does not exist."""
         return require_visible(record, readable if may_see(self.caller, record) else frozenset())
 
     def ours(self, tx: Transaction, record_id: RecordId, other: Scope | None = None) -> Record:

@@ -48,7 +48,6 @@ class ForgetActs(Bound):
 
     @operation
     def forget(self, decision: ops.Decision, *, dry_run: bool = False) -> ops.ForgetAnswer:
-        """Erase the content of a record, a run or a session, and everything derived from it."""
         with self.parts.store.snapshot() as snapshot:
             target = self._find_target(snapshot, decision)
             backups = _backups_of(snapshot, self.parts, target)
@@ -131,7 +130,6 @@ class ForgetActs(Bound):
         return Forgotten(records=self.decide("forget", decision, do), requests=requests)
 
     def _find_target(self, collections: Collections, decision: ops.Decision) -> Target:
-        """What an id names: a record first, then a run, then a session."""
         name = storable(decision.record_id)
         if not collections.records.get_many([name]):
             run = collections.runs.find(RunId(name))
@@ -181,7 +179,6 @@ def _preview(collections: Collections, target: Target) -> Forgotten:
 
 
 def _again(collections: Collections, target: Run | Session) -> Forgotten:
-    """What an earlier call with the same key has left."""
     if isinstance(target, Run):
         return Forgotten(records=tombstones_of_run(collections, target.run_id), runs=(target.run_id,))
     begun = descendants(collections, target.session_id)

@@ -30,12 +30,10 @@ class JournalActs(Bound):
 
     @property
     def unstored(self) -> UnstoredRuns:
-        """The runs of which nothing is stored."""
         return UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
 
     @operation
     def append_events(self, request: ops.NewEvents) -> ops.Appended:
-        """Append to a run's journal, durable when answered."""
         entries = _to_entries(request)
         if self.unstored.holds(self.parts.store, request.run_id):
             return _NOT_STORED
@@ -76,7 +74,6 @@ class JournalActs(Bound):
 
     @operation
     def journal(self, request: ops.JournalRequest) -> ops.JournalPage:
-        """What happened, event by event."""
         if (request.run_id is None) is (request.session_id is None):
             raise Invalid(
                 "a journal is of one run or of one session",
@@ -98,7 +95,6 @@ class JournalActs(Bound):
     def _resolve_journal(
         self, snapshot: Snapshot, request: ops.JournalRequest
     ) -> tuple[RunId | None, SessionId | None, int]:
-        """Which journal, and behind which number it begins."""
         if request.run_id is not None:
             run, session = own_run(snapshot, self.caller, request.run_id)
             asked: tuple[RunId | None, SessionId | None] = (run.run_id, None)

@@ -46,7 +46,6 @@ class LearningActs(CandidateActs):
 
     @operation
     def list_learnings(self, request: ops.LearningRequest) -> ops.Page:
-        """What was once published, newest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         words = checked_words(request.filters.text)
         now = request.as_of or self.parts.clock.now()
@@ -87,7 +86,6 @@ class LearningActs(CandidateActs):
 
     @operation
     def revoke_matching(self, request: ops.MatchingRevocation) -> ops.Revoked:
-        """Take back all that pass a filter, in one transaction."""
         require_filter(request.filters)
         with self.parts.store.snapshot() as snapshot:
             found = revocable(snapshot.records, request.filters, self.caller, self.parts.clock.now())
@@ -148,7 +146,6 @@ class LearningActs(CandidateActs):
 
     @operation
     def verify(self, request: ops.VerifyRequest) -> Record:
-        """Look for support, and raise a provisional learning that has it, or on the operator's word."""
         vouching = Vouching(
             evidence=checked_evidence(request.evidence_refs),
             on_my_word=request.on_my_word,
@@ -210,7 +207,6 @@ def _require_published(record: Record) -> Record:
 
 
 def _checked_note(note: str) -> str:
-    """A note as it can be kept: bounded, without what Runlore rendered, and without secrets."""
     text = check_text("the note", note).strip()
     if len(text) > limits.REASON_CHARS_MAX:
         raise Invalid(

@@ -51,7 +51,6 @@ class LibraryActs(Bound):
 
     @operation
     def save_skill(self, request: ops.SaveSkill) -> Skill:
-        """Keep a suggestion as a skill, with its file."""
         if request.name is not None:
             _check_name(request.name)
 
@@ -80,7 +79,6 @@ class LibraryActs(Bound):
 
     @operation
     def import_skill(self, request: ops.ImportSkill) -> Skill:
-        """Bring a skill in, tainted until it is accepted."""
         source = short_text("the source", request.source, limits.ID_CHARS_MAX)
         if not source:
             raise Invalid(
@@ -99,7 +97,6 @@ class LibraryActs(Bound):
 
     @operation
     def list_skills(self, request: ops.SkillsRequest) -> ops.SkillPage:
-        """Skills by name."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
@@ -110,7 +107,6 @@ class LibraryActs(Bound):
 
     @operation
     def get_skill(self, name: str) -> Skill:
-        """One skill by its name or id."""
         self.parts.library.keep_fresh()
         with self.parts.store.snapshot() as snapshot:
             skill = library.skill_named(snapshot, askable(name, "skill"))
@@ -124,8 +120,6 @@ class LibraryActs(Bound):
 
     @operation
     def accept_skill(self, request: ops.AcceptSkill) -> Skill:
-        """Clear its taint after reading it; the act is logged, and what it says is remembered."""
-
         def find_skill(tx: Transaction) -> Skill:
             return library.skill_named(tx, askable(request.name, "skill"))
 
@@ -152,8 +146,6 @@ class LibraryActs(Bound):
 
     @operation
     def delete_skill(self, name: str) -> Skill:
-        """Take a skill away, with its file where that is as it was written."""
-
         def do(tx: Transaction, act: Act) -> Skill:
             asked = askable(name, "skill")
             # One that is gone already is answered as it is: a second call changes nothing.
@@ -163,7 +155,6 @@ class LibraryActs(Bound):
 
     @operation
     def restore_skill(self, name: str) -> Skill:
-        """Bring back a skill that was deleted or merged, by its id or by the name it had."""
         skill = self._act_on_skill(
             Call(operation="restore_skill", request=name, key=None),
             lambda tx, act: library.restore(tx, library.get_gone_skill(tx, askable(name, "skill")), act),
@@ -173,7 +164,6 @@ class LibraryActs(Bound):
 
     @operation
     def settle_skill_file(self, request: ops.SettleFile) -> Skill:
-        """Say which stands where a file may be damaged, or was written while the skill changed."""
         with self.parts.store.snapshot() as snapshot:
             name = library.skill_named(snapshot, askable(request.name, "skill")).name
         act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="its file is taken as it is")
@@ -212,13 +202,11 @@ class LibraryActs(Bound):
 
     @operation
     def use_skill(self, request: ops.UseSkill) -> Skill:
-        """Open a skill, and count that a run used it."""
         self.parts.library.keep_fresh()
         return UsedSkills(parts=self.parts, caller=self.caller).use(request)
 
     @operation
     def curate_skills(self, request: ops.CurateRequest) -> ops.CurateAnswer:
-        """Merge, drop, delete and prune drafts by the rules of the policy, or only tell."""
         self.parts.library.refresh()
         if not request.apply:
             act = Act(actor=self.caller.actor, at=self.parts.clock.now())
@@ -239,7 +227,6 @@ class LibraryActs(Bound):
 
     @operation
     def undo_curation(self, curation_id: CurationId | None, idempotency_key: str | None = None) -> Curation:
-        """Put back what a curation did, the newest one unless named."""
         self.parts.library.refresh()
         asked = None if curation_id is None else CurationId(askable(curation_id, "curation"))
 

@@ -76,7 +76,6 @@ class ProjectionActs(Bound):
 
     @operation
     def memory_context(self, request: ops.ContextRequest) -> ops.MemoryContext:
-        """What a session is eligible for, before packing."""
         query = None if request.query is None else checked_query(request.query)
         session_id = SessionId(askable(request.session_id, "session"))
         now = request.as_of or self.parts.clock.now()
@@ -119,7 +118,6 @@ class ProjectionActs(Bound):
 
     @operation
     def session_search(self, request: ops.SessionSearchRequest) -> ops.SessionSearch:
-        """Learnings, recovered runs and skills that a session sees, ranked on one scale."""
         limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         asked = ops.SessionSearchRequest(
             session_id=SessionId(askable(request.session_id, "session")),
@@ -178,7 +176,6 @@ class ProjectionActs(Bound):
 
     @operation
     def preview_input(self, request: ops.PreviewRequest) -> Projection:
-        """The exact sections that an input would get, with the budget's arithmetic."""
         session_id = SessionId(askable(request.session_id, "session"))
         wanted = ops.NewRun(
             session_id=session_id,
@@ -201,7 +198,6 @@ class ProjectionActs(Bound):
 
     @operation
     def receipt(self, run_id: RunId) -> ops.ReceiptView:
-        """What a run was given, and what was left out and why."""
         with self.parts.store.snapshot() as snapshot:
             unstored = UnstoredRuns(runs=self.parts.private_runs, caller=self.caller).find(snapshot, run_id)
             if unstored is not None:
@@ -219,7 +215,6 @@ class ProjectionActs(Bound):
 
     @operation
     def goal_context(self, request: ops.GoalRequest) -> ops.GoalContext:
-        """The top profile, procedural and semantic records for a goal, only such as a prompt may see."""
         goal = checked_query(request.goal)
         limit = checked_limit(request.limit, limits.CONTEXT_PER_LAYER_MAX)
         now = request.as_of or self.parts.clock.now()
@@ -310,7 +305,6 @@ def _finder(
 
 
 def bound_then(collections: Collections, session: Session, moment: datetime | None) -> Binding:
-    """What a session is bound to, or was at a moment; NotFound before it was made."""
     # Nothing of a private session is stored, so it was never bound to anything else.
     if moment is None or (session.private and moment >= session.created_at):
         return session.binding
@@ -348,7 +342,6 @@ def _eligible(
 
 
 def _projection(reading: SearchSnapshot) -> ProjectionPolicy:
-    """What the policy gives an input, or gave one then."""
     if reading.past is None:
         return current_projection(reading.snapshot)
     return learning_then(reading.snapshot, reading.past.moment).projection

@@ -95,7 +95,6 @@ class RecordActs(Bound):
 
     @operation
     def search(self, request: ops.SearchRequest) -> ops.SearchHits:
-        """The best matches of a query."""
         query = checked_query(request.query)
         limit = checked_limit(request.limit, limits.SEARCH_LIMIT_MAX)
         where = search_filter(request, self.parts.clock.now())
@@ -128,7 +127,6 @@ class RecordActs(Bound):
 
     @operation
     def propose_profile(self, proposal: ops.ProfileProposal) -> Record:
-        """A candidate for the profile."""
         draft = replace(profile_draft(proposal), provenance=self._spoken_provenance(proposal.scope))
 
         def body(tx: Transaction, act: Act) -> tuple[Record, ...]:
@@ -147,7 +145,6 @@ class RecordActs(Bound):
 
     @operation
     def add_episode(self, episode: ops.Episode) -> Record:
-        """An appended episode."""
         self._require_addable(episode)
         draft = admission.Draft(
             kind=episode.kind,

@@ -185,7 +185,6 @@ class ReviewActs(ForgetActs):
         return self.acting.perform(call, do, lambda _tx, kept: items_again(present, kept, group))
 
     def _reachable_scopes(self, asked: frozenset[Scope]) -> frozenset[Scope]:
-        """The scopes to look through; an empty set is all of them."""
         scopes = narrow_scopes(asked, self.caller.scopes)
         if scopes is not None and not scopes:
             require_reach(self.caller, asked)
@@ -193,7 +192,6 @@ class ReviewActs(ForgetActs):
 
 
 def merge_item(each: MergeView, sources: Mapping[RecordId, Record]) -> MergeItem:
-    """A possible merge with its sources."""
     return MergeItem(
         merge=each.merge,
         status=each.status.value,

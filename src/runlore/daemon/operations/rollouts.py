@@ -33,7 +33,6 @@ class RolloutActs(Bound):
 
     @operation
     def promote_learning(self, request: ops.PromoteLearning) -> PromotedSkill:
-        """Make a procedure a skill in `draft`, or give a promoted one other words."""
         name = request.skill_name
         # A name that somebody has given a file of theirs is theirs before.
         self.parts.library.refresh()
@@ -56,7 +55,6 @@ class RolloutActs(Bound):
 
     @operation
     def list_promoted(self, request: ops.PromotedRequest) -> ops.PromotedPage:
-        """Promoted skills by name."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         source = None if request.source_record_id is None else _source(request.source_record_id)
         with self.parts.store.snapshot() as snapshot:
@@ -71,13 +69,11 @@ class RolloutActs(Bound):
 
     @operation
     def get_promoted(self, skill_name: str) -> PromotedSkill:
-        """One promoted skill."""
         with self.parts.store.snapshot() as snapshot:
             return rollouts.get_promoted(snapshot, askable(skill_name, "promoted"))
 
     @operation
     def promoted_history(self, request: ops.PromotedHistoryRequest) -> ops.PromotedHistory:
-        """How it stood after each change, oldest first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         after = number_of(request.cursor)
         with self.parts.store.snapshot() as snapshot:
@@ -89,7 +85,6 @@ class RolloutActs(Bound):
 
     @operation
     def record_result(self, request: ops.RolloutResult) -> PromotedSkill:
-        """Record how a run of the skill went."""
         result = Result(
             kind=request.kind,
             run_id=RunId(askable(request.run_id, "run")),
@@ -105,7 +100,6 @@ class RolloutActs(Bound):
 
     @operation
     def advance_promoted(self, request: ops.AdvanceRequest) -> PromotedSkill:
-        """Move it on, where its evidence allows."""
         if request.to is RolloutStatus.ACTIVE:
             self._check_place(request.skill_name)
 
@@ -121,8 +115,6 @@ class RolloutActs(Bound):
 
     @operation
     def revoke_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
-        """Take it out of use."""
-
         def do(tx: Transaction, act: Act) -> PromotedSkill:
             return rollouts.revoke(tx, self._ours(tx, request.skill_name), act)
 
@@ -130,7 +122,6 @@ class RolloutActs(Bound):
 
     @operation
     def rollback_promoted(self, request: ops.RevokePromoted) -> PromotedSkill:
-        """Put the newest snapshot that was active back."""
         self._check_place(request.skill_name)
 
         def do(tx: Transaction, act: Act) -> PromotedSkill:

@@ -36,17 +36,14 @@ class RunActs(Bound):
 
     @property
     def remembering(self) -> Remembering:
-        """What writes run memories."""
         return remembering(self.parts)
 
     @property
     def closing(self) -> Closing:
-        """What ends runs."""
         return closing(self.parts)
 
     @property
     def unstored(self) -> UnstoredRuns:
-        """The runs of which nothing is stored."""
         return UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
 
     @operation
@@ -65,7 +62,6 @@ class RunActs(Bound):
 
     @operation
     def list_runs(self, request: ops.RunsRequest) -> ops.RunPage:
-        """Runs, the newest first, each with the beginning of its request."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         place = place_of(request.cursor)
         is_agent = self.caller.role is Role.AGENT
@@ -91,7 +87,6 @@ class RunActs(Bound):
 
     @operation
     def add_scratch(self, request: ops.NewScratch) -> Record | None:
-        """A working record of the run; None where nothing is stored."""
         if self.unstored.holds(self.parts.store, request.run_id):
             return None
         text = scratch_text(request.text)
@@ -110,7 +105,6 @@ class RunActs(Bound):
 
     @operation
     def list_scratch(self, run_id: RunId) -> tuple[Record, ...]:
-        """A run's working records, oldest first."""
         with self.parts.store.snapshot() as snapshot:
             if self.unstored.find(snapshot, run_id) is not None:
                 return ()
@@ -119,7 +113,6 @@ class RunActs(Bound):
 
     @operation
     def add_artifact(self, request: ops.NewArtifact) -> Artifact | None:
-        """Keep a text of the run; None where nothing is stored."""
         name, text = _artifact_texts(request)
         if self.unstored.holds(self.parts.store, request.run_id):
             return None
@@ -154,7 +147,6 @@ class RunActs(Bound):
 
     @operation
     def list_artifacts(self, run_id: RunId) -> ops.ArtifactPage:
-        """A run's artifacts, oldest first, each with the beginning of its text."""
         with self.parts.store.snapshot() as snapshot:
             if self.unstored.find(snapshot, run_id) is not None:
                 return ops.ArtifactPage(items=())

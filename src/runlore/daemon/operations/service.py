@@ -152,7 +152,6 @@ class ServiceActs(Bound):
 
 
 def new_token(request: ops.NewToken, token_id: TokenId, act: Act) -> ops.MadeToken:
-    """A token with a fresh secret."""
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = AccessToken(
         token_id=token_id,

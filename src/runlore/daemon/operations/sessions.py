@@ -75,7 +75,6 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def change_session(self, change: ops.SessionChange) -> Session:
-        """Bind, link, name, restrict or end a session."""
         session_id = _session_id(change.session_id)
 
         def do(tx: Transaction, act: Act) -> tuple[tuple[Session, tuple[Closed, ...]], str]:
@@ -123,7 +122,6 @@ class SessionActs(RunActs, JournalActs):
 
     @operation
     def put_persona(self, change: ops.PersonaChange) -> Persona:
-        """Make or change a persona."""
         Scope(ScopeKind.PERSONA, change.persona_id)
         without_secret("the persona's id", change.persona_id)
         name = clean_text("the name", change.name, limits.TITLE_CHARS_MAX)
@@ -242,7 +240,6 @@ class SessionActs(RunActs, JournalActs):
         )
 
     def _stop_own_runs(self, session_id: SessionId) -> None:
-        """Stop what this process works in a session, stored or not."""
         with self.parts.store.snapshot() as snapshot:
             for run_id in self.parts.agent.working():
                 run = self.parts.private_runs.find(run_id) or snapshot.runs.find(run_id)
@@ -255,7 +252,6 @@ def _session_id(session_id: SessionId) -> SessionId:
 
 
 def session_of(request: ops.NewSession, folder: WorkingFolder | None, actor: str) -> Session:
-    """What a request asks for, its fields checked; the time and a missing id come with the act."""
     if request.session_id is not None:
         Scope(ScopeKind.SESSION, request.session_id)
         without_secret("the session's id", request.session_id)

@@ -48,7 +48,6 @@ class SkillActs(ForgetActs):
 
     @operation
     def import_runs(self, request: ops.RunsToImport) -> ops.ImportedRuns:
-        """Bring runs of another agent in. A run is known by its id, so that repeating it changes nothing."""
         _check_source(request.source)
         for run in request.runs:
             check_told(run)
@@ -88,7 +87,6 @@ class SkillActs(ForgetActs):
 
     @operation
     def transcript_positions(self, sources: Sequence[str]) -> dict[str, Position]:
-        """How far these sources have been read."""
         if len(sources) > _SOURCES_MAX:
             raise Invalid(
                 f"there are {len(sources):,} sources, more than {_SOURCES_MAX:,}",
@@ -102,7 +100,6 @@ class SkillActs(ForgetActs):
     def suggest(
         self, request: ops.SuggestRequest, progress: ops.Progress = ops.ignore_progress
     ) -> ops.SuggestAnswer:
-        """Run the detectors over all that was mined. A pattern is suggested once, however often."""
         call = Call(operation="suggest", request=request, key=request.idempotency_key)
         before = self.acting.counted_before(call, _suggested_again)
         if before is not None:
@@ -131,7 +128,6 @@ class SkillActs(ForgetActs):
 
     @operation
     def list_suggestions(self, request: ops.SuggestionsRequest) -> ops.SuggestionPage:
-        """Suggestions, the best first."""
         limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
         with self.parts.store.snapshot() as snapshot:
             found = snapshot.suggestions.page(
@@ -145,13 +141,11 @@ class SkillActs(ForgetActs):
 
     @operation
     def get_suggestion(self, name: str) -> StoredSuggestion:
-        """One suggestion by its name or id."""
         with self.parts.store.snapshot() as snapshot:
             return _find_suggestion(snapshot, name)
 
     @operation
     def skip_suggestion(self, suggestion_id: SuggestionId) -> StoredSuggestion:
-        """Take one out of the queue."""
         return self._decide(suggestion_id, SuggestionMove.SKIP)
 
     @operation
@@ -172,7 +166,6 @@ class SkillActs(ForgetActs):
 
 
 def _find_suggestion(collections: Collections, name: str) -> StoredSuggestion:
-    """A suggestion by its name, else by its id."""
     asked = askable(name, "suggestion")
     named = collections.suggestions.find(name=asked)
     return named or collections.suggestions.get(SuggestionId(asked))

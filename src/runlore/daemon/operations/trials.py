@@ -16,7 +16,6 @@ class TrialActs(Bound):
 
     @operation
     def test_policy(self, trial: ops.PolicyTrial) -> ops.TrialAnswer:
-        """What a policy would do, beside what the present one does; nothing is changed."""
         if trial.name is not PolicyName.LEARNING:
             raise Invalid(
                 f"the policy {trial.name} decides on no candidates, so there is nothing to try",

@@ -25,7 +25,6 @@ class TryActs(Bound):
 
     @operation
     def try_promoted(self, request: ops.TrialRequest) -> ops.RunView:
-        """Run a promoted skill once; the run that executes it."""
         arguments = check_text("the input", request.input)
         # Whether its end is waited for makes it no other call.
         same = replace(request, wait=False)

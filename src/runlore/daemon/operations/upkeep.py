@@ -29,7 +29,6 @@ class UpkeepActs(Bound):
 
     @operation
     def import_records(self, path: str, *, progress: ops.Progress = ops.ignore_progress) -> ops.ImportAnswer:
-        """Read an export back: equal into an empty store, as candidates into another."""
         act = Act(actor=self.caller.actor, at=self.parts.clock.now(), reason="imported")
         return imports.import_file(self.parts.store, path, self.intake(act), progress)
 
@@ -56,7 +55,6 @@ class UpkeepActs(Bound):
 
     @operation
     def status(self) -> ops.Status:
-        """What this Runlore is and holds."""
         self.parts.library.keep_fresh()
         now = self.parts.clock.now()
         with self.parts.store.snapshot() as snapshot:

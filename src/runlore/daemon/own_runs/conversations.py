@@ -42,7 +42,6 @@ class UnstoredConversations:
         self._kept: OrderedDict[SessionId, list[Exchange]] = OrderedDict()
 
     def add(self, session_id: SessionId, asked: str, answered: str) -> None:
-        """Note what was asked and what came of it."""
         with self._lock:
             exchange = shortened_text(asked), shortened_text(answered) or _UNANSWERED
             told = [*self._kept.pop(session_id, []), exchange]

@@ -52,11 +52,9 @@ class Live:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing comes any more."""
         return self._is_over
 
     def text(self, piece: str) -> None:
-        """A piece of the model's words."""
         with self._changed:
             self._speaks(None)
             self._say(self._trickle.add(piece))
@@ -73,11 +71,9 @@ class Live:
             self._printed += len(piece)
 
     def remark(self, remark: str) -> None:
-        """Something that a person should know."""
         self._tell(RunEvent(kind=RunEventKind.REMARK, data={"text": remark}))
 
     def approval(self, told: JsonObject) -> None:
-        """What the run waits for, as it is answered."""
         self._tell(RunEvent(kind=RunEventKind.APPROVAL, data=told))
 
     def grew(self, number: int) -> None:
@@ -126,7 +122,6 @@ class Live:
             return LiveEvents(events=events, place=self._end(), is_over=self._is_over)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end; whether it has come."""
         with self._changed:
             return self._changed.wait_for(lambda: self._is_over, timeout_s)
 
@@ -191,7 +186,6 @@ class Hub:
     _lives: OrderedDict[RunId, Live] = field(default_factory=OrderedDict)
 
     def begin(self, run_id: RunId) -> Live:
-        """A run that begins now."""
         live = Live()
         with self._lock:
             self._lives[run_id] = live
@@ -201,6 +195,5 @@ class Hub:
         return live
 
     def find(self, run_id: RunId) -> Live | None:
-        """A run of this process."""
         with self._lock:
             return self._lives.get(run_id)

@@ -28,12 +28,10 @@ class PendingApprovals:
             self._changed.notify_all()
 
     def find(self, approval_id: ApprovalId) -> Approval | None:
-        """Such a request."""
         with self._changed:
             return self._unstored.get(approval_id)
 
     def all(self) -> tuple[Approval, ...]:
-        """All such requests, the oldest first."""
         with self._changed:
             kept = self._unstored.values()
             return tuple(sorted(kept, key=lambda each: (each.created_at, each.approval_id)))

@@ -51,7 +51,6 @@ class Stopping(threading.Event):
         return self._ending
 
     def cancel(self) -> None:
-        """Somebody does not want it any more."""
         self._stop(RunEnding(status=RunStatus.CANCELLED))
 
     def interrupt(self, reason: str) -> None:
@@ -189,7 +188,6 @@ class AgentService:
         return handle
 
     def find(self, run_id: RunId) -> Handle | None:
-        """A run that this process works now."""
         with self._lock:
             return self._handles.get(run_id)
 
@@ -202,23 +200,19 @@ class AgentService:
 
     @property
     def is_busy(self) -> bool:
-        """Whether this process works any run now."""
         with self._lock:
             return bool(self._handles)
 
     def is_working(self, run_id: RunId) -> bool:
-        """Whether this process works a run now."""
         return self.find(run_id) is not None
 
     def cancel(self, run_id: RunId) -> bool:
-        """Stop a run of this process, within a moment; whether it is one."""
         handle = self.find(run_id)
         if handle is not None:
             handle.stopping.cancel()
         return handle is not None
 
     def working(self) -> tuple[RunId, ...]:
-        """The runs that this process works now."""
         with self._lock:
             return tuple(self._handles)
 

@@ -35,7 +35,6 @@ class StreamRedactor:
 
     @property
     def is_held(self) -> bool:
-        """Whether something waits to be told."""
         return len(self._known) > self._told
 
     def add(self, piece: str) -> str:

@@ -55,7 +55,6 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 def log_path(state_root: str) -> str:
-    """Where the log of a detached daemon lies."""
     return os.path.join(state_root, LOG_FOLDER, LOG_NAME)
 
 

@@ -38,12 +38,10 @@ class Plan:
 
     @property
     def state_root(self) -> str:
-        """The state root that is served."""
         return self.settings.state_root
 
     @property
     def server(self) -> ServerSettings:
-        """Where it listens."""
         return self.settings.server
 
 
@@ -74,7 +72,6 @@ def make_plan(settings: Settings, *, host: str | None = None, port: int | None =
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine alone."""
     if host.lower() == "localhost":
         return True
     try:
@@ -95,7 +92,6 @@ class Health:
         self._is_ready = False
 
     def ready(self) -> None:
-        """The boot is done."""
         self._is_ready = True
 
     def stop(self) -> None:
@@ -103,7 +99,6 @@ class Health:
         self._stopping = True
 
     def is_stopping(self) -> bool:
-        """Whether it was told to stop."""
         return self._stopping
 
     def reasons(self) -> tuple[str, ...]:
@@ -164,7 +159,6 @@ class Service:
 
 
 def service(parts: Parts, server: ServerSettings) -> Service:
-    """The service of opened parts."""
     return Service(parts=parts, server=server, tokens=token_book(parts), health=Health(parts))
 
 

@@ -49,7 +49,6 @@ def socket_path(state_root: str, environment: Mapping[str, str] | None = None) -
 
 
 def is_listening(path: str) -> bool:
-    """Whether somebody accepts connections there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         client.settimeout(_CONNECT_S)
         try:
@@ -145,7 +144,6 @@ def remove_traces(state_root: str) -> None:
 
 
 def running(where: str) -> Unavailable:
-    """The error of a second daemon."""
     return Unavailable(
         f"a daemon is running already: {where}",
         code="daemon.running",

@@ -21,7 +21,6 @@ LONG_AGO = datetime.fromtimestamp(0, tz=UTC)
 
 
 def run_id_of(run_id: str) -> RunId:
-    """An id that a database can be asked for."""
     return RunId(askable(run_id, "run"))
 
 

@@ -14,12 +14,10 @@ else:
 
 
 def remembering(parts: Parts) -> "remember.Remembering":
-    """What writes the memories of runs that have ended."""
     return remember.Remembering(
         store=parts.store, memories=parts.run_memories, clock=parts.clock, ids=parts.ids
     )
 
 
 def closing(parts: Parts) -> "reactions.Closing":
-    """What ends runs; their memories are this process's to write."""
     return reactions.Closing(ids=parts.ids, holder=parts.process_id)

@@ -36,8 +36,7 @@ from runlore.ports.store import Collections, Transaction
 _GATHERINGS_MAX = 8
 
 
-def claim_nothing(_run_id: RunId) -> None:
-    """Nothing is taken for a new run."""
+def claim_nothing(_run_id: RunId) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,6 @@ class RunOpening:
 
     @property
     def unstored(self) -> UnstoredRuns:
-        """The runs of which nothing is stored."""
         return UnstoredRuns(runs=self.parts.private_runs, caller=self.caller)
 
     def open(self, request: ops.NewRun, call: Call) -> Opened:
@@ -211,7 +209,6 @@ class _Opening:
 
     @property
     def text(self) -> str:
-        """The input as it is journalled."""
         return text_of(self.entry.body)
 
     def present(self, collections: Collections, run_id: RunId) -> Run | None:
@@ -231,6 +228,5 @@ class _Opening:
 
 
 def run_view(collections: Collections, run: Run) -> ops.RunView:
-    """A run with the text of its input."""
     texts: Mapping[RunId, str] = collections.journal.inputs([run.run_id])
     return ops.RunView(run=run, request=texts.get(run.run_id, ""))

@@ -59,7 +59,6 @@ class BackendState:
         return f"the embedding backend failed ({self.code})" if self.failures else ""
 
     def document(self) -> JsonObject:
-        """What `status` shows."""
         resting = None if self.resting_until is None else format_time(self.resting_until)
         return {
             "backend": self.identity,
@@ -88,12 +87,10 @@ class Backend:
 
     @property
     def identity(self) -> str:
-        """What the vectors are of: vectors of another identity are of no use."""
         return self._embedder.identity
 
     @property
     def stays_here(self) -> bool:
-        """Whether what is sent to it does not leave this machine."""
         return self._state.stays_here
 
     @property
@@ -114,7 +111,6 @@ class Backend:
             return until is not None and (self._is_trying or self._clock.now() < until)
 
     def state(self) -> BackendState:
-        """How it fares."""
         return self._state
 
     def vectors(self, texts: Sequence[str], timeout_s: float | None = None) -> tuple[Vector, ...] | None:

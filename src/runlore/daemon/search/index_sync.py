@@ -37,8 +37,7 @@ RECORDS = RecordFeed()
 class IndexEngine(Protocol):
     """Where indexes come from. Asked at the first search, not at the start."""
 
-    def empty(self) -> Index:
-        """A new index without records."""
+    def empty(self) -> Index: ...
 
     def load(self, path: str) -> tuple[Index, str] | None:
         """A saved index with its stamp; None when there is none that can be used."""
@@ -107,7 +106,6 @@ class IndexSync:
                     self._caught_up(snapshot)
 
     def rebuild(self) -> None:
-        """Make the index anew from what is stored."""
         with self.lock, self.store.snapshot() as snapshot:
             self._rebuilt(snapshot)
 

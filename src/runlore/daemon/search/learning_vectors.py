@@ -50,8 +50,7 @@ _NONE_YET = "no learning has a vector yet; the daemon makes them, or `runlore jo
 class VectorEngine(Protocol):
     """Where indexes of vectors come from. Asked when one is needed, not at the start."""
 
-    def empty(self, identity: str) -> DenseIndex:
-        """A new index without vectors."""
+    def empty(self, identity: str) -> DenseIndex: ...
 
     def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
         """A saved index with its stamp; None when there is none that can be used."""
@@ -94,12 +93,10 @@ class LearningVectors:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a backend."""
         return self._backend is not None
 
     @property
     def stays_here(self) -> bool:
-        """Whether what is sent to the backend does not leave this machine."""
         return self._backend is not None and self._backend.stays_here
 
     def query(
@@ -186,7 +183,6 @@ class LearningVectors:
         return len(found)
 
     def document(self) -> JsonObject:
-        """What `status` shows."""
         backend = self._backend
         if backend is None:
             return {"backend": None}
@@ -200,7 +196,6 @@ class LearningVectors:
         return {**backend.state().document(), "learnings": learnings}
 
     def backend_state(self) -> BackendState | None:
-        """How the backend fares; None where there is none."""
         return None if self._backend is None else self._backend.state()
 
     def close(self) -> None:

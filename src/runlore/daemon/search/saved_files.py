@@ -32,7 +32,6 @@ def delete_saved(path: str, what: str) -> None:
 
 
 def stamp_of(position: StorePosition) -> str:
-    """A position as it is written into a file."""
     fields = {"store": position.store_id, "cursor": position.cursor, "witness": position.witness}
     return orjson.dumps(fields).decode()
 

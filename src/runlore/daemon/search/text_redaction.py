@@ -20,7 +20,6 @@ class TextRedaction:
     hides_personal: bool
 
     def text(self, text: str) -> str:
-        """A text as it is sent."""
         return text if self.stays_here else redact_text(text, personal=self.hides_personal).text
 
     def mark(self, text: str) -> str:
@@ -33,7 +32,6 @@ class TextRedaction:
 
 
 def digest_of(text: str) -> str:
-    """The digest of a text."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

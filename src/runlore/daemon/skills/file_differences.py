@@ -54,7 +54,6 @@ class Differing:
 
     @property
     def told(self) -> str:
-        """It as a sentence."""
         said = _TOLD[self.difference].format(name=self.name)
         return f"{said}: {self.problem}" if self.problem else said
 

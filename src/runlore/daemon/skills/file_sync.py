@@ -104,7 +104,6 @@ class _Doing:
     is_changed: bool = False
 
     def fail(self, name: str, error: RunloreError) -> None:
-        """Tell what went wrong."""
         self.failures += isinstance(error, Unavailable)
         # What a file says is wrong until somebody writes it anew.
         lasts = isinstance(error, Invalid)

@@ -164,7 +164,6 @@ class SkillLibrary:
         return ()
 
     def read(self, text: str) -> ReadSkill:
-        """The text of a SKILL.md; Invalid where it is none."""
         return self._files.read(text)
 
     def shelf(self, collections: Collections) -> ActiveSkills:
