@@ -75,7 +75,6 @@ class RecallEngine:
         return RankingIndex()
 
     def load(self, path: str) -> tuple[Index, str] | None:
-        """A saved index with its stamp."""
         from runlore.recall import load_index
 
         return load_index(path)
@@ -90,7 +89,6 @@ class DenseEngine:
         return DenseVectors(identity)
 
     def load(self, path: str, identity: str) -> tuple[DenseIndex, str] | None:
-        """A saved index with its stamp."""
         from runlore.recall import load_stamped
 
         return load_stamped(path, identity)
@@ -105,7 +103,6 @@ class SkillIndexEngine:
     def index(
         self, skills: Iterable[tuple[SkillId, SkillDocument]], before: SkillSearch | None
     ) -> SkillSearch:
-        """An index of skills by their words."""
         from runlore.recall.skills import SkillIndex, load_skill_words
 
         return SkillIndex(
@@ -113,19 +110,16 @@ class SkillIndexEngine:
         )
 
     def save(self, index: SkillSearch) -> None:
-        """Keep what was read, where much of it was read anew."""
         from runlore.recall.skills import SkillIndex
 
         if self._path and isinstance(index, SkillIndex) and index.read_anew >= _SAVED_FROM:
             index.save(self._path)
 
     def discard(self) -> None:
-        """Delete what was kept."""
         if self._path:
             skill_vectors.delete_vectors(self._path)
 
     def vectors(self, identity: str, path: str | None) -> DenseIndex:
-        """The vectors of a file, or none yet."""
         from runlore.recall.dense import DenseVectors, load_vectors
 
         loaded = None if path is None else load_vectors(path, identity)
@@ -146,11 +140,9 @@ class LazyWorkspaces:
         return self._local().open(folder)
 
     def worktree(self, folder: str, skill_name: str, call_id: str) -> AbstractContextManager[Worktree]:
-        """A copy of a folder, for one child agent."""
         return self._local().worktree(folder, skill_name, call_id)
 
     def sweep(self, folder: str, *, is_alive: Callable[[str], bool]) -> tuple[str, ...]:
-        """Remove copies that a process left behind when it died."""
         return self._local().sweep(folder, is_alive=is_alive)
 
     def _local(self) -> Workspaces:
