@@ -2,31 +2,49 @@
 
 That the store answers alike on SQLite and PostgreSQL is shown by `tests/storage`, on both. What stands
 on the store takes up to ten times as long on PostgreSQL, and most of it asks nothing new there. So in
-`tests/flow` and `tests/surfaces` the first such test of each module runs on PostgreSQL, as a sample, and
-`make soak` runs the rest. Modules in which the database has a part in what is shown always run on both.
+`tests/flow`, `tests/daemon` and `tests/surfaces` the first such test of each module runs on PostgreSQL, as a
+sample, and `make soak` runs the rest. Modules in which the database has a part in what is shown always run on
+both.
 """
 
 from collections.abc import Iterable, Iterator
 
 import pytest
 
-SAMPLED = ("tests/flow/", "tests/surfaces/")
+SAMPLED = ("tests/daemon/", "tests/flow/", "tests/surfaces/")
 # Two at once, a crash, an erasure, a transfer, a failing server, or a long list that SQL makes.
 WHOLE = {
-    *("tests/flow/test_agent_crashes.py", "tests/flow/test_agent_one_at_a_time.py"),
-    *("tests/flow/test_any_sequence.py", "tests/flow/test_at_once.py", "tests/flow/test_backups.py"),
-    *("tests/flow/test_capture_recovery.py", "tests/flow/test_context_cache.py"),
-    *("tests/flow/test_damaged_backups.py", "tests/flow/test_doctor.py", "tests/flow/test_export_import.py"),
-    *("tests/flow/test_following.py", "tests/flow/test_forgetting.py", "tests/flow/test_forgetting_runs.py"),
-    *("tests/flow/test_forgetting_skills.py", "tests/flow/test_forgetting_sources.py"),
-    *("tests/flow/test_forgetting_suggestions.py", "tests/flow/test_histories.py"),
-    *("tests/flow/test_idempotency.py", "tests/flow/test_importing_crashes.py"),
-    *("tests/flow/test_journal_appends.py", "tests/flow/test_lost_reviews.py"),
-    *("tests/flow/test_maintenance.py", "tests/flow/test_maintenance_races.py"),
-    *("tests/flow/test_meaning_following.py", "tests/flow/test_passing_failures.py"),
-    *("tests/flow/test_rollouts_crashes.py", "tests/flow/test_run_races.py"),
-    *("tests/flow/test_run_recovery.py", "tests/flow/test_workers.py"),
-    *("tests/surfaces/test_cli_stores.py", "tests/surfaces/test_cli_transfer.py"),
+    "tests/daemon/agent/test_agent_crashes.py",
+    "tests/daemon/agent/test_agent_one_at_a_time.py",
+    "tests/daemon/background/test_maintenance.py",
+    "tests/daemon/background/test_maintenance_races.py",
+    "tests/daemon/background/test_passing_failures.py",
+    "tests/daemon/background/test_workers.py",
+    "tests/daemon/calls/test_idempotency.py",
+    "tests/daemon/search/test_following.py",
+    "tests/daemon/search/test_meaning_following.py",
+    "tests/daemon/test_backups.py",
+    "tests/daemon/test_damaged_backups.py",
+    "tests/daemon/test_doctor.py",
+    "tests/daemon/test_export_import.py",
+    "tests/daemon/test_histories.py",
+    "tests/flow/capture/test_capture_recovery.py",
+    "tests/flow/capture/test_importing_crashes.py",
+    "tests/flow/capture/test_journal_appends.py",
+    "tests/flow/capture/test_run_races.py",
+    "tests/flow/capture/test_run_recovery.py",
+    "tests/flow/project/test_context_cache.py",
+    "tests/flow/publish/test_forgetting.py",
+    "tests/flow/publish/test_forgetting_runs.py",
+    "tests/flow/publish/test_forgetting_sources.py",
+    "tests/flow/review/test_lost_reviews.py",
+    "tests/flow/skills/test_forgetting_skills.py",
+    "tests/flow/skills/test_forgetting_suggestions.py",
+    "tests/flow/skills/test_rollouts_crashes.py",
+    "tests/flow/test_any_sequence.py",
+    "tests/flow/test_at_once.py",
+    "tests/surfaces/cli/test_stores.py",
+    "tests/surfaces/cli/test_transfer.py",
 }
 
 

@@ -17,7 +17,7 @@ from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresMissing, PostgresServer
 
-pytest_plugins = ["tests.both_databases", "tests.table_rows"]
+pytest_plugins = ["tests.both_databases", "tests.table_rows", "tests.world_fixtures"]
 
 # What a caller may hand to the long rings: the benchmarks' data folder, a model's file, and other models.
 KEPT_VARIABLES = {"RUNLORE_DATA", "RUNLORE_GGUF", "RUNLORE_SOAK_MODEL_OPENAI", "RUNLORE_SOAK_MODEL_ANTHROPIC"}

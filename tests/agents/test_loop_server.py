@@ -17,7 +17,7 @@ from runlore.ports import operations as ops
 from runlore.ports.chat import Chat
 from runlore.ports.runner import AgentEnd, AgentTask, EndKind, Tool, ToolOutcome
 from tests.agents.acting import LIMITS, Gate, Named, Notebook
-from tests.agents.tooling import EVERYTHING, given, running
+from tests.agents.tools.tooling import EVERYTHING, given, running
 from tests.model_server import (
     KEY,
     PROTOCOLS,

@@ -25,7 +25,7 @@ WITHOUT_REQUIREMENT = frozenset(
         "tests/architecture/test_style_budgets.py",
         "tests/architecture/test_tests.py",
         "tests/architecture/test_tools.py",
-        "tests/storage/test_postgres_server.py",
+        "tests/storage/postgres/test_postgres_server.py",
     }
 )
 

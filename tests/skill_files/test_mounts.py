@@ -19,7 +19,7 @@ from runlore.skill_files.disk import Disk
 from runlore.skill_files.locations import PLACES, Level, looked_in, mount_folders
 from runlore.skill_files.seal import Mark, Seal
 from runlore.skill_files.skill_text import read_skill
-from tests.domain.any_skill_document import DOCUMENTS, texts
+from tests.domain.skill_document.any_skill_document import DOCUMENTS, texts
 from tests.skill_files.agents_folders import body, lists, mounts, tree
 from tests.skill_files.disks import Crash, DyingDisk, KeptDisk, WatchedDisk
 from tests.skill_files.skill_folders import QuickDisk, text_of

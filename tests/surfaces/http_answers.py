@@ -15,10 +15,10 @@ from urllib.parse import quote, unquote, urlencode
 
 from runlore import __version__
 from runlore.config.settings import Settings
+from tests.surfaces.api.test_roles import CALLS
 from tests.surfaces.api_client import Answer, Api, Json, serving
 from tests.surfaces.api_conformance import document
 from tests.surfaces.api_filled import Filled, readings
-from tests.surfaces.test_api_roles import CALLS
 
 FILE = Path(__file__).with_name("http_answers.jsonl")
 _HEADERS = ("etag", "location", "retry-after", "www-authenticate")

@@ -22,7 +22,7 @@ from runlore.client.remote import RemoteOperations
 from runlore.config.settings import Settings
 from runlore.domain.access import Role
 from runlore.domain.runs.transcript import ReadCounts
-from tests.agents.transcript_files import found, inputs, read, write
+from tests.agents.transcripts.transcript_files import found, inputs, read, write
 from tests.flow.procedures import call, dry_run, session, told
 from tests.surfaces.api_client import serving
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from runlore.config.settings import Settings
+from tests.surfaces.api.test_roles import CALLS
 from tests.surfaces.api_client import Json, serving
 from tests.surfaces.api_conformance import document
 from tests.surfaces.api_filled import Filled
 from tests.surfaces.skill_files_of import skill_md
 from tests.surfaces.skill_runs import import_body, told_run
-from tests.surfaces.test_api_roles import CALLS
 
 pytestmark = pytest.mark.req("SEC-3", "LRN-8")
 

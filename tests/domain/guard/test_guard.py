@@ -1,0 +1,338 @@
+"""The secret guard: what it refuses, what it lets pass, and where it says a secret stands."""
+
+import base64
+import json
+from collections.abc import Callable
+
+import pytest
+
+from runlore.domain.guard import SecretFinding, find_secrets, first_secret, redact
+from runlore.domain.guard.patterns import compile_pattern
+from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
+from runlore.domain.guard.structures import find_manifest
+from runlore.domain.guard.view import view_of
+from tests.domain.guard import guard_samples as samples
+from tests.domain.guard.guard_samples import RANDOM, WEAK, drawn, github_token
+
+pytestmark = pytest.mark.req("LRN-8")
+
+BASIC = base64.b64encode(f"admin:{WEAK}".encode()).decode()
+WORDS = "abandon ability about above absent absorb abstract absurd abuse access account acid"
+
+ASSIGNMENTS = (
+    f"api-key: {WEAK}",
+    f"x-api-key: {WEAK}",
+    f"clientSecret: {WEAK}",
+    f"clientSecret: super{'secret'}",
+    f"secret_token={WEAK}",
+    f"personal access token={WEAK}",
+    f"personal access token: {RANDOM}",
+    f"Password: {'sword' + 'fish'}",
+    f"password: {WEAK}",
+    f"password is {WEAK}",
+    f"my password is {WEAK}!",
+    f"my password is {WEAK} for now",
+    f"Password: {WEAK} and the user is bob",
+    f"passphrase: {'open' + 'sesame'}",
+    f"PGPASSWORD={'sword' + 'fish'} psql -h db",
+    f'api_key = "{RANDOM}"',
+    f"apiKey := `{RANDOM}`",
+    f"OPENAI_API_KEY={RANDOM}",
+    f"export TOKEN={RANDOM}",
+    f"token: {RANDOM}",
+    f"token:\n  {RANDOM}",
+    f'var token string = "{RANDOM}"',
+    f'$token .= "{RANDOM}"',
+    f'"token" => "{RANDOM}"',
+    f'System.setProperty("API_TOKEN", "{RANDOM}")',
+    f'os.environ["API_TOKEN"] = "{RANDOM}"',
+    f'token = os.getenv("API_TOKEN", "{RANDOM}")',
+    f'if ("{WEAK}" == password) {{',
+    f'if (password !== "{WEAK}") {{',
+    f"--password {WEAK}",
+    f"--api-key={RANDOM}",
+    f"-ClientSecret '{WEAK}'",
+    json.dumps({"auth": {"password": WEAK}}),
+    json.dumps(json.dumps({"password": WEAK})),
+    json.dumps({"name": "API_KEY", "value": RANDOM}),
+    f"- name: DB_PASSWORD\n  value: {WEAK}",
+    f"password: |\n  {WEAK}\n",
+    f"<password>{WEAK}</password>",
+    f"<apiToken>\n    {RANDOM}\n</apiToken>",
+    f'<add key="Password" value="{WEAK}" />',
+    f"| password | {WEAK} |",
+    f"**Password:** `{WEAK}`",
+    f"Server=db;User Id=sa;Password={WEAK};",
+    f"https://example.org/callback?access_token={RANDOM}&state=1",
+    f"user=admin&password={WEAK}",
+    f"//registry.example.org/:_authToken={RANDOM}",
+    f"The password for the staging database is {WEAK}",
+    f"The API key for the weather service is {RANDOM}",
+    f"API key (production): {RANDOM}",
+    f"set the password to {WEAK}",
+    f"Authorization: Bearer {RANDOM}",
+    f'-H "Authorization: Token {RANDOM}"',
+    f"Authorization: Basic {BASIC}",
+    f"authorization bearer {RANDOM}",
+    f"contraseña: {WEAK}",
+    f"mot de passe : {WEAK}",
+    f"Passwort: {WEAK}",
+    f"пароль: {WEAK}",
+    f"密码：{WEAK}",
+    f"パスワード: {WEAK}",
+    f"adafruit: {RANDOM}",
+    f"new_relic_license_key = {RANDOM}",
+)
+
+STRUCTURES = (
+    (
+        "private-key",
+        "-----BEGIN RSA PRIVATE KEY-----\n" + drawn("{alnum:64}") + "\n-----END RSA PRIVATE KEY-----",
+    ),
+    ("private-key", '"-----BEGIN PRIVATE KEY-----\\n' + drawn("{alnum:64}") + '\\n"'),
+    (
+        "private-key",
+        "PuTTY-User-Key-File-2: ssh-rsa\nPublic-Lines: 0\nPrivate-Lines: 1\n" + drawn("{alnum:64}"),
+    ),
+    ("url-password", f"postgres://admin:{WEAK}@db.internal:5432/app"),
+    ("url-password", f"redis://:{WEAK}@cache:6379"),
+    ("url-password", "https://user:pass" + "@example.org"),
+    ("command-password", f"curl -u admin:{WEAK} https://example.org"),
+    ("command-password", f"curl -s --user 'admin:{WEAK}' https://example.org"),
+    ("command-password", f"sshpass -p '{WEAK}' ssh host"),
+    ("command-password", f"mysql -u root -p{WEAK} shop"),
+    ("command-password", f"docker login -u me -p {WEAK}"),
+    ("command-password", f"machine example.org login me password {WEAK}"),
+    ("bearer-token", f"send it as bearer {RANDOM}"),
+    ("signed-url", "https://store.example.org/c/b?sv=2024&sig=" + drawn("{alnum:43}") + "%3D"),
+    ("seed-phrase", f"recovery phrase: {WORDS}"),
+    ("kubernetes-secret", f"apiVersion: v1\nkind: Secret\ndata:\n  value: {BASIC}\n"),
+    ("facebook-token", "facebook " + drawn("{digit:16}|{alnum:27}")),
+)
+
+MARKERS = ("<redacted>", "<redacted:email>", "[REDACTED]", "[redacted]", "***REDACTED***", "token=[FILTERED]")
+
+ORDINARY = (
+    "Token budget is 1000",
+    "Pat prefers concise reports",
+    "compat: yes",
+    "the token is rotated weekly",
+    "Credential rotation policy: 90 days",
+    "password reset page is /reset",
+    "The password must have at least 12 characters.",
+    "Password: required",
+    "Pat: prefers tea",
+    "PAT rotation happens in the third quarter",
+    "Tokens: 1,234 in / 567 out",
+    "max_tokens=200000",
+    "API key: see the vault",
+    "api-key: header name used by the gateway",
+    "The API key is required for all requests",
+    "The password is hashed with bcrypt",
+    "The password is base64-encoded.",
+    "The token is signed with HS256",
+    "The session token is 32-byte random",
+    "The secret is to keep it simple",
+    "private key: never leaves the machine",
+    "auth: OAuth2",
+    "Author: Jane Smith 1987",
+    "primary key: user_id",
+    "cache key: user:42:profile",
+    "The key: always test first",
+    "the monkey: 12 bananas",
+    "--- PASS: TestTokenIsRotatedWeekly (0.10s)",
+    "Always pass `--no-pager` to the command",
+    "boarding pass: gate 42",
+    "apiKey: string;",
+    "password: str = Field(min_length=8)",
+    "password = os.environ['DB_PASSWORD']",
+    "password=getpass.getpass()",
+    "token = response.json()['token']",
+    "const token = await getToken(user);",
+    "auth := &transport.BasicAuth{Username: user}",
+    "client_secret: ${{ secrets.CLIENT_SECRET }}",
+    "export OPENAI_API_KEY=$MY_KEY",
+    "OPENAI_API_KEY=<your key>",
+    "OPENAI_API_KEY=your-api-key-here",
+    "OPENAI_API_KEY=sk-...",
+    "DB_PASSWORD_FILE=/run/secrets/db_password",
+    "token_url=https://auth.example.org/oauth/token",
+    "csrf_token: 8f7d6e5c4b3a29180f7e6d5c4b3a2918",
+    "next_page_token=CAESBgoEcHJvZA8f7d6e5c4b3a",
+    "public_key: 9Cnzj4p4WGeKLs1Pt8QuKUpRKfFLfRYC9AIKjbJTWit",
+    "password: ******",
+    "key = AKIA" + "X" * 16,
+    "AKIA" + "IOSFODNN7" + "EXAMPLE is the key in the manual",
+    "the token looks like ghp_" + "x" * 36,
+    "commit 3f2a9c1d4e5b6a7980c1d2e3f4a5b6c7d8e9f0a1",
+    "sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "The run id is 550e8400-e29b-41d4-a716-446655440000",
+    "Authorization: Bearer <token>",
+    "Bearer token authentication is used",
+    "-----BEGIN PUBLIC KEY-----",
+    "Look for the line -----BEGIN PRIVATE KEY----- in the file",
+    "git clone git@github.com:org/repo.git",
+    "http://localhost:8080/a@b",
+    "https://$USER:$PASSWORD@example.org",
+    "docker run -p 8080:80 nginx",
+    "mysql -u root -p shop",
+    'curl -u "$USER:$PASS" https://example.org',
+    "curl -u user:password https://example.org",
+    "Please redact the names of customers.",
+    "The judge redacted two pages.",
+    "a non-redacted version (final)",
+    "kind: SecretStore\nmetadata:\n  name: vault-backend",
+    "github: octocat",
+    "confluence page: 1234567",
+    "Zugangsdaten liegen im Tresor",
+    f"credentials_id: {RANDOM}",
+    f"The secret_name is {RANDOM}",
+    "discord=000000000000000000",
+    'aws_secret_access_key = "' + drawn("{alnum:30}") + 'EXAMPLEKEY"',
+    "PASS: tests/unit/test_login2.py",
+    "the bus pass is route66b",
+    "Pass = `plugin2` is loaded",
+    drawn("{alnum:38}") + "pw== route66b",
+    "assets/vipul-" + drawn("{hex:40}") + " was removed",
+    "flask-" + drawn("{lower:48}") + " is a branch",
+    "an UNREDACTED version of the report",
+    "Password:\nroute66b is the next stop",
+    "type UserPassword = Partial<User>",
+    "Password: 8-character minimum, rotated twice a year",
+    "Passwords: min/max rules are in the manual",
+)
+
+
+@pytest.mark.parametrize(("rule", "form"), samples.SHAPES)
+def test_a_token_of_a_known_shape_is_found_where_it_stands(rule: str, form: str) -> None:
+    token = drawn(form)
+    text = f"For the deployment we use {token} in staging."
+
+    (finding,) = find_secrets(text)
+
+    assert finding.rule == rule
+    assert token.endswith(text[finding.start : finding.end])
+
+
+def test_every_rule_of_the_table_has_a_sample() -> None:
+    assert {rule for rule, _ in samples.SHAPES} == {shape.rule for shape in (*SHAPES, *OPAQUE_SHAPES)}
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *OPAQUE_SHAPES], ids=lambda shape: shape.rule)
+def test_every_shape_compiles_and_has_an_anchor_in_lower_case(shape: object) -> None:
+    pattern, anchors = getattr(shape, "pattern", b""), getattr(shape, "anchors", ())
+
+    assert compile_pattern(pattern).search(b"") is None
+    assert all(anchor == anchor.lower() for anchor in anchors)
+    assert bool(anchors) == (shape in SHAPES)
+
+
+@pytest.mark.parametrize("text", ASSIGNMENTS)
+def test_a_value_given_to_a_credential_is_found(text: str) -> None:
+    found = find_secrets(text)
+
+    assert any(
+        secret in text[finding.start : finding.end] for finding in found for secret in secrets_in(text)
+    )
+
+
+@pytest.mark.parametrize(("rule", "text"), STRUCTURES)
+def test_a_secret_is_found_by_what_is_around_it(rule: str, text: str) -> None:
+    assert rule in {finding.rule for finding in find_secrets(text)}
+
+
+@pytest.mark.parametrize("text", MARKERS)
+def test_a_redaction_marker_is_a_finding_and_stays_as_it_is(text: str) -> None:
+    assert {finding.rule for finding in find_secrets(text)} == {"redaction-marker"}
+    assert redact(text) == (text, 0)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_passes(text: str) -> None:
+    assert find_secrets(text) == ()
+    assert first_secret(text) is None
+    assert redact(text) == (text, 0)
+
+
+def test_a_signed_token_needs_a_header_that_is_an_object() -> None:
+    header, body = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in PARTS
+    )
+    signature = drawn("{word:43}")
+
+    assert rules_in(f"use {header}.{body}.{signature} now") == ["jwt"]
+    assert rules_in(f"use {header[:-3]}.{body}.{signature} now") == []
+
+
+PARTS = ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890", "name": "A. Person"})
+
+
+def test_findings_are_in_order_and_name_the_most_specific_rule() -> None:
+    text = f"token={github_token()} then password: {WEAK} and [REDACTED]"
+
+    found = find_secrets(text)
+
+    assert [finding.rule for finding in found] == ["github-token", "assignment", "redaction-marker"]
+    assert [text[finding.start : finding.end] for finding in found] == [github_token(), WEAK, "[REDACTED]"]
+
+
+def test_redaction_replaces_each_secret_by_the_name_of_its_rule() -> None:
+    text = f"token={github_token()}, postgres://admin:{WEAK}@db/app, [REDACTED]"
+
+    assert redact(text) == (
+        "token=<redacted:github-token>, postgres://admin:<redacted:url-password>@db/app, [REDACTED]",
+        2,
+    )
+
+
+def test_a_secret_inside_a_marker_is_still_removed() -> None:
+    text, count = redact(f"<redacted {github_token()}>")
+
+    assert (text, count) == ("<redacted <redacted:github-token>>", 1)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 20])
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_every_value_of_a_manifest_is_found_and_nothing_behind_its_data(rows: int, indent: str) -> None:
+    values = [drawn("{alnum:30}"), *(drawn("{alnum:32}") for _ in range(rows)), drawn("{alnum:900}")]
+    given = "".join(f"{indent}  v{row}: {value}\n" for row, value in enumerate(values[1:]))
+    text = (
+        f"{indent}kind: Secret\n{indent}data:\n{indent}stringData:\n{indent}  mode: example\n\n"
+        f"{indent}  v: '{values[0]}'\n{indent}data:\n{given}"
+        f"{indent}metadata:\n{indent}  uid: v1.2-quiet_otter\n"
+    )
+    found = [finding for finding in find_secrets(text) if finding.rule == "kubernetes-secret"]
+    assert [text[one.start : one.end] for one in found] == values
+    clean, count = redact(text)
+    assert count == len(values)
+    assert "mode: example" in clean
+    assert "uid: v1.2-quiet_otter" in clean
+    start = text.index("kind")
+    assert find_manifest(view_of(text), start, start + 12) == found[0]
+
+
+def test_a_very_long_value_is_redacted_to_its_end() -> None:
+    assert redact("password=" + drawn("{alnum:5000}")) == ("password=<redacted:assignment>", 1)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_both_alphabets_of_base64_are_read(encode: Callable[[bytes], bytes]) -> None:
+    blob = encode(f"??>>??>> password: {WEAK}".encode()).decode()
+
+    assert redact(f"see {blob} there") == ("see <redacted:assignment> there", 1)
+
+
+def test_a_finding_cannot_say_what_was_found() -> None:
+    finding = first_secret(f"password: {WEAK}")
+
+    assert finding == SecretFinding("assignment", 10, 17)
+    assert WEAK not in repr(finding)
+
+
+def secrets_in(text: str) -> list[str]:
+    known = (WEAK, RANDOM, BASIC, "sword" + "fish", "open" + "sesame", "super" + "secret")
+    return [secret for secret in known if secret in text]
+
+
+def rules_in(text: str) -> list[str]:
+    return [finding.rule for finding in find_secrets(text)]

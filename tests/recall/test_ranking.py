@@ -1,0 +1,135 @@
+"""The index gives what scoring every record gives: the same hits, totals, order and collection."""
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runlore.domain.record import Record, RecordId, State
+from runlore.domain.search.ranking import RankFilter, analyse_query, passes, score_of
+from runlore.flow.project.scan import RecordScan
+from runlore.ports.index import Index, Overlay, Ranking
+from runlore.recall import RankingIndex, Sizes
+from tests.builders import fact
+from tests.examples import scaled
+from tests.fakes import START
+from tests.recall.ranking_examples import distinct, filters, overlays, queries, records
+from tests.recall.ranking_reference import overlaid, ranking
+
+SMALL = Sizes(tail_documents_max=2, batch_documents_max=3, merge_share=2)
+pytestmark = pytest.mark.req("RET-1", "RET-2", "RET-3")
+
+
+def hits_of(found: Ranking) -> list[tuple[str, int]]:
+    """The hits as plain pairs."""
+    return [(hit.record_id, hit.total) for hit in found.hits]
+
+
+@settings(max_examples=scaled(100))
+@given(
+    corpus=st.lists(records(), max_size=24).map(distinct),
+    query=queries,
+    where=filters,
+    limit=st.integers(1, 12),
+    sizes=st.sampled_from([SMALL, Sizes()]),
+)
+def test_the_best_are_those_of_the_reference(
+    corpus: list[Record], query: str, where: RankFilter, limit: int, sizes: Sizes
+) -> None:
+    index = RankingIndex(sizes)
+    index.apply(corpus)
+
+    found = index.search(query, where=where, limit=limit)
+
+    assert hits_of(found) == ranking(corpus, query, where)[:limit]
+    assert RecordScan(corpus).search(query, where=where, limit=limit) == found
+    assert RecordScan(corpus).passing(where) == index.passing(where)
+
+
+@settings(max_examples=scaled(50))
+@given(corpus=st.lists(records(), max_size=16).map(distinct), query=queries, where=filters, overlay=overlays)
+def test_an_overlay_shows_other_versions_in_place_of_those_held(
+    corpus: list[Record], query: str, where: RankFilter, overlay: Overlay
+) -> None:
+    index = RankingIndex(SMALL)
+    index.apply(corpus)
+
+    found = index.search(query, where=where, limit=50, overlay=overlay)
+
+    assert hits_of(found) == ranking(overlaid(corpus, overlay), query, where)
+    assert RecordScan(corpus).search(query, where=where, limit=50, overlay=overlay) == found
+    assert hits_of(index.search(query, where=where, limit=50)) == ranking(corpus, query, where)
+
+
+@settings(max_examples=scaled(50))
+@given(corpus=st.lists(records(), max_size=16).map(distinct), query=queries, where=filters)
+def test_each_total_is_the_sum_of_the_parts_that_are_printed(
+    corpus: list[Record], query: str, where: RankFilter
+) -> None:
+    index = RankingIndex(SMALL)
+    index.apply(corpus)
+
+    found = index.search(query, where=where, limit=50)
+
+    seen = {record.record_id: record for record in corpus if passes(record, where)}
+    scores = {key: score_of(record, analyse_query(query), found.collection) for key, record in seen.items()}
+    assert found.collection.size == len(seen)
+    assert dict(hits_of(found)) == {key: score.total for key, score in scores.items() if score is not None}
+
+
+def test_ties_are_broken_by_time_and_then_by_id_whichever_word_matched() -> None:
+    """Six records with one score: the cut falls among them."""
+    words = ["alpha", "beta"] * 3
+    ids = [RecordId(f"rec_{letter}") for letter in "badcfe"]
+    for sizes in (Sizes(), SMALL, Sizes(tail_documents_max=0)):
+        index: Index = RankingIndex(sizes)
+        index.apply(fact(word, record_id=key) for word, key in zip(words, ids, strict=True))
+        for limit in range(1, 7):
+            cut = index.search("alpha beta", where=RankFilter(now=START), limit=limit)
+            assert [hit.record_id[-1] for hit in cut.hits] == list("abcdef")[:limit]
+
+        index.apply([fact("beta", record_id=RecordId("rec_z"), created_at=START + timedelta(milliseconds=1))])
+        index.apply(
+            [fact("alpha", record_id=RecordId("rec_y"), created_at=START - timedelta(milliseconds=1))]
+        )
+
+        for limit in range(1, 9):
+            found = index.search("alpha beta", where=RankFilter(now=START), limit=limit)
+
+            assert [hit.record_id[-1] for hit in found.hits] == list("zabcdefy")[:limit]
+            assert len({hit.total for hit in found.hits}) == 1
+
+
+def test_common_words_of_a_large_segment_are_counted_and_ranked_alike() -> None:
+    """Lists long enough to be split and kept as columns, some of their records moved or hidden."""
+    random = Random(7)
+    vocabulary = ["common", "usual", "frequent", *(f"word{number}" for number in range(300))]
+    shares = [0.9, 0.8, 0.5, *([0.01] * 300)]
+    corpus = []
+    for _ in range(5_500):
+        words = [word for word, share in zip(vocabulary, shares, strict=True) if random.random() < share]
+        words += random.sample(words, len(words) // 4)
+        corpus.append(
+            fact(
+                " ".join(words),
+                metadata={"tag": random.choice(vocabulary)},
+                state=random.choice([*State]),
+                created_at=START - timedelta(hours=random.randrange(40)),
+            )
+        )
+    index = RankingIndex()
+    index.apply(corpus)
+    moved = [replace(record, state=State.ACTIVE, revision=2) for record in corpus[:50]]
+    where = RankFilter(states=frozenset({State.ACTIVE, State.SUPERSEDED}), now=START)
+    queries_asked = ["common", "usual frequent", "common usual frequent word1", "word5 word7 common", "word9"]
+
+    before = [index.search(query, where=where, limit=12) for query in queries_asked]
+    index.apply(moved)
+    after = [index.search(query, where=where, limit=12) for query in queries_asked]
+
+    for query, found, changed in zip(queries_asked, before, after, strict=True):
+        assert hits_of(found) == ranking(corpus, query, where)[:12]
+        assert hits_of(changed) == ranking([*moved, *corpus[50:]], query, where)[:12]
