@@ -44,6 +44,7 @@ STALE = frozenset(
     }
 )
 RETRY_AFTER_S = 1
+FIELDS_HINT = "GET /openapi.json tells what this call takes"
 
 
 def status_of(error: RunloreError) -> int:
@@ -82,7 +83,7 @@ def bad_field(name: str, problem: str) -> Invalid:
     return Invalid(
         f"{name[:200]} {problem[:300]}",
         code="request.field",
-        hint="GET /openapi.json tells what this call takes",
+        hint=FIELDS_HINT,
     )
 
 
@@ -117,14 +118,3 @@ def unsupported_media(media: str) -> Invalid:
         code="request.media-type",
         hint="send it with Content-Type: application/json",
     )
-
-
-def same_revision(in_body: int | None, in_header: int | None) -> int | None:
-    """The revision that a caller has seen: by the body, or by If-Match."""
-    if in_body is not None and in_header is not None and in_body != in_header:
-        raise Invalid(
-            f"If-Match names revision {in_header}, expected_revision {in_body}",
-            code="request.header",
-            hint="give one of the two",
-        )
-    return in_header if in_body is None else in_body

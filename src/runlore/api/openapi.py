@@ -10,12 +10,12 @@ from runlore.api.event_streams import EVENT_STREAM
 from runlore.api.handlers import EXPORT_MEDIA, MARKDOWN
 from runlore.api.responses import JSON, PROBLEM_JSON
 from runlore.api.routes import Endpoint
-from runlore.api.schemas import TEXT, Schema, Schemas
 from runlore.daemon import answers
 from runlore.domain import limits
 from runlore.domain.serialization.codec import without_none
 from runlore.ports import operations as ops
 from runlore.ports.operations.declaration import Created, Operation, Route, about
+from runlore.ports.operations.json_schemas import TEXT, Schema, Schemas
 
 _ABOUT = (
     "Reviewed memory for AI agents. Every call beyond `/healthz` and `/readyz` needs a bearer token; errors"
@@ -53,7 +53,7 @@ def openapi_of(endpoints: Sequence[Endpoint]) -> Schema:
 
 class _Document:
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
-        self._schemas = Schemas()
+        self._schemas = Schemas("#/components/schemas/")
         self._schemas.components |= _DOCUMENTS
         for kind in (ops.RunEnded, ops.RunView):
             self._schemas.of_answer(kind)

@@ -16,12 +16,12 @@ from starlette.responses import Response
 from runlore.api import errors
 from runlore.api.calls import ApiCall, body_of, decode_path, failure_answer, key_of, revision_of
 from runlore.api.hints import HINTS
-from runlore.api.request_reader import RequestReader
 from runlore.api.responses import PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
 from runlore.daemon.calls.roles import require_role
 from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
+from runlore.ports.operations.request_reader import RequestReader
 
 Handler = Callable[..., Any]
 
@@ -48,7 +48,7 @@ class Endpoint:
 
     @functools.cached_property
     def reader(self) -> RequestReader:
-        return RequestReader(self.operation, self.route)
+        return RequestReader(self.operation, self.route, hint=errors.FIELDS_HINT)
 
     async def answer(self, request: Request, named: Mapping[str, str]) -> Response:
         try:

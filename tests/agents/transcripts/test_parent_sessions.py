@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runlore.api.request_reader import read_value
+from runlore.ports.operations.request_reader import read_value
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.runs.imported_entries import check_told

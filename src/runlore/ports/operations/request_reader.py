@@ -1,4 +1,4 @@
-"""Requests as they come over HTTP, read into what the operations take. What is wrong is told by its name.
+"""Requests as JSON, read into what the operations take. What is wrong is told by its name.
 
 A reader is made once for each type, from its fields. Nothing is turned into another type, and what nobody
 knows is refused. Values are not checked beyond their types: bounds are the operations' own.
@@ -13,8 +13,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, TypeVar, cast, get_origin
 
-from runlore.api import errors
-from runlore.domain.errors import NotFound
+from runlore.domain.errors import Invalid, NotFound
 from runlore.domain.json_form import Shape, form_of
 from runlore.domain.policies.policy import PolicyName
 from runlore.domain.scope import WORKSPACE_ID, Scope, ScopeKind
@@ -55,8 +54,10 @@ class WrongField(Exception):
 class RequestReader:
     """Reads what one route takes: the path, the query or the body, and the two headers that act on it."""
 
-    def __init__(self, operation: Operation, route: Route) -> None:
+    def __init__(self, operation: Operation, route: Route, *, hint: str) -> None:
         taken = operation.takes
+        # Where a caller of this surface can look up what the call takes.
+        self._hint = hint
         elsewhere = {*route.in_path.values(), *route.without, KEY}
         self._parameters = operation.parameters
         self._left_out: dict[Place, None] = {
@@ -81,7 +82,7 @@ class RequestReader:
         except WrongField as wrong:
             # A query has no lists: what is given more than once is one parameter.
             path = wrong.path if self.has_body else wrong.path[:1]
-            raise errors.bad_field(".".join(path) or "the body", wrong.problem) from None
+            raise self.refusal(".".join(path) or "the body", wrong.problem) from None
         values |= self._left_out
         for name, text in in_path.items():
             field = self._in_path[name]
@@ -90,7 +91,7 @@ class RequestReader:
             values[self._by_name[KEY].place] = key
         if self.takes_revision:
             place = self._by_name[REVISION].place
-            values[place] = errors.same_revision(values.get(place), revision)
+            values[place] = _same_revision(values.get(place), revision)
         found: Values = {}
         for name, (hint, _) in self._parameters.items():
             if dataclasses.is_dataclass(hint):
@@ -105,15 +106,32 @@ class RequestReader:
         for name, text in pairs:
             field = fields.get(self.keys.aliases.get(name, name))
             if field is None:
-                raise errors.bad_field(f"the query parameter {name!r}", "is not one of this call")
+                raise self.refusal(f"the query parameter {name!r}", "is not one of this call")
             kind, _, _ = split_type(_without_none(field.hint))
             if kind in (tuple, frozenset):
                 found.setdefault(name, []).append(text)
             elif name in found:
-                raise errors.bad_field(f"the query parameter {name!r}", "was given more than once")
+                raise self.refusal(f"the query parameter {name!r}", "was given more than once")
             else:
-                found[name] = _from_text(kind, text, name)
+                found[name] = self._from_text(kind, text, name)
         return found
+
+    def refusal(self, name: str, problem: str) -> Invalid:
+        """The error for a parameter or a field that is unknown, missing or of another type."""
+        return Invalid(f"{name[:200]} {problem[:300]}", code="request.field", hint=self._hint)
+
+    def _from_text(self, kind: object, text: str, name: str) -> object:
+        if kind is int:
+            try:
+                return int(text)
+            except ValueError:
+                raise self.refusal(name, "is wrong: a whole number is expected") from None
+        if kind is bool:
+            found = _FLAGS.get(text.lower())
+            if found is None:
+                raise self.refusal(name, "is wrong: true or false is expected")
+            return found
+        return text
 
 
 class _Keys:
@@ -329,18 +347,15 @@ def _read_name(hint: object, text: str) -> object:
         ) from None
 
 
-def _from_text(kind: object, text: str, name: str) -> object:
-    if kind is int:
-        try:
-            return int(text)
-        except ValueError:
-            raise errors.bad_field(name, "is wrong: a whole number is expected") from None
-    if kind is bool:
-        found = _FLAGS.get(text.lower())
-        if found is None:
-            raise errors.bad_field(name, "is wrong: true or false is expected")
-        return found
-    return text
+def _same_revision(in_body: int | None, in_header: int | None) -> int | None:
+    """The revision that a caller has seen: by the body, or by If-Match."""
+    if in_body is not None and in_header is not None and in_body != in_header:
+        raise Invalid(
+            f"If-Match names revision {in_header}, expected_revision {in_body}",
+            code="request.header",
+            hint="give one of the two",
+        )
+    return in_header if in_body is None else in_body
 
 
 def _may_be_none(hint: object) -> bool:

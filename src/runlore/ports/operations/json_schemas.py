@@ -44,9 +44,10 @@ _BOUNDS = {
 
 
 class Schemas:
-    """Schemas, and the components that they refer to."""
+    """Schemas, and the components that they refer to by `place` and their name."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str) -> None:
+        self._place = place
         self.components: dict[str, Schema] = {}
         self._kinds: dict[str, object] = {}
 
@@ -178,7 +179,7 @@ class Schemas:
         if name not in self.components:
             self.components[name] = {}
             self.components[name] = make()
-        return {"$ref": f"#/components/schemas/{name}"}
+        return {"$ref": f"{self._place}{name}"}
 
 
 def _with_text(schema: Schema, told: About) -> Schema:
