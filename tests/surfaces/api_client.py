@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from runlore.api.connections import Bounds
-from runlore.api.serve import serve_on
+from runlore.api.serve import Mount, serve_on
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
@@ -168,6 +168,7 @@ def serving(
     server: ServerSettings | None = None,
     *,
     bounds: Bounds | None = None,
+    mounts: Callable[[], Mapping[str, Mount]] = dict,
     fitted: Callable[[Parts], Parts] = lambda parts: parts,
     **parts: Any,
 ) -> Iterator[Api]:
@@ -184,7 +185,9 @@ def serving(
         async def run() -> None:
             stop, loop = asyncio.Event(), asyncio.get_running_loop()
             ends.append(lambda: loop.call_soon_threadsafe(stop.set))
-            await serve_on(api.service, listeners, stop=stop, started=started.set, bounds=bounds)
+            await serve_on(
+                api.service, listeners, stop=stop, started=started.set, bounds=bounds, mounts=mounts
+            )
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), name="api")
         thread.start()

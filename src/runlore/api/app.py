@@ -1,6 +1,7 @@
 """The API as one ASGI application: the routes, and around them the gate and the watch."""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -31,9 +32,10 @@ _AREAS = (
 
 
 class Api:
-    """The routes alone, without the gate."""
+    """The routes alone, without the gate; `mounts` are other surfaces, each at its path."""
 
-    def __init__(self, metrics: Metrics | None = None) -> None:
+    def __init__(self, metrics: Metrics | None = None, mounts: Mapping[str, ASGIApp] | None = None) -> None:
+        self._mounts = mounts or {}
         self.endpoints = all_endpoints()
         self.metrics = metrics
         self.streams = Streams()
@@ -43,6 +45,11 @@ class Api:
         return openapi_of(self.endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a call."""
+        mounted = self._mounts.get(scope["path"])
+        if mounted is not None:
+            await mounted(scope, receive, send)
+            return
         scope["runlore.app"] = self
         request = Request(scope, receive)
         response = await self._answer(request)
@@ -68,6 +75,12 @@ def create_app() -> Api:
 
 
 def guard_api(
-    service: Service, metrics: Metrics, *, over_unix: bool, body_pause_s: float = BODY_PAUSE_S
+    service: Service,
+    metrics: Metrics,
+    *,
+    over_unix: bool,
+    body_pause_s: float = BODY_PAUSE_S,
+    mounts: Mapping[str, ASGIApp] | None = None,
 ) -> ASGIApp:
-    return CallWatcher(RequestGate(Api(metrics), service, over_unix, body_pause_s), metrics)
+    """The whole API of a daemon, over one of its two ways."""
+    return CallWatcher(RequestGate(Api(metrics, mounts), service, over_unix, body_pause_s), metrics)

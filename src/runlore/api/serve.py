@@ -8,11 +8,13 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Protocol
 
 import structlog
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from runlore import __version__
 from runlore.api.app import guard_api
@@ -45,9 +47,19 @@ _HEADER_BYTES_MAX = 128 * 1024
 _log = structlog.get_logger("runlore.daemon")
 
 
+class Mount(Protocol):
+    """Another surface at a path of the daemon, behind the same gate."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    async def stop(self) -> None:
+        """End what it has running; no call comes any more."""
+
+
 def serve(
     plan: Plan,
     *,
+    mounts: Callable[[], Mapping[str, Mount]] = dict,
     log_file: str | None = None,
     on_ready: Callable[[DaemonFile], None] | None = None,
     degraded_s: float = DEGRADED_S,
@@ -71,7 +83,7 @@ def serve(
             if on_ready is not None:
                 on_ready(told)
 
-        asyncio.run(_until_told(service, listeners, log, announce, degraded_s=degraded_s))
+        asyncio.run(_until_told(service, listeners, log, announce, degraded_s=degraded_s, mounts=mounts))
         failed = service.health.has_stopped_writing()
         _log.info("stopped", degraded=failed)
     return 1 if failed else 0
@@ -93,15 +105,16 @@ async def serve_on(
     stop: asyncio.Event,
     started: Callable[[], None],
     bounds: Bounds | None = None,
+    mounts: Callable[[], Mapping[str, Mount]] = dict,
 ) -> None:
     """Serve on sockets that listen already, until told to stop or until one of the servers fails."""
-    metrics = Metrics(service)
+    metrics, mounted = Metrics(service), mounts()
     bounds = bounds or bounds_of_process()
     doors = [
         listener if listener.family == socket.AF_UNIX else BoundedListener(listener, bounds.connections_max)
         for listener in listeners
     ]
-    servers = [_server(service, metrics, door, bounds) for door in doors]
+    servers = [_server(service, metrics, door, bounds, mounted) for door in doors]
     serving = [
         asyncio.create_task(server.serve(sockets=[door])) for server, door in zip(servers, doors, strict=True)
     ]
@@ -117,6 +130,8 @@ async def serve_on(
     for server in servers:
         server.should_exit = True
     await asyncio.gather(*serving)
+    for mount in mounted.values():
+        await mount.stop()
 
 
 async def _end_runs(service: Service) -> None:
@@ -137,6 +152,7 @@ async def _until_told(
     started: Callable[[], None],
     *,
     degraded_s: float,
+    mounts: Callable[[], Mapping[str, Mount]],
 ) -> None:
     """Serve until a signal comes, the log following the policy meanwhile."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -147,7 +163,7 @@ async def _until_told(
         asyncio.create_task(_stop_after_failure(service, stop, degraded_s)),
     ]
     try:
-        await serve_on(service, listeners, stop=stop, started=started)
+        await serve_on(service, listeners, stop=stop, started=started, mounts=mounts)
     finally:
         for task in beside:
             task.cancel()
@@ -170,10 +186,16 @@ async def _follow(log: PrivateLog | None, service: Service) -> None:
             await asyncio.to_thread(follow_policy, log, service.parts.store)
 
 
-def _server(service: Service, metrics: Metrics, listener: socket.socket, bounds: Bounds) -> _Server:
+def _server(
+    service: Service,
+    metrics: Metrics,
+    listener: socket.socket,
+    bounds: Bounds,
+    mounts: Mapping[str, Mount],
+) -> _Server:
     over_unix = listener.family == socket.AF_UNIX
     config = uvicorn.Config(
-        guard_api(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s),
+        guard_api(service, metrics, over_unix=over_unix, body_pause_s=bounds.body_pause_s, mounts=mounts),
         http=impatient(bounds),
         lifespan="off",
         log_config=None,

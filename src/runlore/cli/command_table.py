@@ -31,6 +31,7 @@ PARTS = {
     "chat": CommandEntry("chat", "chat", "Talk with Runlore's own agent."),
     "approvals": CommandEntry("approvals", "approvals", "What runs wait for a person to say."),
     "learn": CommandEntry("learn", "learn", "Find skills worth keeping in the sessions of your agents."),
+    "mcp": CommandEntry("mcp", "mcp", "Serve memory to an agent over MCP, on standard input and output."),
     "why": CommandEntry("why", "why", "Show what a run was given, what was left out, and why."),
     "backup": CommandEntry("upkeep", "backup", "Write a consistent copy of everything, while it is in use."),
     "restore": CommandEntry(

@@ -38,7 +38,7 @@ def choose_settings(
                 hint="give --url too; the daemon of a state root is reached with its own token",
             )
         return replace(settings, url=None, token=None)
-    token = _secret(token_file) if token_file is not None else (settings.token or "").strip()
+    token = read_token_file(token_file) if token_file is not None else (settings.token or "").strip()
     return replace(settings, url=address, token=token or None)
 
 
@@ -50,7 +50,7 @@ def open_operations(
     mounted skills are brought up to date last, unless somebody only wants to look, and with `learns_s` skills
     are learned here."""
     transport = (
-        _daemon(settings.state_root) if settings.url is None else _remote(settings.url, settings.token)
+        _daemon(settings.state_root) if settings.url is None else connect_to_url(settings.url, settings.token)
     )
     if transport is None:
         from runlore.daemon.wiring import open_embedded
@@ -66,7 +66,8 @@ def open_operations(
         transport.close()
 
 
-def _remote(url: str, token: str | None) -> "Transport":
+def connect_to_url(url: str, token: str | None) -> "Transport":
+    """A connection to the Runlore at an address."""
     from runlore.client.addresses import transport_to
 
     if token is None:
@@ -84,7 +85,7 @@ def _daemon(state_root: str) -> "Transport | None":
 
     deadline = time.monotonic() + limits.LOCK_WAIT_S
     while True:
-        transport = _connect(state_root)
+        transport = connect_to_daemon(state_root)
         if transport is not None:
             return transport
         held = lock_refusal(state_root)
@@ -95,7 +96,9 @@ def _daemon(state_root: str) -> "Transport | None":
         time.sleep(_POLL_S)
 
 
-def _connect(state_root: str) -> "Transport | None":
+def connect_to_daemon(state_root: str, secret: str | None = None) -> "Transport | None":
+    """A connection to the daemon of a state root with a token's secret, the operator's where none is given;
+    None where no daemon answers."""
     from runlore.client.transport import Transport, unix_connect
     from runlore.daemon.process.sockets import socket_path
 
@@ -116,14 +119,15 @@ def _connect(state_root: str) -> "Transport | None":
         # What a dead daemon left behind.
         return None
     try:
-        transport.authorise(_secret(token_file))
+        transport.authorise(secret or read_token_file(token_file))
     except BaseException:
         transport.close()
         raise
     return transport
 
 
-def _secret(path: str) -> str:
+def read_token_file(path: str) -> str:
+    """The secret in a file that holds a token alone."""
     try:
         with open(path, encoding="utf-8") as file:
             secret = file.read(_TOKEN_BYTES_MAX + 1).strip()

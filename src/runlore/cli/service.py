@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import orjson
 import typer
@@ -18,6 +18,9 @@ from runlore.daemon.process.sockets import DaemonFile, is_listening, read_daemon
 from runlore.domain.errors import Invalid, NotFound, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
+
+if TYPE_CHECKING:
+    from runlore.api.serve import Mount
 
 StartedT = TypeVar("StartedT")
 _LINES_DEFAULT = 50
@@ -92,6 +95,7 @@ def up(
     def serve_there(where: Settings) -> int:
         return serve(
             make_plan(where),
+            mounts=_mounts,
             log_file=listen.log_file,
             on_ready=lambda daemon: _tell_started(call, settings, daemon),
         )
@@ -99,6 +103,12 @@ def up(
     code = on_a_port(settings, serve_there, is_given=listen.port is not None)
     if code:
         raise typer.Exit(code)
+
+
+def _mounts() -> "dict[str, Mount]":
+    from runlore.mcp import endpoint
+
+    return {endpoint.PATH: endpoint.McpEndpoint()}
 
 
 def on_a_port(settings: Settings, start: Callable[[Settings], StartedT], *, is_given: bool) -> StartedT:

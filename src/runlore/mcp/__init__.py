@@ -1,1 +1,1 @@
-"""The MCP surface for agents. Filled after the HTTP surface."""
+"""Agents over MCP: a few operations as tools, skills and records as resources, one prompt."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from runlore.ports.operations.request_reader import read_value
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.runs.imported_entries import check_told
@@ -15,6 +14,7 @@ from runlore.domain.runs.input_authors import ANOTHER_AGENT, WORDS_OF
 from runlore.domain.runs.journal import EventType
 from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.serialization.codec import serialize
+from runlore.ports.operations.request_reader import read_value
 from tests.agents.transcripts.claude_lines import SESSION, Claude
 from tests.agents.transcripts.codex_lines import SESSION as THREAD
 from tests.agents.transcripts.codex_lines import Codex

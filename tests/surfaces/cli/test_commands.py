@@ -115,6 +115,8 @@ BELOW = {
     *("runlore.daemon.skills.mounting", "runlore.daemon.skills.file_text"),
     # The one table of statuses, for the problem documents of `--json`.
     "runlore.api.errors",
+    # Agents speak MCP to a command, and to the daemon that it starts; it serves the project of its folder.
+    *("runlore.mcp", "runlore.mcp.server", "runlore.mcp.stdio", "runlore.daemon.calls.working_folders"),
 }
 RULES = {
     *("TRANSITIONS", "RECORD", "Lifecycle", "Move", "transition", "opening", "made", "moved", "replay"),
