@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from runlore.api.connections import Bounds
-from runlore.api.serve import Mount, serve_on
+from runlore.api.serve import MountedApp, serve_on
 from runlore.config.server import ServerSettings
 from runlore.config.settings import Settings
 from runlore.daemon.app import Application
@@ -168,7 +168,7 @@ def serving(
     server: ServerSettings | None = None,
     *,
     bounds: Bounds | None = None,
-    mounts: Callable[[], Mapping[str, Mount]] = dict,
+    mounts: Callable[[], Mapping[str, MountedApp]] = dict,
     fitted: Callable[[Parts], Parts] = lambda parts: parts,
     **parts: Any,
 ) -> Iterator[Api]:

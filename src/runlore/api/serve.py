@@ -47,7 +47,7 @@ _HEADER_BYTES_MAX = 128 * 1024
 _log = structlog.get_logger("runlore.daemon")
 
 
-class Mount(Protocol):
+class MountedApp(Protocol):
     """Another surface at a path of the daemon, behind the same gate."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
@@ -59,7 +59,7 @@ class Mount(Protocol):
 def serve(
     plan: Plan,
     *,
-    mounts: Callable[[], Mapping[str, Mount]] = dict,
+    mounts: Callable[[], Mapping[str, MountedApp]] = dict,
     log_file: str | None = None,
     on_ready: Callable[[DaemonFile], None] | None = None,
     degraded_s: float = DEGRADED_S,
@@ -105,7 +105,7 @@ async def serve_on(
     stop: asyncio.Event,
     started: Callable[[], None],
     bounds: Bounds | None = None,
-    mounts: Callable[[], Mapping[str, Mount]] = dict,
+    mounts: Callable[[], Mapping[str, MountedApp]] = dict,
 ) -> None:
     """Serve on sockets that listen already, until told to stop or until one of the servers fails."""
     metrics, mounted = Metrics(service), mounts()
@@ -114,7 +114,7 @@ async def serve_on(
         listener if listener.family == socket.AF_UNIX else BoundedListener(listener, bounds.connections_max)
         for listener in listeners
     ]
-    servers = [_server(service, metrics, door, bounds, mounted) for door in doors]
+    servers = [_server(service, metrics, door, bounds, mounts=mounted) for door in doors]
     serving = [
         asyncio.create_task(server.serve(sockets=[door])) for server, door in zip(servers, doors, strict=True)
     ]
@@ -152,7 +152,7 @@ async def _until_told(
     started: Callable[[], None],
     *,
     degraded_s: float,
-    mounts: Callable[[], Mapping[str, Mount]],
+    mounts: Callable[[], Mapping[str, MountedApp]],
 ) -> None:
     """Serve until a signal comes, the log following the policy meanwhile."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -191,7 +191,8 @@ def _server(
     metrics: Metrics,
     listener: socket.socket,
     bounds: Bounds,
-    mounts: Mapping[str, Mount],
+    *,
+    mounts: Mapping[str, MountedApp],
 ) -> _Server:
     over_unix = listener.family == socket.AF_UNIX
     config = uvicorn.Config(

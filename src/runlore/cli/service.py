@@ -20,7 +20,7 @@ from runlore.domain.lazy import dataclass
 from runlore.domain.record import JsonValue
 
 if TYPE_CHECKING:
-    from runlore.api.serve import Mount
+    from runlore.api.serve import MountedApp
 
 StartedT = TypeVar("StartedT")
 _LINES_DEFAULT = 50
@@ -105,7 +105,7 @@ def up(
         raise typer.Exit(code)
 
 
-def _mounts() -> "dict[str, Mount]":
+def _mounts() -> "dict[str, MountedApp]":
     from runlore.mcp import endpoint
 
     return {endpoint.PATH: endpoint.McpEndpoint()}

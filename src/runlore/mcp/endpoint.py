@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 from runlore.daemon.app import Application
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import Denied
+from runlore.domain.lazy import LazyModule
 from runlore.domain.session import SessionId
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server import streamable_http_manager
     from starlette.types import Receive, Scope, Send
 
-    from runlore.mcp.server import McpCaller
+    from runlore.mcp import server
+else:
+    streamable_http_manager = LazyModule("mcp.server.streamable_http_manager")
+    server = LazyModule("runlore.mcp.server")
 
 PATH = "/mcp"
 _SESSIONS_MAX = 1_000
@@ -30,7 +34,7 @@ class McpEndpoint:
     """An ASGI application that is started by its first call, and stopped with the daemon."""
 
     def __init__(self) -> None:
-        self._manager: StreamableHTTPSessionManager | None = None
+        self._manager: streamable_http_manager.StreamableHTTPSessionManager | None = None
         self._lock = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
@@ -63,24 +67,18 @@ class McpEndpoint:
         await started.wait()
         self._manager = manager
 
-    def _make_manager(self) -> StreamableHTTPSessionManager:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-        from runlore.mcp.server import create_server
-
+    def _make_manager(self) -> streamable_http_manager.StreamableHTTPSessionManager:
         # Its every call is a line otherwise; the daemon's own log tells calls already.
         logging.getLogger("mcp").setLevel(logging.WARNING)
-        return StreamableHTTPSessionManager(
-            create_server(self._caller_of), json_response=True, stateless=True
+        return streamable_http_manager.StreamableHTTPSessionManager(
+            server.create_server(self._caller_of), json_response=True, stateless=True
         )
 
-    def _caller_of(self, ctx: Any) -> McpCaller:
-        from runlore.mcp.server import McpCaller
-
+    def _caller_of(self, ctx: Any) -> server.McpCaller:
         scope = ctx.request.scope
         caller: Caller = scope["runlore.caller"]
         operations = Application(scope["runlore.service"].parts, caller)
-        return McpCaller(
+        return server.McpCaller(
             role=caller.role,
             open_operations=lambda: operations,
             open_session=lambda: self._session_of(caller, operations),
