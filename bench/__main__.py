@@ -6,6 +6,7 @@ a process of its own: what one leaves in memory is not counted for the next.
 
 import argparse
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -25,7 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Run the benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="which to run (all of them by default)")
     parser.add_argument("--list", action="store_true", help="print the names and what they measure")
+    parser.add_argument("--requests", metavar="DIR", help="learning: write what a model would be asked")
+    parser.add_argument("--answers", metavar="DIR", help="learning: score the answers to these requests")
     options = parser.parse_args(arguments)
+    told = {"RUNLORE_REQUESTS": options.requests, "RUNLORE_ANSWERS": options.answers}
+    os.environ.update({name: value for name, value in told.items() if value})
     known = benchmarks()
     if unknown := [name for name in options.names if name not in known]:
         print(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

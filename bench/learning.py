@@ -8,18 +8,22 @@ line of the gold is written to a file for reading, never for those who are set a
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bench.learning_gold import Person, people
 from bench.learning_people import is_set_aside
 from bench.learning_procedures import ProcedureResult, suggested_for
+from bench.learning_reading import answers_for, procedures_found, statements_result, write_requests
 from bench.learning_statements import FAMILIES, STORED, Result, fitted, judge, result_of, without
 from bench.measure import print_table
 from runlore.domain.statements.finding import Judged
 
 TITLE = "statements and procedures that people would keep, found and right, by person"
 SET_ASIDE_VARIABLE = "RUNLORE_SET_ASIDE"
+# Set by `--requests` and `--answers`: `learning_reading.py` says what they do.
+REQUESTS_VARIABLE, ANSWERS_VARIABLE = "RUNLORE_REQUESTS", "RUNLORE_ANSWERS"
 
 
 def main() -> None:
@@ -27,6 +31,15 @@ def main() -> None:
     everybody = people()
     fit = [person for person in everybody if not is_set_aside(person.id)]
     aside = [person for person in everybody if is_set_aside(person.id)]
+    requests, answers = os.environ.get(REQUESTS_VARIABLE), os.environ.get(ANSWERS_VARIABLE)
+    if requests or answers:
+        for title, those in (("looked at", fit), ("set aside", aside)):
+            if those is fit or os.environ.get(SET_ASIDE_VARIABLE):
+                if requests:
+                    write_requests(those, Path(requests))
+                if answers:
+                    _answers(title, those, Path(answers))
+        return
     judged = {person.id: judge(person) for person in fit}
     unknown = _statements(fit, judged) + _procedures("procedures, people that are looked at", fit)
     _ablations(fit, judged)
@@ -39,6 +52,29 @@ def main() -> None:
         _procedures("procedures, people set aside", aside)
     else:
         print(f"{len(aside)} people are set aside; {SET_ASIDE_VARIABLE}=1 measures them")
+
+
+def _answers(title: str, those: Sequence[Person], folder: Path) -> None:
+    """Score the answers of a model about these people; those without any are left out."""
+    results, unknown, rows = [], [], []
+    thrown: Counter[str] = Counter()
+    for person in those:
+        found = answers_for(person, folder)
+        if found.unanswered == found.requests:
+            continue
+        result, unread = statements_result(person, found)
+        known, recalls = procedures_found(person, found)
+        results.append(result)
+        unknown += [] if is_set_aside(person.id) else unread
+        thrown.update(found.thrown)
+        told = (f"{recalls[worth][0]} of {recalls[worth][1]}" for worth in (3, 2))
+        answered = f"{found.requests - found.unanswered} of {found.requests}"
+        rows.append((person.id, answered, len(found.procedures), known, *told))
+    _table(f"statements, read by a model, people {title}", results)
+    print_table(("person", "answered", "procedures", "in the gold", "found of worth 3", "of 2 and 3"), rows)
+    print(f"\nthrown out: {dict(thrown)}")
+    for line in unknown:
+        print(line)
 
 
 def _statements(fit: Sequence[Person], judged: Mapping[str, Sequence[Judged]]) -> list[str]:

@@ -25,14 +25,14 @@ STORED = POINTS
 _SIGN_POINTS = 12
 _PULL = 6.0
 _ROUNDS = 60
-_KINDS = {
+KINDS = {
     "preference": Kind.PREFERENCE,
     "correction": Kind.PREFERENCE,
     "convention": Kind.DECISION,
     "decision": Kind.DECISION,
     "fact": Kind.FACT,
 }
-_SCOPES = {"user": ScopeKind.PERSONA, "project": ScopeKind.PROJECT}
+SCOPES = {"user": ScopeKind.PERSONA, "project": ScopeKind.PROJECT}
 
 FAMILIES: Mapping[str, Callable[[str], bool]] = {
     "the same wish in several sessions": lambda name: name.startswith("recurs-"),
@@ -92,8 +92,8 @@ def result_of(
         sure_right=sum(a and b for a, b in zip(right[:FIRST], sure[:FIRST], strict=True)),
         groups=len(person.groups),
         groups_found=len({line.group for _, line in hits}),
-        kinds_right=sum(each.kind is _KINDS.get(line.kind) for each, line in hits),
-        scopes_right=sum(each.scope is _SCOPES.get(line.scope) for each, line in hits),
+        kinds_right=sum(each.kind is KINDS.get(line.kind) for each, line in hits),
+        scopes_right=sum(each.scope is SCOPES.get(line.scope) for each, line in hits),
     )
     return result, [each for each, line in zip(found, lines, strict=True) if line is None]
 

@@ -10,7 +10,7 @@ from importlib import resources
 
 import orjson
 
-from runlore.domain.record import JsonObject
+from runlore.domain.record import JsonObject, JsonValue
 from runlore.ports.model import ModelPurpose
 
 # The version of each purpose that is asked with now.
@@ -19,6 +19,7 @@ CURRENT = {
     ModelPurpose.JUDGE: "judge-1",
     ModelPurpose.ENHANCEMENT: "enhancement-1",
     ModelPurpose.CURATION: "curation-1",
+    ModelPurpose.READING: "reading-1",
 }
 OPENING, CLOSING = "<data>", "</data>"
 _FOLDER = "prompts"
@@ -38,6 +39,19 @@ def render_document(document: JsonObject) -> str:
     """A document as one line of JSON between its marks; TypeError where it is no JSON."""
     plain = orjson.dumps(document, option=orjson.OPT_SORT_KEYS).decode()
     return f"{OPENING}\n{_MARKING.sub(_escape, plain)}\n{CLOSING}"
+
+
+def chat_request(version: str, document: JsonObject, schema: JsonObject) -> dict[str, JsonValue]:
+    """A question as anyone can send it: the body of a chat completion. Providers want other words around the
+    same instructions, text and schema."""
+    return {
+        "prompt": version,
+        "messages": [
+            {"role": "system", "content": load_prompt(version)},
+            {"role": "user", "content": render_document(document)},
+        ],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}},
+    }
 
 
 def _escape(found: re.Match[str]) -> str:

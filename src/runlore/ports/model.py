@@ -16,6 +16,7 @@ class ModelPurpose(StrEnum):
     JUDGE = "judge"
     ENHANCEMENT = "enhancement"
     CURATION = "curation"
+    READING = "reading"
 
 
 class ProviderKind(StrEnum):

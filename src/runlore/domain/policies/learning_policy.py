@@ -92,10 +92,12 @@ class JudgePolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelBudget:
-    """How much each purpose may ask of models in one day (UTC)."""
+    """How much each purpose may ask of models in one day (UTC). `batch_tokens` is how much of sessions goes
+    into one question, so that it fits the window of the model."""
 
     calls_per_day: int = 500
     tokens_per_day: int = 1_000_000
+    batch_tokens: int = 24_000
 
 
 @dataclass(frozen=True, kw_only=True)

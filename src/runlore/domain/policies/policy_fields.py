@@ -404,7 +404,7 @@ BUDGET = Table(
         PolicyField(
             name="calls_per_day",
             shape=Whole(least=0, most=1_000_000),
-            about="How often each purpose (extraction, judge, enhancement) may ask a model in one day (UTC)."
+            about="How often each purpose (extraction, judge, enhancement, reading) may ask a model in one day (UTC)."
             " Then the work waits for the next day, and says so.",
             requirement="POL-12",
             example="[model_budget]\ncalls_per_day = 50",
@@ -415,6 +415,14 @@ BUDGET = Table(
             about="How many tokens each purpose may use in one day (UTC), questions and answers together.",
             requirement="POL-12",
             example="[model_budget]\ntokens_per_day = 200_000",
+        ),
+        PolicyField(
+            name="batch_tokens",
+            shape=Whole(least=1_000, most=1_000_000),
+            about="About how many tokens of sessions `learn --enhance` puts into one question. Set it to a"
+            " third of the window of a small model.",
+            requirement="SKL-20",
+            example="[model_budget]\nbatch_tokens = 2_500",
         ),
     ),
 )

@@ -42,14 +42,18 @@ class MessageSentence:
     message_lines: int
 
 
+def own_text(said: str) -> str:
+    """What of a message is surely the user's own: nothing where a program wrote it, else what stands before
+    anything pasted, without the name of a slash command. Of a very long message only the beginning is read."""
+    if _WRITTEN_BY_PROGRAM.match(said):
+        return ""
+    own = cut_pasted(said[:_READ_CHARS_MAX])
+    return _SLASH_COMMAND.sub("", own, count=1) if own.lstrip()[:1] == "/" else own
+
+
 def sentences_of(said: UserMessage) -> tuple[MessageSentence, ...]:
-    """The sentences of a message, in order. Of a very long message only the beginning is read."""
-    if _WRITTEN_BY_PROGRAM.match(said.text):
-        return ()
-    begun = said.text[:_READ_CHARS_MAX]
-    own = (
-        _SLASH_COMMAND.sub("", cut_pasted(begun), count=1) if begun.lstrip()[:1] == "/" else cut_pasted(begun)
-    )
+    """The sentences of a message, in order."""
+    own = own_text(said.text)
     parts = [part.strip(_EDGES) for part in _ENDS.split(own)]
     kept = [part for part in parts if _is_said(part)]
     return tuple(
