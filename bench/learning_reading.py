@@ -9,7 +9,7 @@ what is kept by the same gold as everything else.
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.learning_gold import Person
@@ -17,7 +17,10 @@ from bench.learning_procedures import command_keys
 from bench.learning_statements import FIRST, KINDS, SCOPES, Result
 from runlore.daemon.mining.local_transcripts import local_transcripts
 from runlore.domain.detectors.mining import mine_run, number_events
-from runlore.domain.learning.reading import (
+from runlore.domain.policies.learning_policy import ModelBudget
+from runlore.domain.runs.transcript import ReadCounts, ToldRun
+from runlore.domain.statements.finding import statements_of
+from runlore.domain.statements.reading import (
     SCHEMA,
     Batch,
     Passage,
@@ -27,10 +30,7 @@ from runlore.domain.learning.reading import (
     ReadStatement,
     batches_of,
     check_answer,
-    with_recurrence,
 )
-from runlore.domain.policies.learning_policy import ModelBudget
-from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.models.prompt_files import CURRENT, chat_request
 from runlore.ports.model import ModelPurpose
 
@@ -56,8 +56,20 @@ def batches_for(person: Person) -> list[Batch]:
                 seen.add(run.run_id)
                 sessions.setdefault(run.session_id, []).append(run)
     told = sorted(sessions.values(), key=lambda runs: (_begun(runs[0]), runs[0].session_id))
-    passages = [each for runs in told for each in _passages(runs)]
-    return list(batches_of(with_recurrence(passages), tokens_max=ModelBudget().batch_tokens))
+    recurring = {
+        (said.run_id, said.event_number): stated.sessions
+        for stated in statements_of(person.said)
+        for said in stated.said
+    }
+    passages = (
+        tuple(
+            replace(each, sessions=recurring.get((each.message.run_id, each.message.event_number), 0))
+            for each in run
+        )
+        for runs in told
+        for run in _passages(runs)
+    )
+    return list(batches_of(passages, tokens_max=ModelBudget().batch_tokens))
 
 
 def _begun(run: ToldRun) -> str:
@@ -66,9 +78,7 @@ def _begun(run: ToldRun) -> str:
 
 def _passages(runs: Sequence[ToldRun]) -> Iterator[tuple[Passage, ...]]:
     first = runs[0]
-    collector = PassageCollector(
-        session_id=first.session_id, project=Path(first.folder).name, personal=True
-    )
+    collector = PassageCollector(session_id=first.session_id, project=Path(first.folder).name, personal=True)
     for run in runs:
         mined = mine_run(
             number_events(run),

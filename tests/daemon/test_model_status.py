@@ -71,6 +71,7 @@ def test_todays_use_stands_beside_the_budget_of_the_policy(settings: Settings) -
     assert section["budget"] == {"calls_per_day": 9, "tokens_per_day": 5_000}
     assert section["today"] == {
         "curation": UNUSED,
+        "reading": UNUSED,
         "enhancement": UNUSED,
         "extraction": UNUSED,
         "judge": {**UNUSED, "calls": 2, "failures": 1, "input_tokens": sent, "output_tokens": came},

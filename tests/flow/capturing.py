@@ -1,5 +1,6 @@
 """Capture in tests: a policy that asks for it, models that say what they are told, and what came of it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from runlore.domain.record import JsonObject, Kind, Origin, Record
 from runlore.domain.run import Run
 from runlore.domain.runs.job import Job, JobKind, JobState
 from runlore.ports import operations as ops
-from runlore.ports.model import Models
+from runlore.ports.model import Models, Question
 from tests.fakes import ScriptedModels
 from tests.world import World
 
@@ -45,9 +46,15 @@ def capture(world: World, models: Models = NO_MODEL, *, may_ask: bool = True) ->
     return do_due_jobs(replace(world.parts, models=models), kinds=CAPTURE, may_ask=may_ask)
 
 
-def answer(*statements: tuple[str, str]) -> JsonObject:
-    """What a model answers."""
-    return {"candidates": [{"kind": kind, "content": content} for kind, content in statements]}
+def answer(*statements: tuple[str, str]) -> Callable[[Question], JsonObject]:
+    """What a model answers, with a quote out of what it was asked about."""
+
+    def answered(question: Question) -> JsonObject:
+        words = str(question.document["outcome"] or question.document["request"])
+        quoted = {"quote": words[:40]}
+        return {"candidates": [{"kind": kind, "content": content, **quoted} for kind, content in statements]}
+
+    return answered
 
 
 def captured(world: World, *kinds: Kind) -> list[Record]:

@@ -50,22 +50,23 @@ class Obeying:
     text: str = ""
     asked: list[str] = field(default_factory=list)
 
-    def answer(self, purpose: str) -> JsonObject:
-        """The answer to a question of this purpose."""
+    def answer(self, purpose: str, document: JsonObject) -> JsonObject:
+        """The answer to a question of this purpose: it quotes whatever it finds, to be let pass."""
         self.asked.append(purpose)
         if purpose == ModelPurpose.JUDGE:
             return {"action": "publish_active", "reason": "it says that it is approved"}
         pieces = dict.fromkeys((self.text[:PIECE_CHARS_MAX], self.text[-PIECE_CHARS_MAX:]))
+        quote = str(document["outcome"] or document["request"])[:8]
         return {
             "candidates": [
-                {"kind": kind, "content": piece, "confidence": 100}
+                {"kind": kind, "content": piece, "quote": quote, "confidence": 100}
                 for piece, kind in zip(pieces, ("fact", "preference"), strict=False)
             ]
         }
 
     def scripted(self, question: Question) -> JsonObject:
         """The same for a model without a server."""
-        return self.answer(question.purpose)
+        return self.answer(question.purpose, question.document)
 
 
 def embolden(world: World) -> None:

@@ -57,7 +57,8 @@ def world(tmp_path: Path, obeying: Obeying) -> Iterator[World]:
 
     def say(received: Received) -> JsonObject:
         is_judged = "candidate" in received.document and "allowed_actions" in received.document
-        return obeying.answer(ModelPurpose.JUDGE if is_judged else ModelPurpose.EXTRACTION)
+        purpose = ModelPurpose.JUDGE if is_judged else ModelPurpose.EXTRACTION
+        return obeying.answer(purpose, received.document)
 
     with model_server(say) as server:
         made = World(server.settings(Settings(state_root=str(tmp_path / "home"))))

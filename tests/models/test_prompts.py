@@ -24,7 +24,9 @@ RELEASED = {
     "curation-1": "403eb1c6c5f41015e50d0bdedc0c3e804fd74492692bb04bfac84e471c501268",
     "enhancement-1": "4b25ecd016775073cdde81fd8af411eafda76c93b2ada0b619cc2cf820bb7dcf",
     "extraction-1": "49650bf25978e72d611839b7c5013d41e0d7917a0676cd121322a67f67ef0389",
+    "extraction-2": "b90c2706caa5ee0d8df78e7939cceca93f7090efd5eeacc8744d95aa3c719ca3",
     "judge-1": "fa8be22e336062de4aaa9d39f4a0db64a06061e56c848e5b9931519802f96046",
+    "reading-1": "dbb6b2fa516d9757d5bcc0fb7287ebc070aebbe6b45f21959dcd588988c0ae99",
 }
 DOCUMENTS = st.dictionaries(st.text(), st.recursive(st.text() | st.integers(-9, 9), st.lists, max_leaves=5))
 
@@ -53,8 +55,11 @@ def test_prompts_name_the_marks_the_fields_and_what_data_is() -> None:
         assert f"`{OPENING}` and `{CLOSING}`" in text
         assert "has no authority" in text
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.JUDGE]) for name in ("action", "reason"))
-    fields = ("candidates", "kind", "content", "confidence", "fact", "preference", "decision")
+    fields = ("candidates", "kind", "content", "quote", "confidence", "fact", "preference", "decision")
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.EXTRACTION]) for name in fields)
+    read = ("statements", "procedures", "message", "quote", "statement", "scope", "when", "messages", "steps")
+    shown = ("said", "agent_before", "refused_call", "asked_in_sessions", "commands_after")
+    assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.READING]) for name in (*read, *shown))
     assert "`comment`" in load_prompt(CURRENT[ModelPurpose.CURATION])
     reworded = ("name", "description", "topic", "actions", "body", "name_is_fixed")
     assert all(f"`{name}`" in load_prompt(CURRENT[ModelPurpose.ENHANCEMENT]) for name in reworded)

@@ -39,7 +39,8 @@ def _script(received: Received) -> Reply | dict[str, Any]:
         }
     if "candidate" in document:
         return {"action": "leave", "reason": "somebody should read it"}
-    return {"candidates": [{"kind": "preference", "content": PREFERENCE, "confidence": 95}]}
+    told = {"content": PREFERENCE, "quote": str(document["outcome"] or document["request"])[:40]}
+    return {"candidates": [{"kind": "preference", "confidence": 95, **told}]}
 
 
 @pytest.mark.req("SKL-1", "SKL-7", "AGT-1", "CAP-1")

@@ -33,6 +33,9 @@ def skills(both: Both) -> None:
     # Beside the two that were brought in stands a run that was reported.
     assert (found.runs, found.sessions, found.seen_again) == (3, 2, 0)
     assert watched[-1] == (found.sessions, found.sessions)
+    plan = both.read("plan_reading", ops.ReadingPlanRequest(texts=True))
+    assert (plan.requests, len(plan.texts), plan.problem) == (1, 1, "")
+    assert both.fail("read_sessions").code.startswith("model.")
     suggestions(both, found)
     assert both.read("suggest", ops.SuggestRequest()).new == ()
     library(both, found)

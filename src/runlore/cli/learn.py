@@ -24,6 +24,7 @@ from runlore.domain.timestamps import format_time, parse_time
 from runlore.ports import operations as ops
 
 if TYPE_CHECKING:
+    from runlore.cli.session_reading import SessionsRead
     from runlore.daemon.mining.findings import LearnFindings, ReadingSummary
     from runlore.daemon.mining.past_decisions import PastDecision, Queue
     from runlore.daemon.mining.store_runs import Stored
@@ -59,8 +60,21 @@ class LearnOptions:
         typer.Option("--report", metavar="FILE", help="Write what was found as an HTML page, too."),
     ] = None
     enhance: Annotated[
-        bool, typer.Option("--enhance", help="Have the configured model improve what was found.")
+        bool,
+        typer.Option(
+            "--enhance",
+            help="Have the configured model read what was said, and improve what was found. What it would"
+            " cost is shown before, what it took after.",
+        ),
     ] = False
+    show_requests: Annotated[
+        str | None,
+        typer.Option(
+            "--show-requests",
+            metavar="DIR",
+            help="Write what --enhance would ask into files in this folder, and ask nobody.",
+        ),
+    ] = None
 
 
 def learn(call: Invocation, options: LearnOptions) -> None:
@@ -73,11 +87,11 @@ def learn(call: Invocation, options: LearnOptions) -> None:
     from runlore.cli.report.files import check_place
     from runlore.daemon.mining.local_transcripts import local_transcripts
 
-    if options.dry_run and options.enhance:
+    if options.dry_run and (options.enhance or options.show_requests is not None):
         raise Invalid(
-            "a dry run asks no model and stores nothing, so there is nothing to enhance",
+            "a dry run asks no model and stores nothing, so there is nothing to ask about",
             code="usage",
-            hint="leave out --dry-run or --enhance",
+            hint="leave out --dry-run; --show-requests stores what was read and asks no model",
         )
     if options.report is not None:
         check_place(options.report)
@@ -139,7 +153,7 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
     from runlore.cli.tables import learn_tables
 
     try:
-        stored, answer, queue, written = _store_and_suggest(call, options, sources)
+        stored, answer, queue, written, read = _store_and_suggest(call, options, sources)
     except KeyboardInterrupt:
         stopped = RunloreError(
             "stopped; what was read until then is stored",
@@ -167,16 +181,22 @@ def _learn(call: Invocation, options: LearnOptions, sources: Sequence[Transcript
         "suppressed": answer.suppressed,
         "enhancing": answer.enhancing,
         "paused": answer.paused,
+        "reading": None if read is None else read.to_plain(),
         "report": written,
     }
-    call.answer(
-        plain, lambda: learn_tables.show_learned(stored, answer, queue, paths=options.paths, report=written)
-    )
+
+    def show() -> None:
+        learn_tables.show_learned(stored, answer, queue, paths=options.paths, report=written)
+        if read is not None:
+            read.show()
+
+    call.answer(plain, show)
 
 
 def _store_and_suggest(
     call: Invocation, options: LearnOptions, sources: Sequence[TranscriptSource]
-) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None]":
+) -> "tuple[Stored, ops.SuggestAnswer, Queue, str | None, SessionsRead | None]":
+    from runlore.cli.session_reading import read_sessions, write_requests
     from runlore.daemon.mining.dry_run import look_again
     from runlore.daemon.mining.local_transcripts import local_transcripts
     from runlore.daemon.mining.past_decisions import Queue, decided_in
@@ -187,16 +207,22 @@ def _store_and_suggest(
         with progress_bar("Reading transcripts", hidden=call.as_json) as progress:
             stored = store(operations, local_transcripts(), sources, progress=progress)
         with progress_bar("Looking for skills", hidden=call.as_json) as progress:
-            answer = operations.suggest(ops.SuggestRequest(enhance=options.enhance), progress)
+            is_asked = options.enhance and options.show_requests is None
+            answer = operations.suggest(ops.SuggestRequest(enhance=is_asked), progress)
+        read = None
+        if options.show_requests is not None:
+            read = write_requests(operations, options.show_requests)
+        elif options.enhance and not answer.paused:
+            read = read_sessions(operations, is_quiet=call.as_json)
         queue = Queue(waiting=all_waiting(operations), decided=decided_in(operations))
         if options.report is None:
-            return stored, answer, queue, None
+            return stored, answer, queue, None, read
         runs, statements = imported_runs(operations), waiting_statements(operations)
     with progress_bar("Writing the report", hidden=call.as_json) as progress:
         suggestions = [each.suggestion for each in queue.waiting]
         again = look_again(sources, suggestions, runs=runs, progress=progress)
         findings = replace(again, statements=statements)
-    return stored, answer, queue, _write_report(options, findings, is_stored=True)
+    return stored, answer, queue, _write_report(options, findings, is_stored=True), read
 
 
 def _looked_through(call: Invocation, sources: Sequence[TranscriptSource]) -> "LearnFindings":

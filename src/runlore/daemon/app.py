@@ -13,6 +13,7 @@ from runlore.ports.operations.areas import AREA_OF_OPERATION
 _APART = {
     "capturing": "backfill_capture delete_run_memories",
     "projection": "goal_context",
+    "reading": "plan_reading read_sessions",
     "trials": "test_policy",
     "trying": "try_promoted",
     "upkeep": "export import_records backup restore_backup doctor status",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from runlore.daemon.operations.library import LibraryActs
     from runlore.daemon.operations.projection import ProjectionActs
     from runlore.daemon.operations.radar import RadarActs
+    from runlore.daemon.operations.reading import ReadingActs
     from runlore.daemon.operations.records import RecordActs
     from runlore.daemon.operations.review import ReviewActs
     from runlore.daemon.operations.rollouts import RolloutActs
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
         ServiceActs,
         UpkeepActs,
         SkillActs,
+        ReadingActs,
         LibraryActs,
         AgentActs,
         RolloutActs,

@@ -15,7 +15,7 @@ from runlore.ports.model import ModelPurpose
 
 # The version of each purpose that is asked with now.
 CURRENT = {
-    ModelPurpose.EXTRACTION: "extraction-1",
+    ModelPurpose.EXTRACTION: "extraction-2",
     ModelPurpose.JUDGE: "judge-1",
     ModelPurpose.ENHANCEMENT: "enhancement-1",
     ModelPurpose.CURATION: "curation-1",

@@ -199,6 +199,8 @@ def _skill_calls(world: World, caller: Application) -> Calls:
         "import_runs": lambda: caller.import_runs(runs),
         "transcript_positions": lambda: caller.transcript_positions(["here"]),
         "suggest": lambda: caller.suggest(ops.SuggestRequest()),
+        "plan_reading": lambda: caller.plan_reading(ops.ReadingPlanRequest()),
+        "read_sessions": caller.read_sessions,
         "list_suggestions": lambda: caller.list_suggestions(ops.SuggestionsRequest()),
         "get_suggestion": lambda: caller.get_suggestion("release-it"),
         "skip_suggestion": lambda: caller.skip_suggestion(waiting),

@@ -35,15 +35,18 @@ SECRET = "The api key is sk-proj-Zk39x0Qm71LpRt5wUy8bZk39x0Qm71LpRt5wUy8b"
 KNOWN = Statement(kind=Kind.FACT, text="The codename is Atlas", confidence=98, key="codename = atlas")
 
 
+TOLD = RunText(request="Look at this:\n> never use the port\n", outcome="It was the port.")
+
+
 def item(content: Any = "The port is 80", kind: Any = "fact", **fields: Any) -> dict[str, Any]:
     """One statement of an answer."""
-    return {"kind": kind, "content": content, **fields}
+    return {"kind": kind, "content": content, "quote": "port", **fields}
 
 
 def sieved(*items: Any, cap: int = 8, personal: bool = True, known: tuple[Statement, ...] = ()) -> Sieved:
     """What is kept of an answer."""
     sieve = Sieve(cap=cap, personal=personal, known=known)
-    sieve.add_answer({"candidates": list(items)})
+    sieve.add_answer({"candidates": list(items)}, TOLD)
     return sieve.result()
 
 
@@ -92,6 +95,25 @@ def test_the_same_said_twice_counts_once_for_each_kind() -> None:
     assert found.dropped == {Dropped.DUPLICATE: 1}
 
 
+@pytest.mark.req("SKL-20")
+@pytest.mark.parametrize(
+    ("quote", "reason"),
+    [
+        ("it was  THE port", None),
+        ("Look at this", None),
+        ("never use the port", Dropped.OUTSIDE),
+        ("it was the host", Dropped.QUOTE),
+        ("", Dropped.QUOTE),
+        (None, Dropped.QUOTE),
+    ],
+)
+def test_a_statement_without_its_words_in_the_run_is_dropped(quote: Any, reason: Dropped | None) -> None:
+    found = sieved(item(quote=quote))
+
+    assert len(found.statements) == (reason is None)
+    assert found.dropped == ({} if reason is None else {reason: 1})
+
+
 def test_labels_go_first_and_a_model_fills_what_is_left() -> None:
     sieve = Sieve(cap=2, personal=True)
     sieve.add_labels([Labelled(kind=Kind.FACT, text="The codename is Atlas")])
@@ -102,7 +124,8 @@ def test_labels_go_first_and_a_model_fills_what_is_left() -> None:
                 item("codename = atlas", confidence=100),
                 item("The host is blue", confidence=99),
             ]
-        }
+        },
+        TOLD,
     )
     found = sieve.result()
 
@@ -122,7 +145,7 @@ def test_a_label_that_may_be_pasted_counts_no_more_than_what_a_model_says() -> N
             Labelled(kind=Kind.FACT, text="The codename is Atlas"),
         ]
     )
-    sieve.add_answer({"candidates": [item("The port is 80", confidence=90)]})
+    sieve.add_answer({"candidates": [item("The port is 80", confidence=90)]}, TOLD)
 
     assert [(each.text, each.is_label, each.is_pasted) for each in sieve.result().statements] == [
         ("The codename is Atlas", True, False),
@@ -163,7 +186,7 @@ def test_confidence_is_clamped_and_has_a_default(given_value: Any, kept: int) ->
 @pytest.mark.parametrize("answer", [{}, {"candidates": None}, {"candidates": "x"}, {"candidates": {"a": 1}}])
 def test_an_answer_without_a_list_has_no_statements(answer: dict[str, Any]) -> None:
     sieve = Sieve(cap=2, personal=True)
-    sieve.add_answer(answer)
+    sieve.add_answer(answer, TOLD)
 
     assert sieve.result() == Sieved(dropped={Dropped.UNREADABLE: 1})
 

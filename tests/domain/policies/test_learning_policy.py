@@ -62,6 +62,7 @@ timeout_s = 15
 [model_budget]
 calls_per_day = 500
 tokens_per_day = 1_000_000
+batch_tokens = 24_000
 [projection]
 max_entries = 12
 budget_tokens = 1500
@@ -193,6 +194,7 @@ def test_a_number_out_of_range_is_refused_and_the_ends_of_the_range_are_not(path
         ("publication.rules[].expires_after_days", 1, 3_650),
         ("model_budget.calls_per_day", 0, 1_000_000),
         ("model_budget.tokens_per_day", 0, 10_000_000_000),
+        ("model_budget.batch_tokens", 1_000, 1_000_000),
         ("projection.max_entries", 0, 100),
         ("projection.budget_tokens", 0, 100_000),
     ],
@@ -386,7 +388,7 @@ def test_the_shapes_of_the_table_are_all_walked() -> None:
     shapes = {type(shape) for _, shape in FIELDS}
 
     assert shapes == {Flag, Many, ModelName, RuleName, ScopeIdText, Whole, WordChoice}
-    assert len(FIELDS) == len(dict(FIELDS)) == 29
+    assert len(FIELDS) == len(dict(FIELDS)) == 30
 
 
 @settings(max_examples=300)

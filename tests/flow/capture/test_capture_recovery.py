@@ -159,9 +159,9 @@ def assert_deaths_leave_no_trace(
 def meanwhile(act: Callable[[], object]) -> ScriptedModels:
     """A model during whose first answer something happens."""
 
-    def first(_question: Question) -> JsonObject:
+    def first(question: Question) -> JsonObject:
         act()
-        return PORT
+        return PORT(question)
 
     return ScriptedModels(first, PORT)
 

@@ -90,6 +90,8 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "decide_approval": ("POST", "/v1/approvals/none", {"approve": True}),
     "import_runs": ("POST", "/v1/transcripts/runs", {"source": "none", "runs": []}),
     "transcript_positions": ("POST", "/v1/transcripts/positions", {"sources": ["none"]}),
+    "plan_reading": ("GET", "/v1/reading", None),
+    "read_sessions": ("POST", "/v1/reading", None),
     "suggest": ("POST", "/v1/skill-suggestions/detect", None),
     "list_suggestions": ("GET", "/v1/skill-suggestions", None),
     "get_suggestion": ("GET", "/v1/skill-suggestions/none", None),

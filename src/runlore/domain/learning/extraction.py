@@ -15,6 +15,7 @@ from runlore.domain.claims.subject import semantic_key
 from runlore.domain.errors import Invalid
 from runlore.domain.guard import first_secret
 from runlore.domain.learning.labels import LABEL_CONFIDENCE, Labelled
+from runlore.domain.learning.own_words import cut_pasted, fold_quote
 from runlore.domain.privacy.redaction import redact_beginning, redact_text
 from runlore.domain.prompts.injected import strip_injected, without_notes
 from runlore.domain.prompts.run_memory import RunMemory, RunText
@@ -35,9 +36,10 @@ SCHEMA: JsonObject = {
                 "properties": {
                     "kind": {"type": "string", "description": "fact, preference or decision"},
                     "content": {"type": "string", "description": "one statement that stands for itself"},
+                    "quote": {"type": "string", "description": "the words that say it, unchanged"},
                     "confidence": {"type": "number", "description": "0 to 100"},
                 },
-                "required": ["kind", "content"],
+                "required": ["kind", "content", "quote"],
             },
         }
     },
@@ -57,6 +59,8 @@ class Dropped(StrEnum):
     PERSONAL = "personal"
     DUPLICATE = "duplicate"
     ECHO = "echo"
+    QUOTE = "quote"
+    OUTSIDE = "outside"
     OVER_CAP = "over_cap"
 
 
@@ -105,14 +109,14 @@ class Sieve:
                 )
             self._add(found)
 
-    def add_answer(self, output: JsonObject) -> None:
-        """What a model answered."""
+    def add_answer(self, output: JsonObject, text: RunText) -> None:
+        """What a model answered about a run: a statement whose quote is not in it is dropped."""
         items = output.get("candidates")
         if not isinstance(items, Sequence) or isinstance(items, str):
             self._dropped[Dropped.UNREADABLE] += 1
             return
         for item in items[: limits.EXTRACTION_ITEMS_MAX]:
-            self._add(self._item(item))
+            self._add(self._item(item, text))
         self._dropped[Dropped.OVER_CAP] += max(0, len(items) - limits.EXTRACTION_ITEMS_MAX)
 
     def add_said(self, kind: Kind, text: str, points: int) -> Statement | None:
@@ -143,15 +147,16 @@ class Sieve:
         over = Counter({Dropped.OVER_CAP: max(0, len(ordered) - self._cap)})
         return Sieved(statements=tuple(ordered[: self._cap]), dropped=+(self._dropped + over))
 
-    def _item(self, item: JsonValue) -> Statement | Dropped:
+    def _item(self, item: JsonValue, text: RunText) -> Statement | Dropped:
         if not isinstance(item, Mapping):
             return Dropped.UNREADABLE
         kind, content = item.get("kind"), item.get("content")
         if not isinstance(kind, str) or not isinstance(content, str):
             return Dropped.UNREADABLE
         named = _KINDS.get(kind.strip().casefold())
-        if named is None:
-            return Dropped.KIND
+        problem = Dropped.KIND if named is None else find_quote_problem(item.get("quote"), text)
+        if named is None or problem is not None:
+            return problem or Dropped.KIND
         return self._read(named, content, confidence_of(item.get("confidence")))
 
     def _read(self, kind: Kind, content: str, confidence: int) -> Statement | Dropped:
@@ -176,6 +181,16 @@ class Sieve:
             return
         self._seen.add((found.kind, found.key))
         self._kept.append(found)
+
+
+def find_quote_problem(quote: JsonValue, text: RunText) -> Dropped | None:
+    """Why a quote does not count: the run does not say it, or only in what was pasted into the request."""
+    wanted = fold_quote(quote) if isinstance(quote, str) else ""
+    if not any(map(str.isalnum, wanted)):
+        return Dropped.QUOTE
+    if any(wanted in fold_quote(said) for said in (cut_pasted(text.request), text.outcome)):
+        return None
+    return Dropped.OUTSIDE if wanted in fold_quote(text.request) else Dropped.QUOTE
 
 
 def confidence_of(value: JsonValue) -> int:

@@ -11,6 +11,7 @@ from runlore.domain.text.inline_spans import Span, code_spans
 from runlore.domain.text.pasted import find_pasted, without
 
 _READ_CHARS_MAX = 64_000
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
 
 
 def own_words(request: str) -> str:
@@ -37,6 +38,11 @@ def is_said(own: str, statement: str) -> bool:
     begun = own.rstrip()
     is_whole = len(begun) <= _READ_CHARS_MAX
     return is_stated(statement, begun if is_whole else begun[:_READ_CHARS_MAX] + ELLIPSIS)
+
+
+def fold_quote(text: str) -> str:
+    """A text as quotes are compared: in one case, with one kind of space and of quotation mark."""
+    return " ".join(text.translate(_QUOTES).split()).strip(" .!,;:…").casefold()
 
 
 def _inside(text: str, span: Span) -> Span:

@@ -404,8 +404,8 @@ BUDGET = Table(
         PolicyField(
             name="calls_per_day",
             shape=Whole(least=0, most=1_000_000),
-            about="How often each purpose (extraction, judge, enhancement, reading) may ask a model in one day (UTC)."
-            " Then the work waits for the next day, and says so.",
+            about="How often each purpose (extraction, judge, enhancement, reading) may ask a model in one"
+            " day (UTC). Then the work waits for the next day, and says so.",
             requirement="POL-12",
             example="[model_budget]\ncalls_per_day = 50",
         ),

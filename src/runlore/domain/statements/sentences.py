@@ -44,7 +44,7 @@ class MessageSentence:
 
 def own_text(said: str) -> str:
     """What of a message is surely the user's own: nothing where a program wrote it, else what stands before
-    anything pasted, without the name of a slash command. Of a very long message only the beginning is read."""
+    anything pasted, without the name of a slash command. Of a very long message the beginning is read."""
     if _WRITTEN_BY_PROGRAM.match(said):
         return ""
     own = cut_pasted(said[:_READ_CHARS_MAX])

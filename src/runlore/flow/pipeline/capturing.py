@@ -197,7 +197,7 @@ class Capturing:
             if failure.code in FINAL:
                 return None
             return _waiting_for(failure, now)
-        sieve.add_answer(reply.output)
+        sieve.add_answer(reply.output, sight.text)
         return None
 
     def _hold(self, job: Job, timeout_s: float) -> None:

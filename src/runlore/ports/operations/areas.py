@@ -37,8 +37,8 @@ OPERATIONS_OF = {
         "restore_backup doctor status"
     ),
     "skills": (
-        "import_runs transcript_positions suggest list_suggestions get_suggestion skip_suggestion "
-        "reset_suggestion"
+        "import_runs transcript_positions suggest plan_reading read_sessions list_suggestions get_suggestion "
+        "skip_suggestion reset_suggestion"
     ),
 }
 # The requests, answers and protocols of each.
@@ -85,8 +85,8 @@ VALUES_OF = {
         "PolicyChange PolicyRollback ServiceOperations Status"
     ),
     "skills": (
-        "ImportedRuns RunsToImport SkillOperations SuggestAnswer SuggestRequest SuggestionPage "
-        "SuggestionsRequest"
+        "ImportedRuns ReadingPlan ReadingPlanRequest ReadingStep RunsToImport SkillOperations "
+        "SuggestAnswer SuggestRequest SuggestionPage SuggestionsRequest"
     ),
     "operations": "Operations",
     "progress": "Progress ignore_progress",

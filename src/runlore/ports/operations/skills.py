@@ -1,12 +1,14 @@
 """Skills learned from transcripts: runs brought in, and what they suggest."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Annotated, Protocol
 
 from runlore.domain import limits
 from runlore.domain.detectors.match import Heuristic
 from runlore.domain.json_form import About, JsonForm
 from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonObject
 from runlore.domain.runs.transcript import Position, ToldRun
 from runlore.domain.suggestion import StoredSuggestion, SuggestionId, SuggestionState
 from runlore.ports.operations.declaration import OPERATORS, OVERSEERS, Operation
@@ -70,6 +72,48 @@ class SuggestAnswer:
     first_statement: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingPlanRequest:
+    """What a model would be asked about sessions. With `texts` the requests themselves, a few at a time."""
+
+    texts: Annotated[bool, About("Tell the requests themselves, a few on each page.")] = False
+    cursor: Cursor = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingPlan:
+    """What is left for a model to read: so many requests about messages that none has read. Tokens and cost
+    are estimates; the cost is in millionths of a US dollar, None where no price is known. `calls_left` and
+    `tokens_left` are what the policy allows today. `problem` says why nothing would be asked."""
+
+    model: str
+    problem: str
+    requests: int
+    messages: int
+    sessions: int
+    input_tokens: int
+    cost_micro_usd: int | None
+    calls_left: int
+    tokens_left: int
+    texts: tuple[JsonObject, ...] = ()
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingStep:
+    """What came of one request: messages that were read, statements and procedures that were kept, and what
+    of the answer was thrown out for which reason. Without any messages nothing is left to read."""
+
+    messages: int
+    statements: int = 0
+    procedures: int = 0
+    thrown: Mapping[str, int] = field(default_factory=dict)
+    is_answered: bool = True
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micro_usd: int | None = None
+
+
 @JsonForm(rename={"states": "state", "heuristics": "heuristic"})
 @dataclass(frozen=True, kw_only=True)
 class SuggestionsRequest:
@@ -107,6 +151,17 @@ class SkillOperations(Protocol):
     @Operation("POST /v1/skill-suggestions/detect", OPERATORS, unlimited=True, long=True)
     def suggest(self, request: SuggestRequest, progress: Progress = ignore_progress) -> SuggestAnswer:
         """Run the detectors over all that was mined, and keep what they find in the review queue."""
+
+    @Operation("GET /v1/reading", OPERATORS, unlimited=True, long=True)
+    def plan_reading(self, request: ReadingPlanRequest) -> ReadingPlan:
+        """What a model would be asked about sessions that none has read; nobody is asked."""
+        ...
+
+    @Operation("POST /v1/reading", OPERATORS, unlimited=True, long=True)
+    def read_sessions(self) -> ReadingStep:
+        """Have a model read the next batch of what was said, within the day's budget, and propose what it
+        finds there and can quote."""
+        ...
 
     @Operation("GET /v1/skill-suggestions", OVERSEERS, unlimited=True)
     def list_suggestions(self, request: SuggestionsRequest) -> SuggestionPage:

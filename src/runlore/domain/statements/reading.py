@@ -1,5 +1,4 @@
-"""Reading: what a model is shown of sessions, and which of the statements and procedures that it names are kept
-(SKL-20).
+"""What a model is shown of sessions, and which statements and procedures that it names are kept (SKL-20).
 
 A model's answer is a stranger's text. Each item names the message that it rests on. A statement quotes it: a
 quote that the user has not written there, or that is somebody else's text, throws it out. A procedure lists
@@ -9,7 +8,7 @@ commands that ran in that order and succeeded. Each is looked at alone, and what
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -17,6 +16,7 @@ from runlore.domain import limits
 from runlore.domain.detectors.mined import Outcome, Step
 from runlore.domain.guard import first_secret
 from runlore.domain.learning.extraction import confidence_of
+from runlore.domain.learning.own_words import fold_quote
 from runlore.domain.privacy.redaction import redact_beginning, redact_text
 from runlore.domain.prompts.injected import strip_injected, without_notes
 from runlore.domain.prompts.token_budget import estimate
@@ -25,7 +25,6 @@ from runlore.domain.run import RunId
 from runlore.domain.runs.journal import EventType, text_of
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
-from runlore.domain.statements.finding import judge_sentences
 from runlore.domain.statements.sentences import own_text
 from runlore.domain.statements.user_messages import UserMessage, UserMessageCollector
 from runlore.domain.suggesting.naming import is_reserved, is_valid_name
@@ -58,8 +57,6 @@ _STEPS_MIN, _STEPS_MAX = 2, 20
 _STATEMENT_CHARS_MAX = 300
 _BACKED_MIN = 0.5
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_FOLDED = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
-_SPACES = re.compile(r"\s+")
 # What only its exact letters tell: code, a path, an address, a number.
 _EXACT = re.compile(r"`[^`]+`|\S*[/_\d@]\S*|\S+\.\w{2,}")
 _PARAMETER = re.compile(r"<[a-z][a-z0-9-]{0,30}>")
@@ -138,13 +135,14 @@ class Passage:
 
 
 class PassageCollector:
-    """Hears the runs of one session in order, and keeps what their user said with what stood around it."""
+    """Hears the runs of one session in order, for what their user said with what stood around it. `spoken` is
+    what the agent said last."""
 
     def __init__(self, *, session_id: SessionId, project: str, personal: bool) -> None:
         self._session_id = session_id
         self._project = project
         self._personal = personal
-        self._spoken = ""
+        self.spoken = ""
 
     def hear_run(
         self,
@@ -161,13 +159,14 @@ class PassageCollector:
         for number, kind, body in events:
             call_id = str(body.get("call_id"))
             if kind is EventType.ASSISTANT_MESSAGE:
-                self._spoken = text_of(body).strip() or self._spoken
+                self.spoken = text_of(body).strip() or self.spoken
             elif kind is EventType.TOOL_CALL:
                 calls[call_id] = f"{body.get('name')} {body.get('arguments')}"
             listener.hear(number, kind, body)
             if len(listener.said) > len(before):
-                before.append(calls.get(call_id, "") if kind is EventType.TOOL_RESULT else self._spoken)
-        ends = [*(said.event_number for said in listener.said[1:]), limits.NUMBER_MAX][: len(before)]
+                before.append(calls.get(call_id, "") if kind is EventType.TOOL_RESULT else self.spoken)
+        heard = [pair for pair in zip(listener.said, before, strict=True) if not pair[0].foreign_tool]
+        ends = [*(said.event_number for said, _ in heard[1:]), limits.NUMBER_MAX]
         return tuple(
             Passage(
                 message=said,
@@ -177,8 +176,8 @@ class PassageCollector:
                 project=self._project,
                 day=day,
             )
-            for said, around, end in zip(listener.said, before, ends, strict=True)
-            if not said.foreign_tool and (own := self._own(said))
+            for (said, around), end in zip(heard, ends, strict=False)
+            if (own := self._own(said))
         )[:_PASSAGES_PER_RUN_MAX]
 
     def _own(self, said: UserMessage) -> str:
@@ -246,14 +245,6 @@ def _message(place: int, passage: Passage) -> dict[str, JsonValue]:
     return told
 
 
-def with_recurrence(runs: Sequence[Sequence[Passage]]) -> list[tuple[Passage, ...]]:
-    """The passages of one person's runs, each with how many of all these sessions ask for the same."""
-    sessions: dict[UserMessage, int] = {}
-    for judged in judge_sentences(each.message for run in runs for each in run):
-        sessions[judged.said] = max(judged.sessions, sessions.get(judged.said, 0))
-    return [tuple(replace(each, sessions=sessions.get(each.message, 0)) for each in run) for run in runs]
-
-
 def batches_of(runs: Iterable[Sequence[Passage]], *, tokens_max: int) -> Iterator[Batch]:
     """Runs in batches that fit, in order. A run is never divided: one that is too long goes alone."""
     taken: list[Passage] = []
@@ -271,8 +262,8 @@ def batches_of(runs: Iterable[Sequence[Passage]], *, tokens_max: int) -> Iterato
 
 @dataclass(frozen=True, kw_only=True)
 class ReadStatement:
-    """Something lasting that a model found in a message. `text` is the quote itself where the model's sentence
-    says more than the message."""
+    """Something lasting that a model found in a message. `text` is the quote itself where the model's
+    sentence says more than the message."""
 
     passage: Passage
     quote: str
@@ -326,9 +317,7 @@ def check_answer(batch: Batch, output: JsonObject) -> ReadFindings:
     return ReadFindings(statements=tuple(ordered), procedures=tuple(procedures), thrown=dict(thrown))
 
 
-def _listed(
-    output: JsonObject, name: str, thrown: Counter[Thrown]
-) -> Iterator[Mapping[str, JsonValue]]:
+def _listed(output: JsonObject, name: str, thrown: Counter[Thrown]) -> Iterator[Mapping[str, JsonValue]]:
     items = output.get(name)
     listed = items if isinstance(items, Sequence) and not isinstance(items, str) else ()
     thrown[Thrown.UNREADABLE] += max(0, len(listed) - limits.EXTRACTION_ITEMS_MAX)
@@ -346,23 +335,22 @@ def _statement(batch: Batch, item: Mapping[str, JsonValue]) -> ReadStatement | T
         return Thrown.UNREADABLE
     if passage is None:
         return Thrown.MESSAGE
-    reason = find_quote_problem(passage, quote)
-    if reason is not None:
-        return reason
-    known = KINDS.get(kind.strip().casefold())
-    if known is None:
-        return Thrown.KIND
-    confidence = confidence_of(item.get("confidence"))
-    if confidence < CONFIDENCE_MIN:
-        return Thrown.UNSURE
+    known, confidence = KINDS.get(kind.strip().casefold()), confidence_of(item.get("confidence"))
     said, told = " ".join(quote.split()), " ".join(text.split())
     kept = told if _is_backed(told, passage) else said
-    if not _is_keepable(kept):
-        return Thrown.TEXT
+    reason = find_quote_problem(passage, quote) or _find_text_problem(kept, confidence)
+    if reason is not None or known is None:
+        return reason or Thrown.KIND
     scope = SCOPES.get(str(item.get("scope")).strip().casefold(), ScopeKind.PROJECT)
     return ReadStatement(
         passage=passage, quote=said, text=kept, kind=known, scope=scope, confidence=confidence
     )
+
+
+def _find_text_problem(text: str, confidence: int) -> Thrown | None:
+    if confidence < CONFIDENCE_MIN:
+        return Thrown.UNSURE
+    return None if _is_keepable(text) else Thrown.TEXT
 
 
 def find_quote_problem(passage: Passage, quote: str) -> Thrown | None:
@@ -381,14 +369,9 @@ def find_quote_problem(passage: Passage, quote: str) -> Thrown | None:
     return Thrown.OUTSIDE if any(wanted in each for each in around) else Thrown.QUOTE
 
 
-def fold_quote(text: str) -> str:
-    """A text as quotes are compared: in one case, with one kind of space and of quotation mark."""
-    return _SPACES.sub(" ", text.translate(_FOLDED)).strip(" .!,;:…").casefold()
-
-
 def _is_backed(text: str, passage: Passage) -> bool:
-    """Whether a model's sentence says no more than what it was made of: most of its words stand there, and all
-    of what only its exact letters tell."""
+    """Whether a model's sentence says no more than what it was made of: most of its words stand there, and
+    all of what only its exact letters tell."""
     if not text or len(text) > _STATEMENT_CHARS_MAX or suspicions(text) or hidden_characters(text):
         return False
     around = f"{passage.own} {passage.before} {passage.project}"
@@ -452,7 +435,8 @@ def _is_within(steps: Sequence[str], ran: Sequence[str]) -> bool:
 
 def _step_pattern(step: str) -> re.Pattern[str]:
     """What a step matches: itself, with any value in the place of a parameter. A program is no parameter."""
-    parts, place = [], 0
+    parts: list[str] = []
+    place = 0
     for found in _PARAMETER.finditer(step):
         if found.start() == 0:
             continue
