@@ -192,7 +192,7 @@ def test_an_answer_that_makes_no_sense_leaves_the_batch_and_a_refusal_does_not(s
     garbled = ModelFailure("it is not JSON", code="model.answer")
     refused = ModelFailure("it declined", code="model.refused")
 
-    with pytest.raises(ModelFailure):
+    with pytest.raises(RunloreError):
         asking(sqlite_world, ScriptedModels(garbled)).read_sessions()
     step = asking(sqlite_world, ScriptedModels(refused)).read_sessions()
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from runlore.daemon.calls.requests import number_of
 from runlore.daemon.operations.bound import Bound, operation
-from runlore.domain.errors import Refused
+from runlore.domain.errors import Refused, Unavailable
 from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject
 from runlore.domain.statements.reading import Batch
@@ -66,7 +66,10 @@ class ReadingActs(Bound):
                 )
         asking = BudgetedModels(store=parts.store, models=parts.models, clock=parts.clock)
         reading = Reading(store=parts.store, memories=parts.run_memories, asking=asking, ids=parts.ids)
-        read = reading.read_next()
+        try:
+            read = reading.read_next()
+        except ModelFailure as failure:
+            raise Unavailable(failure.sentence, code=failure.code, hint=failure.hint) from failure
         if read is None:
             return ops.ReadingStep(messages=0)
         return ops.ReadingStep(
