@@ -35,7 +35,9 @@ def skills(both: Both) -> None:
     assert watched[-1] == (found.sessions, found.sessions)
     plan = both.read("plan_reading", ops.ReadingPlanRequest(texts=True))
     assert (plan.requests, len(plan.texts), plan.problem) == (1, 1, "")
+    # No model answers here.
     assert both.fail("read_sessions").code.startswith("model.")
+    both.called.add("read_sessions")
     suggestions(both, found)
     assert both.read("suggest", ops.SuggestRequest()).new == ()
     library(both, found)
