@@ -22,7 +22,7 @@ from runlore.domain.runs.transcript import ReadCounts, ToldRun
 from runlore.domain.statements.finding import statements_of
 from runlore.domain.statements.reading import (
     SCHEMA,
-    Batch,
+    MessageBatch,
     Passage,
     PassageCollector,
     ReadFindings,
@@ -46,7 +46,7 @@ class Answered:
     unanswered: int = 0
 
 
-def batches_for(person: Person) -> list[Batch]:
+def batches_for(person: Person) -> list[MessageBatch]:
     """What would be asked about a person's sessions, in order."""
     sessions: dict[str, list[ToldRun]] = {}
     seen: set[str] = set()

@@ -13,7 +13,7 @@ from runlore.domain.runs.journal import EventType
 from runlore.domain.scope import ScopeKind
 from runlore.domain.session import SessionId
 from runlore.domain.statements.reading import (
-    Batch,
+    MessageBatch,
     PassageCollector,
     Thrown,
     batches_of,
@@ -36,13 +36,13 @@ def event(number: int, kind: EventType, **body: Any) -> tuple[int, EventType, Js
     return number, kind, body
 
 
-def collected(*events: tuple[int, EventType, JsonObject], steps: tuple[Step, ...] = ()) -> Batch:
+def collected(*events: tuple[int, EventType, JsonObject], steps: tuple[Step, ...] = ()) -> MessageBatch:
     collector = PassageCollector(session_id=SessionId("s1"), project="atlas", personal=True)
     collector.spoken = "Shall I use tabs in the Makefile?"
-    return Batch(passages=collector.hear_run(RunId("r1"), events, steps, day="2026-11-17"))
+    return MessageBatch(passages=collector.hear_run(RunId("r1"), events, steps, day="2026-11-17"))
 
 
-def asked(text: str, *ran: str) -> Batch:
+def asked(text: str, *ran: str) -> MessageBatch:
     steps = tuple(step(3 + place, command) for place, command in enumerate(ran))
     return collected(event(2, EventType.INPUT, text=text), steps=steps)
 

@@ -8,7 +8,7 @@ from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain.errors import Refused, Unavailable
 from runlore.domain.prompts.token_budget import estimate
 from runlore.domain.record import JsonObject
-from runlore.domain.statements.reading import Batch
+from runlore.domain.statements.reading import MessageBatch
 from runlore.flow.model_budget import BudgetedModels, budget_day, usage_on
 from runlore.flow.pipeline.reading import Reading, is_reading_allowed, question_about, unread_batches
 from runlore.flow.policies import current_learning
@@ -92,12 +92,12 @@ class ReadingActs(Bound):
         return model, "" if is_reading_allowed(collections) else _NOT_ALLOWED
 
 
-def _texts(batches: Iterator[Batch]) -> Iterator[JsonObject]:
+def _texts(batches: Iterator[MessageBatch]) -> Iterator[JsonObject]:
     for batch in batches:
         question = question_about(batch)
         yield chat_request(CURRENT[question.purpose], question.document, question.schema)
 
 
-def _tokens(batch: Batch) -> int:
+def _tokens(batch: MessageBatch) -> int:
     prompt = load_prompt(CURRENT[ModelPurpose.READING])
     return estimate(prompt) + estimate(render_document(batch.document))

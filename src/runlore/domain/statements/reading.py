@@ -204,7 +204,7 @@ def _commands(steps: Sequence[Step], first: int, end: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class MessageBatch:
     """Messages that are asked about together. A message is known by its place among them, from 1 on."""
 
     passages: tuple[Passage, ...]
@@ -245,19 +245,19 @@ def _message(place: int, passage: Passage) -> dict[str, JsonValue]:
     return told
 
 
-def batches_of(runs: Iterable[Sequence[Passage]], *, tokens_max: int) -> Iterator[Batch]:
+def batches_of(runs: Iterable[Sequence[Passage]], *, tokens_max: int) -> Iterator[MessageBatch]:
     """Runs in batches that fit, in order. A run is never divided: one that is too long goes alone."""
     taken: list[Passage] = []
     tokens = 0
     for run in runs:
         more = sum(each.tokens for each in run)
         if taken and tokens + more > tokens_max:
-            yield Batch(passages=tuple(taken))
+            yield MessageBatch(passages=tuple(taken))
             taken, tokens = [], 0
         taken += run
         tokens += more
     if taken:
-        yield Batch(passages=tuple(taken))
+        yield MessageBatch(passages=tuple(taken))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,12 +292,12 @@ class ReadFindings:
     thrown: Mapping[Thrown, int] = field(default_factory=dict)
 
 
-def check_answer(batch: Batch, output: JsonObject) -> ReadFindings:
+def check_answer(batch: MessageBatch, output: JsonObject) -> ReadFindings:
     """What of a model's answer about a batch can be kept."""
     statements: list[ReadStatement] = []
     procedures: list[ReadProcedure] = []
     thrown: Counter[Thrown] = Counter()
-    for item in _listed(output, "statements", thrown):
+    for item in _list_items(output, "statements", thrown):
         stated = _statement(batch, item)
         if isinstance(stated, ReadStatement) and any(_is_same(stated, other) for other in statements):
             stated = Thrown.REPEATED
@@ -305,7 +305,7 @@ def check_answer(batch: Batch, output: JsonObject) -> ReadFindings:
             thrown[stated] += 1
         else:
             statements.append(stated)
-    for item in _listed(output, "procedures", thrown):
+    for item in _list_items(output, "procedures", thrown):
         found = _procedure(batch, item)
         if isinstance(found, Thrown):
             thrown[found] += 1
@@ -317,7 +317,7 @@ def check_answer(batch: Batch, output: JsonObject) -> ReadFindings:
     return ReadFindings(statements=tuple(ordered), procedures=tuple(procedures), thrown=dict(thrown))
 
 
-def _listed(output: JsonObject, name: str, thrown: Counter[Thrown]) -> Iterator[Mapping[str, JsonValue]]:
+def _list_items(output: JsonObject, name: str, thrown: Counter[Thrown]) -> Iterator[Mapping[str, JsonValue]]:
     items = output.get(name)
     listed = items if isinstance(items, Sequence) and not isinstance(items, str) else ()
     thrown[Thrown.UNREADABLE] += max(0, len(listed) - limits.EXTRACTION_ITEMS_MAX)
@@ -328,7 +328,7 @@ def _listed(output: JsonObject, name: str, thrown: Counter[Thrown]) -> Iterator[
             thrown[Thrown.UNREADABLE] += 1
 
 
-def _statement(batch: Batch, item: Mapping[str, JsonValue]) -> ReadStatement | Thrown:
+def _statement(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadStatement | Thrown:
     passage = _passage(batch, item.get("message"))
     quote, text, kind = item.get("quote"), item.get("statement"), item.get("kind")
     if not isinstance(quote, str) or not isinstance(text, str) or not isinstance(kind, str):
@@ -398,7 +398,7 @@ def _is_same(one: ReadStatement, other: ReadStatement) -> bool:
     return first in second or second in first
 
 
-def _procedure(batch: Batch, item: Mapping[str, JsonValue]) -> ReadProcedure | Thrown:
+def _procedure(batch: MessageBatch, item: Mapping[str, JsonValue]) -> ReadProcedure | Thrown:
     name, when = item.get("name"), item.get("when")
     places, steps = item.get("messages"), item.get("steps")
     if not isinstance(name, str) or not isinstance(when, str):
@@ -445,7 +445,7 @@ def _step_pattern(step: str) -> re.Pattern[str]:
     return re.compile("".join([*parts, re.escape(step[place:])]))
 
 
-def _passage(batch: Batch, place: JsonValue) -> Passage | None:
+def _passage(batch: MessageBatch, place: JsonValue) -> Passage | None:
     if isinstance(place, bool) or not isinstance(place, int) or not 1 <= place <= len(batch.passages):
         return None
     return batch.passages[place - 1]

@@ -43,7 +43,7 @@ from runlore.domain.statements.ranks import Rank, rank_of, sessions_of
 from runlore.domain.statements.reading import (
     SCHEMA,
     SESSIONS_MIN,
-    Batch,
+    MessageBatch,
     Passage,
     PassageCollector,
     ReadFindings,
@@ -116,7 +116,7 @@ class Reading:
         counts = {why.value: count for why, count in found.thrown.items() if count}
         return _batch_read(batch, kept, counts, reply.usage)
 
-    def _write(self, batch: Batch, found: ReadFindings, read_by: str) -> ReadFindings:
+    def _write(self, batch: MessageBatch, found: ReadFindings, read_by: str) -> ReadFindings:
         """Write what was found in those runs that are as they were, and their receipts; what was written."""
         with self.store.snapshot() as snapshot:
             before = _receipts(snapshot, batch.runs)
@@ -181,12 +181,12 @@ def is_reading_allowed(collections: Collections) -> bool:
     return is_heard and current_skills(collections).llm_learn
 
 
-def question_about(batch: Batch) -> Question:
+def question_about(batch: MessageBatch) -> Question:
     """What a model is asked about a batch."""
     return Question(purpose=ModelPurpose.READING, document=batch.document, schema=SCHEMA, timeout_s=TIMEOUT_S)
 
 
-def unread_batches(collections: Collections) -> Iterator[Batch]:
+def unread_batches(collections: Collections) -> Iterator[MessageBatch]:
     """What no model has read, session after session, the oldest first, in batches of the policy's size."""
     if not is_reading_allowed(collections):
         return iter(())
@@ -196,7 +196,7 @@ def unread_batches(collections: Collections) -> Iterator[Batch]:
 
 def _unread_passages(collections: Collections) -> Iterator[tuple[Passage, ...]]:
     personal = current_run_memory(collections).redact_pii
-    recurring = _recurring(collections)
+    recurring = _count_sessions(collections)
     for session, runs in _unread_sessions(collections):
         project = next(iter(session.binding.project_ids), "")
         collector = PassageCollector(
@@ -294,7 +294,7 @@ def _is_kept(run: Run) -> bool:
     return run.is_terminal and run.memory is not MemoryState.FORGOTTEN and is_remembered
 
 
-def _recurring(collections: Collections) -> dict[tuple[RunId, int], int]:
+def _count_sessions(collections: Collections) -> dict[tuple[RunId, int], int]:
     """In how many sessions the same is asked for as in a message, as it was found without a model."""
     found: dict[tuple[RunId, int], int] = {}
     where = RecordFilter(states=frozenset({State.CONSTRAINED, State.ACTIVE}), ranks=frozenset(Rank))
@@ -306,7 +306,7 @@ def _recurring(collections: Collections) -> dict[tuple[RunId, int], int]:
     return found
 
 
-def _sessions(collections: Collections, batch: Batch) -> dict[SessionId, Session]:
+def _sessions(collections: Collections, batch: MessageBatch) -> dict[SessionId, Session]:
     """The sessions of a batch that may still be read."""
     found = [_find_readable(collections, name) for name in batch.sessions]
     return {each.session_id: each for each in found if each is not None}
@@ -400,7 +400,7 @@ def procedure_draft(
 
 
 def _batch_read(
-    batch: Batch,
+    batch: MessageBatch,
     kept: ReadFindings,
     thrown: Mapping[str, int],
     usage: TokenUsage,
