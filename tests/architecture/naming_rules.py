@@ -80,9 +80,7 @@ DOUBLED_CLASSES_LEFT = frozenset(
 
 def count_participles(files: Iterable[SourceFile]) -> dict[str, int]:
     """How many functions of each room are a bare participle."""
-    return Counter(
-        room_of(file) for file in files for function in functions(file.tree) if is_participle(function)
-    )
+    return Counter(room_of(file) for file in files for function in functions(file) if is_participle(function))
 
 
 def is_participle(function: FunctionNode) -> bool:

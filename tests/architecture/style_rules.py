@@ -63,7 +63,7 @@ def modules_are_short(file: SourceFile) -> Iterator[str]:
 
 def functions_are_short(file: SourceFile) -> Iterator[str]:
     """Counted without decorators and docstring."""
-    for function in functions(file.tree):
+    for function in functions(file):
         lines = (function.end_lineno or function.lineno) - function.lineno + 1 - docstring_lines(function)
         if lines > FUNCTION_LINES_MAX:
             yield file.at(function, f"{function.name} has {lines} lines, more than {FUNCTION_LINES_MAX}")
@@ -74,7 +74,7 @@ def parameters_are_few(file: SourceFile) -> Iterator[str]:
 
     A command's parameters are the options of the command line, which people name anyway.
     """
-    for function in functions(file.tree):
+    for function in functions(file):
         decorators = {dotted(decorator).rpartition(".")[2] for decorator in function.decorator_list}
         if decorators & {"command", "callback"}:
             continue
@@ -92,7 +92,7 @@ def imports_stand_at_the_top(file: SourceFile) -> Iterator[str]:
     """Only optional drivers, commands, model adapters and the root's lazy names import when called."""
     if file.is_in(*LAZY_IMPORTS_ALLOWED):
         return
-    for function in functions(file.tree):
+    for function in functions(file):
         for node in ast.walk(function):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield file.at(node, f"{function.name} imports when it is called")
@@ -101,7 +101,7 @@ def imports_stand_at_the_top(file: SourceFile) -> Iterator[str]:
 def no_exception_is_swallowed_without_a_why(file: SourceFile) -> Iterator[str]:
     """Catching everything and going on is for outer loops, and a comment there says why."""
     lines = file.text.splitlines()
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if not isinstance(node, ast.ExceptHandler) or not _catches_everything(node):
             continue
         if any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
@@ -116,7 +116,7 @@ def nothing_is_left_unfinished(file: SourceFile) -> Iterator[str]:
     for number, line in enumerate(file.text.splitlines(), start=1):
         if found := UNFINISHED.search(line):
             yield file.at(number, f"{found[0]}: write an issue instead")
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Raise) and node.exc and dotted(node.exc) == "NotImplemented" + "Error":
             yield file.at(node, "raises instead of doing the work")
 
@@ -132,7 +132,7 @@ def the_core_is_fully_typed(file: SourceFile) -> Iterator[str]:
     """Raw data is parsed at the edge; inside, everything has a type."""
     if not file.is_in(*CORE):
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and dotted(node) in {"Any", "typing.Any"}:
             yield file.at(node, "Any inside the core")
 
@@ -141,7 +141,7 @@ def the_core_is_handed_the_time(file: SourceFile) -> Iterator[str]:
     """The same input gives the same result on any day: `now` is an argument."""
     if not file.is_in(*CORE):
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Call) and dotted(node) in CLOCKS:
             yield file.at(node, f"reads the clock with {dotted(node)}")
 
@@ -150,7 +150,7 @@ def the_core_has_one_colour(file: SourceFile) -> Iterator[str]:
     """Async lives in the surfaces and in the model adapter."""
     if not file.is_in(*SYNCHRONOUS):
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.AsyncFunctionDef | ast.AsyncWith | ast.AsyncFor | ast.Await):
             yield file.at(node, "async in the synchronous part")
 

@@ -4,7 +4,6 @@ import ast
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,10 @@ from runlore.api.responses import document
 from runlore.api.routes import holds_hints
 from runlore.domain.record import JsonValue
 from runlore.ports.operations.declaration import OPERATIONS
+from tests.architecture.source_tree import PACKAGE, python_files
 
 pytestmark = pytest.mark.req("SUR-7")
 
-SOURCE = Path(__file__).parents[2] / "src" / "runlore"
 # Where a daemon is set up, started or asked by a client: nothing of it comes over HTTP.
 BEFORE_HTTP = (
     "cli",
@@ -44,13 +43,12 @@ WORDS = re.compile(
 def sentences() -> Iterator[tuple[str, str]]:
     """Every text of the source that may be said to somebody, with where it stands: hints, remarks, findings,
     and what they are put together from. What is put into one reads as an id."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE).as_posix()
+    for file in python_files(PACKAGE):
+        name = file.path.removeprefix(f"{PACKAGE}/")
         if name.startswith((*BEFORE_HTTP, *TABLES)):
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        silent = {id(part) for node in ast.walk(tree) for part in unsaid(node)}
-        for node in ast.walk(tree):
+        silent = {id(part) for node in file.nodes for part in unsaid(node)}
+        for node in file.nodes:
             if id(node) not in silent and (text := said(node)):
                 yield f"{name}:{getattr(node, 'lineno', 0)}", text
 

@@ -19,7 +19,7 @@ def test_no_room_gets_another_function_that_is_a_bare_participle() -> None:
         file.at(function, function.name)
         for file in files
         if naming_rules.room_of(file) in grown
-        for function in functions(file.tree)
+        for function in functions(file)
         if naming_rules.is_participle(function)
     ]
     assert not grown, "a function is a verb: tell_run, not told\n" + "\n".join(named)

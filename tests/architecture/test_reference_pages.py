@@ -2,7 +2,6 @@
 
 import ast
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from runlore.domain.policies.policy_fields import learning_policy
 from runlore.domain.policies.skills_policy import skills_policy
 from scripts import reference_pages
 from scripts.policy_page import policy_examples, skills_policy_examples
+from tests.architecture.source_tree import PACKAGE, python_files
 
 
 @pytest.mark.req("REC-5", "SUR-6", "POL-5")
@@ -49,9 +49,9 @@ def test_the_example_of_every_field_of_the_skills_policy_is_accepted_and_changes
 
 def test_every_error_code_is_written_out_so_that_the_page_can_list_it() -> None:
     computed = [
-        f"{path.relative_to(reference_pages.ROOT)}:{node.lineno}"
-        for path in sorted(Path(reference_pages.ROOT / "src").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{file.path}:{node.lineno}"
+        for file in python_files(PACKAGE)
+        for node in file.nodes
         if isinstance(node, ast.keyword) and node.arg == "code" and isinstance(node.value, ast.JoinedStr)
     ]
 

@@ -32,8 +32,8 @@ WITHOUT_REQUIREMENT = frozenset(
 
 def our_own_code_is_not_replaced(file: SourceFile) -> Iterator[str]:
     """A fake implements a port and is handed in; a test that patches our code tests the patch."""
-    own = _own_names(file.tree)
-    for node in ast.walk(file.tree):
+    own = _own_names(file)
+    for node in file.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom) and MOCKING.intersection(_modules(node)):
             yield file.at(node, "imports a mocking library")
         elif isinstance(node, ast.arg) and node.arg == "mocker":
@@ -49,7 +49,7 @@ def no_test_is_excused(file: SourceFile) -> Iterator[str]:
         if not _is_in_the_long_rings(file.tree):
             yield file.at(1, "may be excused, and is not in the long rings")
         return
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and dotted(node).rpartition(".")[2] in EXCUSES:
             yield file.at(node, f"{dotted(node)} excuses a test")
         elif isinstance(node, ast.ImportFrom) and EXCUSES.intersection(alias.name for alias in node.names):
@@ -58,14 +58,14 @@ def no_test_is_excused(file: SourceFile) -> Iterator[str]:
 
 def every_assertion_can_fail(file: SourceFile) -> Iterator[str]:
     """A constant, or a pair with a message inside its brackets, is always true."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant | ast.Tuple | ast.JoinedStr):
             yield file.at(node, f"assert {ast.unparse(node.test)} says nothing")
 
 
 def no_test_waits_by_the_clock(file: SourceFile) -> Iterator[str]:
     """Sleeping is too long on a fast machine and too short on a slow one: wait for what happens."""
-    for node in ast.walk(file.tree):
+    for node in file.nodes:
         if isinstance(node, ast.Attribute) and dotted(node) == "time.sleep":
             yield file.at(node, "sleeps")
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
@@ -99,10 +99,10 @@ def _modules(node: ast.Import | ast.ImportFrom) -> set[str]:
     return names
 
 
-def _own_names(tree: ast.Module) -> set[str]:
+def _own_names(file: SourceFile) -> set[str]:
     """The names by which the file knows parts of the package."""
     own = {"runlore"}
-    for node in ast.walk(tree):
+    for node in file.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom) and any(
             module.partition(".")[0] == "runlore" for module in _modules(node)
         ):
