@@ -23,7 +23,8 @@ from runlore.domain.timestamps import from_milliseconds
 from runlore.ports.store import Store
 from runlore.storage.open import open_store
 from runlore.storage.sql.record_rows import to_json
-from tests.postgres_server import PostgresMissing, PostgresServer
+from tests.postgres_server import PostgresServer
+from tests.system_programs import ProgramMissing
 
 TITLE = "durable commits per second, for one and for eight writers, against write and fdatasync"
 
@@ -44,7 +45,7 @@ def main() -> None:
         try:
             with _postgres() as server_store:
                 _report("PostgreSQL", server_store, Path(folder) / "raw")
-        except PostgresMissing as missing:
+        except ProgramMissing as missing:
             print(f"PostgreSQL was not measured: {missing}")
 
 

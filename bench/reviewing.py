@@ -29,8 +29,9 @@ from runlore.domain.session import SessionId
 from runlore.flow.record.intake import Intake, propose
 from runlore.ports import operations as ops
 from runlore.ports.store import RecordFilter
-from tests.postgres_server import PostgresMissing, PostgresServer
+from tests.postgres_server import PostgresServer
 from tests.stories.daemons import Daemon
+from tests.system_programs import ProgramMissing
 
 TITLE = "candidates reviewed per second, by one and by three daemons on one PostgreSQL"
 
@@ -49,7 +50,7 @@ def main() -> None:
         with PostgresServer(durable=True) as server:
             rates = {count: _rate(server, count) for count in DAEMONS}
             bare = _bare(server)
-    except PostgresMissing as missing:
+    except ProgramMissing as missing:
         print(f"nothing was measured: {missing}")
         return
     print(f"{CANDIDATES} candidates of {RUNS} runs, all published in the active tier")

@@ -19,12 +19,18 @@ unset PYTHONHOME PYTHONPATH
 
 main() {
     case "${1:-}" in
-        run) install run ;;
-        dev) install dev ;;
+        run | dev)
+            need_venv
+            install "$1"
+            ;;
         test | soak)
+            need_venv
+            # The system's packages come while pip works; both wait for the network most of their time.
+            need_packages &
+            packages=$!
+            trap wait EXIT
             install dev
-            need_postgres
-            need_browser
+            wait "$packages"
             if [ "$1" = soak ]; then want_local_model; fi
             ;;
         *) stop "usage: scripts/setup.sh run|dev|test|soak" ;;
@@ -40,8 +46,6 @@ stop() {
 
 # The stamp of an installation is what it was made from. What the tests need contains what running needs.
 install() {
-    python=$(find_python)
-    venv_is_healthy || make_venv
     if is_installed "$1" || is_installed dev; then return; fi
     say "installing requirements/$1.txt into .venv"
     : >"$unfinished"
@@ -87,6 +91,11 @@ print(getattr(sys, "_base_executable", None) or sys.executable)
 ' 2>/dev/null
 }
 
+need_venv() {
+    python=$(find_python)
+    venv_is_healthy || make_venv
+}
+
 # Healthy: no set-up was broken off in it, it comes from the Python we would use, and it was made in
 # this folder (its scripts name their interpreter by its path).
 venv_is_healthy() {
@@ -97,7 +106,7 @@ venv_is_healthy() {
 }
 
 make_venv() {
-    "$python" -c 'import ensurepip, venv' 2>/dev/null || install_package "$(venv_package)"
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || install_packages "$(venv_package)"
     say "making .venv with $("$python" --version)"
     rm -rf "$venv"
     mkdir "$venv"
@@ -116,16 +125,17 @@ venv_package() {
 }
 
 # The tests know where servers and browsers live; asking them keeps that knowledge in one place.
-need_postgres() {
-    if "$venv/bin/python" -m tests.postgres_server >/dev/null 2>&1; then return; fi
-    install_package postgresql
-    "$venv/bin/python" -m tests.postgres_server >/dev/null
+need_packages() {
+    missing=$(missing_packages)
+    if [ -z "$missing" ]; then return; fi
+    # shellcheck disable=SC2086 # a word for each package
+    install_packages $missing
+    missing=$(missing_packages)
+    [ -z "$missing" ] || stop "$missing was installed, and is still not found"
 }
 
-need_browser() {
-    if "$venv/bin/python" -m tests.browser >/dev/null 2>&1; then return; fi
-    install_package chromium
-    "$venv/bin/python" -m tests.browser >/dev/null
+missing_packages() {
+    "$venv/bin/python" -m tests.system_programs
 }
 
 # Nothing of ours needs these, so they are kept apart, and what they would need themselves is left out. Where
@@ -143,17 +153,17 @@ want_local_model() {
     fi
 }
 
-install_package() {
+install_packages() {
     if ! command -v apt-get >/dev/null; then
-        stop "$1 is missing, and there is no apt-get to install it with. Install it and run make again."
+        stop "missing: $*. There is no apt-get to install it with. Install it and run make again."
     fi
     if [ "$(id -u)" -ne 0 ]; then
-        stop "$1 is missing. Run this, then make again:  sudo apt-get update && sudo apt-get install --yes $1"
+        stop "missing: $*. Run this, then make again:  sudo apt-get update && sudo apt-get install --yes $*"
     fi
-    say "installing $1 with apt-get"
+    say "installing $* with apt-get"
     # One list that cannot be refreshed is no reason to stop: the package may be in another.
     apt_get update || say "apt-get update failed; going on with the lists there are"
-    apt_get install --yes --no-install-recommends "$1" || stop "apt-get could not install $1"
+    apt_get install --yes --no-install-recommends "$@" || stop "apt-get could not install $*"
 }
 
 # Says nothing unless it fails. Another apt-get may hold the lock for a while on a machine that just started.

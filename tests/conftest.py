@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
-from tests.postgres_server import PostgresMissing, PostgresServer
+from tests.postgres_server import PostgresServer
+from tests.system_programs import ProgramMissing
 
 pytest_plugins = ["tests.both_databases", "tests.table_rows", "tests.world_fixtures"]
 
@@ -137,7 +138,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     """The server of this test process. Without PostgreSQL these tests fail; they are never skipped."""
     try:
         server = PostgresServer()
-    except PostgresMissing as missing:
+    except ProgramMissing as missing:
         pytest.fail(str(missing), pytrace=False)
     with server:
         yield server

@@ -2,8 +2,6 @@
 
 It listens on a unix socket in a private folder, and on loopback behind a random password. It never
 runs as root, and it does not outlive the process that started it.
-
-`python -m tests.postgres_server` prints where the server's programs are, or what to run to have them.
 """
 
 import atexit
@@ -22,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -34,9 +31,9 @@ from psycopg import sql
 
 from tests import die_with_parent
 from tests.memory_folder import MEMORY, find_memory_folder
+from tests.system_programs import find_postgres
 
 ROLE = "runlore"
-LINE_TO_RUN = "sudo apt-get update && sudo apt-get install --yes postgresql"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
 POLL_S = 0.02
@@ -66,28 +63,15 @@ THROWAWAY_SETTINGS = (
 SCRAM_ROUNDS = 1
 
 
-class PostgresMissing(Exception):
-    """There is no server to start; the text says what to run."""
-
-
 class PostgresFailed(Exception):
     """The server did not start; the text is what it logged."""
-
-
-@cache
-def find_programs() -> Path:
-    """The folder with `initdb` and `postgres`: what PATH names first, then the newest installed."""
-    for folder in _program_folders():
-        if all(os.access(folder / program, os.X_OK) for program in ("initdb", "postgres")):
-            return folder
-    raise PostgresMissing(f"the tests start a PostgreSQL server, and there is none here. Run:  {LINE_TO_RUN}")
 
 
 class PostgresServer:
     """One cluster and its server. With `durable` it syncs to disk as a server that matters does."""
 
     def __init__(self, *, durable: bool = False) -> None:
-        self._programs = find_programs()
+        self._programs = find_postgres()
         self._settings = SETTINGS if durable else SETTINGS + THROWAWAY_SETTINGS
         self._password = secrets.token_urlsafe(16)
         self._port = _free_port()
@@ -263,21 +247,6 @@ def remove_leftovers() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _program_folders() -> Iterator[Path]:
-    for program in ("initdb", "postgres"):
-        if found := shutil.which(program):
-            yield Path(found).resolve().parent
-    installed = Path("/usr/lib/postgresql").glob("*/bin")
-    yield from sorted(installed, key=lambda folder: _version(folder.parent.name), reverse=True)
-    if pg_config := shutil.which("pg_config"):
-        told = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=False)
-        yield Path(told.stdout.strip())
-
-
-def _version(name: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in name.split(".") if part.isdigit())
-
-
 def _account() -> tuple[int, int]:
     """User and group to run as. PostgreSQL refuses to run as root, and so do we."""
     if os.geteuid() != 0:
@@ -337,10 +306,3 @@ def _command_line(process_id: int) -> str:
         ["ps", "-p", str(process_id), "-o", "command="], capture_output=True, text=True, check=False
     )
     return told.stdout
-
-
-if __name__ == "__main__":
-    try:
-        print(find_programs())
-    except PostgresMissing as missing:
-        sys.exit(str(missing))

@@ -21,8 +21,9 @@ case "$*" in
     *_base_executable*) [ -e "$machine/old" ] && exit 1; echo "$machine/bin/python3.12" ;;
     *base_prefix*) cat "$machine/identity" ;;
     *ensurepip*) [ -e "$machine/no-venv" ] && exit 1; exit 0 ;;
-    *tests.postgres_server*) [ -e "$machine/no-postgres" ] && exit 1; exit 0 ;;
-    *tests.browser*) [ -e "$machine/no-browser" ] && exit 1; exit 0 ;;
+    *tests.system_programs*)
+        [ ! -e "$machine/no-postgres" ] || echo postgresql
+        [ ! -e "$machine/no-browser" ] || echo chromium ;;
     *d-venv*) echo python3.12-venv ;;
     "-m venv "*) echo venv >>"$machine/calls"
         mkdir -p "$3/bin"
@@ -119,6 +120,36 @@ def test_a_python_that_is_too_old_is_refused_by_name(machine: "Machine") -> None
     assert done.returncode != 0
     assert "python3.12 is not a Python 3.11 or later" in done.stderr
     assert not (machine.project / ".venv").exists()
+
+
+def test_packages_come_together_and_beside_the_requirements(machine: "Machine") -> None:
+    for name in ("no-postgres", "no-browser"):
+        (machine.folder / name).touch()
+    machine.command("id", "echo 0")
+
+    done = machine.setup("test")
+
+    assert done.returncode == 0, done.stderr
+    calls = machine.calls()
+    assert [call for call in calls if call.startswith("apt-get")] == [
+        "apt-get update",
+        "apt-get install --yes --no-install-recommends postgresql chromium",
+    ]
+    assert [call for call in calls if call.startswith("pip")] == [
+        f"{INSTALLED[0]} requirements/dev.txt",
+        *INSTALLED[1:],
+    ]
+
+
+def test_a_package_that_cannot_be_had_stops_the_set_up(machine: "Machine") -> None:
+    (machine.folder / "no-postgres").touch()
+    machine.command("id", "echo 0")
+    machine.command("apt-get", "exit 1")
+
+    done = machine.setup("test")
+
+    assert done.returncode != 0
+    assert "apt-get could not install postgresql" in done.stderr
 
 
 @pytest.mark.parametrize(

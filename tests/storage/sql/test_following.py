@@ -17,9 +17,10 @@ from runlore.domain.record import Move, Record, RecordId
 from runlore.domain.run import Run, RunStatus
 from runlore.ports.store import Store, StorePosition
 from tests.builders import changed, confirmed, fact, proposed
-from tests.postgres_server import PostgresServer, find_programs
+from tests.postgres_server import PostgresServer
 from tests.storage.places import PostgresPlace, SqlitePlace, changes_since, ids, stored, write
 from tests.storage.run_values import at, keep, run, session
+from tests.system_programs import find_postgres
 
 FROM_THE_START = StorePosition(store_id="", cursor=0)
 
@@ -257,4 +258,4 @@ def _get_ahead(url: str, *, of: str, table: str) -> None:
 
 def _program(name: str, url: str, *arguments: str) -> None:
     assert urlsplit(url).scheme == "postgresql"
-    subprocess.run([find_programs() / name, *arguments, url], check=True, capture_output=True)
+    subprocess.run([find_postgres() / name, *arguments, url], check=True, capture_output=True)
