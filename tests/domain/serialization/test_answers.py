@@ -37,7 +37,7 @@ POSITIONS = dict[str, Position]
 
 # Every type that an operation answers, and what stands in a stream or in another answer.
 ANSWERS = list(dict.fromkeys([*(kind for _, kind in operations()), Receipt, RunMemory, ops.RunEnded]))
-few = settings(max_examples=scaled(20))
+few = settings(max_examples=scaled(8))
 every_answer = pytest.mark.parametrize("kind", ANSWERS, ids=str)
 
 
