@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from runlore.agents.workspace import launcher
 from tests.memory_folder import find_memory_folder
 from tests.postgres_pool import PostgresPool
 from tests.postgres_server import PostgresServer
@@ -51,6 +52,9 @@ settings.load_profile("default")
 
 # Where compiled modules are kept for a caller who wants none beside the sources.
 BYTECODE = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+
+# The first version of the kernel's confinement that keeps commands inside.
+LANDLOCK_ABI = 3
 
 _numbers = itertools.count()
 
@@ -98,12 +102,26 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The long rings run every property again, with the examples of the `soak` profile."""
+    """Leave out what this kernel cannot do (the last lines of the run say so). The long rings run every
+    property again, with the examples of the `soak` profile."""
+    if launcher.abi() < LANDLOCK_ABI:
+        kept = [item for item in items if item.get_closest_marker("landlock") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
     if config.getoption("hypothesis_profile") != "soak":
         return
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker(pytest.mark.soak)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the ring of tests that could not be run here."""
+    if launcher.abi() < LANDLOCK_ABI:
+        terminalreporter.write_line(
+            "not run: the ring of escapes, tests marked `landlock`"
+            " (tests/agents/workspace/test_obeyed_escapes.py): this kernel has no Landlock of Linux 6.2"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import AssistantSaid, ToolAnswered, ToolCall, ToolSpec, UserSaid
 from runlore.ports.chat import Cancelled, ChatListener, ChatReply, ChatTurn
 from runlore.ports.model import ModelFailure, TokenUsage
-from runlore.ports.runner import AgentEnd, AgentTask, GateDecision, Tool, ToolOutcome, Verdict
+from runlore.ports.runner import AgentEnd, AgentTask, GateDecision, Tool, ToolOutcome, Verdict, Withheld
 from runlore.ports.stopping import Stop
 from tests.fakes import FakeClock
 
@@ -131,6 +131,10 @@ class Gate:
         """What the test says."""
         self.asked.append(call)
         return self.decides(call, stop)
+
+    def decide_on_changes(self, call: ToolCall, withheld: Withheld, stop: Stop) -> GateDecision:
+        """What the test says of such a call."""
+        return self.decide(replace(call, arguments={"changes": withheld.changes}), stop)
 
 
 @dataclass

@@ -116,7 +116,25 @@ class ToolCalls:
             return _error(f"the call was not made: {decision.why or 'it is not allowed'}")
         if deadline.is_set():
             return _error(NOT_MADE)
-        return self._call_tool(tool, call, stop, deadline)
+        outcome = self._call_tool(tool, call, stop, deadline)
+        return outcome if outcome.withheld is None else self._settle(call, outcome, stop, deadline)
+
+    def _settle(self, call: ToolCall, outcome: ToolOutcome, stop: Stop, deadline: Deadline) -> ToolOutcome:
+        """Let a person decide on what a call did and was undone; the model is told what became of it."""
+        withheld = outcome.withheld
+        assert withheld is not None
+        asked_at_s = self._clock.elapsed_s()
+        decision = self._gate.decide_on_changes(call, withheld, stop)
+        deadline.extend(self._clock.elapsed_s() - asked_at_s)
+        if decision.verdict is not Verdict.ALLOWED:
+            said = f"{withheld.why}. It was undone, and stays so: {decision.why}"
+            return replace(outcome, output=f"{outcome.output}\n[{said}]", is_error=True)
+        try:
+            withheld.keep()
+        except RunloreError as error:
+            said = f"{withheld.why}. {error.sentence}"
+            return replace(outcome, output=f"{outcome.output}\n[{said}]", is_error=True)
+        return replace(outcome, output=f"{outcome.output}\n[{withheld.why}. A person let it stay]")
 
     def _call_tool(self, tool: Tool, call: ToolCall, stop: Stop, deadline: Deadline) -> ToolOutcome:
         began_at_s = self._clock.elapsed_s()

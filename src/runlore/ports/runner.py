@@ -1,5 +1,6 @@
 """Agents that Runlore runs itself: a task, its tools, and whoever is told what happens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -11,6 +12,16 @@ from runlore.ports.stopping import Stop
 
 
 @dataclass(frozen=True, kw_only=True)
+class Withheld:
+    """Something that a call did and that was undone until a person has decided: what it was, `why` that is
+    asked, and what makes it again (a RunloreError where that is not possible any more)."""
+
+    changes: str
+    why: str
+    keep: Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ToolOutcome:
     """What a tool gives back. `output` is what the model reads."""
 
@@ -18,6 +29,7 @@ class ToolOutcome:
     is_error: bool = False
     exit_code: int | None = None
     source: str = ""
+    withheld: Withheld | None = None
 
 
 class Tool(Protocol):
@@ -52,6 +64,9 @@ class Gate(Protocol):
 
     def decide(self, call: ToolCall, stop: Stop) -> GateDecision:
         """Whether this call may be made. Where `stop` is set while it waits, it is denied."""
+
+    def decide_on_changes(self, call: ToolCall, withheld: Withheld, stop: Stop) -> GateDecision:
+        """Whether what a call did, and was undone, may stay."""
 
 
 class Listener(Protocol):

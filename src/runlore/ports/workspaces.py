@@ -32,15 +32,35 @@ class FileText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ObeyedChange:
+    """What a command did to a file that another program obeys: `by` whom, and what, as a diff."""
+
+    path: str
+    by: str
+    diff: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithheldChanges:
+    """Such changes, all of them undone; `keep` makes them again. Conflict (`workspace.obeyed`)."""
+
+    changes: tuple[ObeyedChange, ...]
+    keep: Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShellResult:
     """What a command came to. `exit_code` is None where it was ended: by its time, or because it was asked to
-    stop. `output` is what it printed on both streams, its middle left out where it is long."""
+    stop. `output` is what it printed on both streams, its middle left out where it is long. `withheld` is
+    what it did to files that other programs obey, `is_compared` whether all of these could be looked for."""
 
     output: str
     exit_code: int | None
     timed_out: bool = False
     stopped: bool = False
     omitted: int = 0
+    withheld: WithheldChanges | None = None
+    is_compared: bool = True
 
 
 class Workspace(Protocol):
@@ -74,9 +94,11 @@ class Workspace(Protocol):
         stop: Stop,
         output_chars_max: int,
         on_output: Callable[[str], None] | None = None,
+        may_set: bool = False,
     ) -> ShellResult:
         """Run a command in bash, in the folder, without this process's secrets in its environment. It and
-        all that it started end with its time, with `stop`, and with this process."""
+        all that it started end with its time, with `stop`, and with this process. What it did to files that
+        other programs obey is undone; where it `may_set` git's settings, its routine in those stays."""
 
 
 class Worktree(Protocol):

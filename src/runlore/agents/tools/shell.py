@@ -1,5 +1,6 @@
 """Commands in the working folder."""
 
+import re
 from dataclasses import dataclass
 
 from runlore.agents.tools.context import (
@@ -11,12 +12,14 @@ from runlore.agents.tools.context import (
     text_argument,
     text_schema,
 )
+from runlore.agents.transcripts.parsing import shorten
 from runlore.domain import limits
 from runlore.domain.agent.agent_profile import AgentLimits
 from runlore.domain.agent.conversation import ToolCall, ToolSpec
-from runlore.ports.runner import ToolOutcome
+from runlore.domain.agent.obeyed_files import writes_git_settings
+from runlore.ports.runner import ToolOutcome, Withheld
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, Workspace
+from runlore.ports.workspaces import CONFINED, UNCONFINED, ShellResult, WithheldChanges, Workspace
 
 NAME = "shell"
 _SEES = {
@@ -24,6 +27,12 @@ _SEES = {
     " nothing else of the machine's files; it may not speak to other programs of the machine.",
     UNCONFINED: "Nothing keeps it inside the working folder: stay there, and touch nothing else.",
 }
+_TOLD_MAX = 8
+_CLOSED = re.compile(r"(?:Read-only file system|Device or resource busy)")
+_CLOSED_TOLD = (
+    "git's settings and hooks (.git/config, hooks, info) are closed to commands, unless the line is a plain"
+    " call of git that writes them, such as `git push -u` or `git remote add`: a person is asked about that"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,17 +75,20 @@ class ShellTool:
         most = self.limits.call_seconds_max
         timeout_s = most if seconds is None else min(float(seconds), most)
         on_output = self.on_output
+        command = text_argument(call.arguments, "command")
         result = self.workspace.run(
-            text_argument(call.arguments, "command"),
+            command,
             timeout_s=timeout_s,
             stop=stop,
             output_chars_max=self.limits.output_chars_max,
             on_output=None if on_output is None else lambda piece: on_output(call.call_id, piece),
+            may_set=writes_git_settings(command),
         )
         return ToolOutcome(
-            output=f"{result.output.rstrip()}\n[{_ending(result, timeout_s)}]".lstrip(),
+            output=f"{result.output.rstrip()}\n[{_ending(result, timeout_s)}]{_remark(result)}".lstrip(),
             is_error=result.exit_code != 0,
             exit_code=result.exit_code,
+            withheld=None if result.withheld is None else _ask_about(result.withheld),
         )
 
 
@@ -85,6 +97,22 @@ def shell(given: ToolContext) -> ShellTool | None:
     if given.workspace is None:
         return None
     return ShellTool(workspace=given.workspace, limits=given.limits, on_output=given.on_output)
+
+
+def _ask_about(withheld: WithheldChanges) -> Withheld:
+    """The question about what a command did to files that other programs obey."""
+    told = [f"{change.path} ({change.by})" for change in withheld.changes]
+    more = f" and {len(told) - _TOLD_MAX} more" if len(told) > _TOLD_MAX else ""
+    why = f"it changed what other programs obey by themselves: {', '.join(told[:_TOLD_MAX])}{more}"
+    changes = shorten("\n".join(change.diff for change in withheld.changes), limits.OBEYED_SHOWN_CHARS_MAX)
+    return Withheld(changes=changes, why=why, keep=withheld.keep)
+
+
+def _remark(result: ShellResult) -> str:
+    """What the model should know besides: why a command may have failed, and what was not looked at."""
+    if result.exit_code not in (0, None) and _CLOSED.search(result.output):
+        return f"\n[{_CLOSED_TOLD}]"
+    return "" if result.is_compared else "\n[the folder is too large: not all files in it were compared]"
 
 
 def _ending(result: ShellResult, timeout_s: float) -> str:

@@ -44,6 +44,10 @@ PROCESSES_MAX = 4_096
 # How much more readily than others a command is ended where memory runs out; 1000 is the most.
 OFFERED = 500
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_CLONE_NEWNS, _CLONE_NEWUSER, _MS_REC, _MS_PRIVATE = 0x20000, 0x10000000, 0x4000, 0x40000
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _MOUNT_ATTR_RDONLY = 1, 4, 1
+_AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _AT_EMPTY_PATH = -100, 0x100, 0x1000
 _VERSION_WANTED, _PATH_BENEATH = 1, 1
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -124,6 +128,8 @@ def _become(plan: dict[str, Any], problem: int) -> NoReturn:
             _to_null(2)
         os.fchdir(plan["folder"])
         if IS_LINUX:
+            _close(plan["closed"])
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             _limit_processes()
             _offer_memory()
             _drop_capabilities()
@@ -147,6 +153,64 @@ def _replace_self(argv: list[str], environment: dict[str, str]) -> NoReturn:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
     raise FileNotFoundError(f"there is no {argv[0]} on the search path")
+
+
+def _close(paths: list[tuple[str, bool]]) -> None:
+    """Let nobody write what is at these paths, or only not move it away, in what this process and all that
+    come of it see of the file system. Where the system has no such way, others compare."""
+    if not paths:
+        return
+    try:
+        _unshare()
+        for path, is_whole in paths:
+            _cover(os.fsencode(path), is_whole)
+    except OSError:
+        return
+
+
+def _unshare() -> None:
+    """See the file system apart from others: nothing of what follows reaches them. The folder that this
+    process is in goes with it; folders that were opened before do not, and would lead around it."""
+    user, group, is_root = os.getuid(), os.getgid(), os.geteuid() == 0
+    _check(_libc().unshare(ctypes.c_int(_CLONE_NEWNS if is_root else _CLONE_NEWNS | _CLONE_NEWUSER)))
+    if not is_root:
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as told:
+                told.write(text)
+    _check(_libc().mount(None, b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None))
+
+
+def _cover(path: bytes, is_whole: bool) -> None:
+    """Put a file or folder over itself, so that nobody takes its place; read-only where it is closed."""
+    libc, here = _libc(), ctypes.c_int(_AT_FDCWD)
+    flags = ctypes.c_uint(_OPEN_TREE_CLONE | _AT_SYMLINK_NOFOLLOW | os.O_CLOEXEC)
+    tree = libc.syscall(_OPEN_TREE, here, path, flags)
+    if tree < 0:
+        return
+    try:
+        if is_whole:
+            wanted = struct.pack("<QQQQ", _MOUNT_ATTR_RDONLY, 0, 0, 0)
+            _check(
+                libc.syscall(
+                    _MOUNT_SETATTR,
+                    ctypes.c_int(tree),
+                    b"",
+                    ctypes.c_uint(_AT_EMPTY_PATH),
+                    wanted,
+                    ctypes.c_size_t(len(wanted)),
+                )
+            )
+        _check(
+            libc.syscall(
+                _MOVE_MOUNT, ctypes.c_int(tree), b"", here, path, ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH)
+            )
+        )
+    finally:
+        os.close(tree)
 
 
 def _limit_processes() -> None:

@@ -1,54 +1,53 @@
 """`ports.workspaces.Workspace` on this machine: a folder held open, its files, and commands in it.
 
 The file tools never write into `.git`. Commands do, where it is in the folder: git could not commit
-otherwise. Where a repository's files are outside of the folder, a command may read them, and write what a
-commit needs only if the folder is a worktree that the repository knows of; never its settings and hooks.
+otherwise; what git and other programs obey there is closed or put back (`obeyed_guard`). Where a repository's
+files are outside of the folder, a command may read them, and write what a commit needs only if the folder is
+a worktree that the repository knows of; never its settings and hooks.
 """
 
 import os
 import sys
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runlore.agents.workspace.files import WorkspaceFiles
+from runlore.agents.workspace.obeyed_guard import ObeyedGuard
 from runlore.agents.workspace.permissions import is_within
 from runlore.agents.workspace.repository import Repository, repository_of
-from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, folder_below
+from runlore.agents.workspace.safe_paths import FOLDER_FLAGS, OpenHandle, folder_below
 from runlore.agents.workspace.shell import Command, CommandLimits, CommandRunner
 from runlore.domain.errors import Invalid
 from runlore.ports.stopping import Stop
-from runlore.ports.workspaces import FileText, ShellResult
+from runlore.ports.workspaces import FileText, ShellResult, WithheldChanges
 
 # Where the system knows no way to pass through a folder without reading it, it is read.
 _PASSING_FLAGS = FOLDER_FLAGS | getattr(os, "O_PATH", 0)
 _WRITTEN_BY_COMMITS = ("objects", "refs", "logs")
 
 
-class OpenHandle:
-    """A folder that is held open until nobody knows this any more."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self._closed = weakref.finalize(self, os.close, handle)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ExtraAccess:
-    """What commands may touch besides their working folder, and what they are told besides."""
+    """What commands may touch besides their working folder, and what they are told besides; what git keeps
+    of the folder alone."""
 
     readable: tuple[OpenHandle, ...] = ()
     writable: tuple[OpenHandle, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    git_dir: tuple[OpenHandle, str] | None = None
 
 
 class LocalWorkspace:
     """One folder that was opened once: what takes its name later is another one."""
 
-    def __init__(self, folder: str, shell: CommandRunner, *, held: OpenHandle, granted: ExtraAccess) -> None:
+    def __init__(
+        self, folder: str, shell: CommandRunner, *, held: OpenHandle, granted: ExtraAccess, own: bool = True
+    ) -> None:
+        """Its `own` folder is somebody's; a copy that is thrown away is not."""
         self._folder = folder
         self._held, self._granted = held, granted
+        self._guards = _guards(folder, held, granted) if own else []
         self._files = WorkspaceFiles(held.handle, installed=_find_installation(folder))
         self._shell = shell
 
@@ -89,19 +88,46 @@ class LocalWorkspace:
         stop: Stop,
         output_chars_max: int,
         on_output: Callable[[str], None] | None = None,
+        may_set: bool = False,
     ) -> ShellResult:
-        """Run a command in bash, in the folder. All that it started ends when it does."""
+        """Run a command in bash, in the folder. All that it started ends when it does, and what it did to
+        files that other programs obey is undone then."""
+        before = [(guard, guard.look()) for guard in self._guards]
         asked = Command(
             argv=["bash", "--noprofile", "--norc", "-c", command],
             folder=self.handle,
             readable=[held.handle for held in self._granted.readable],
             writable=[self.handle, *(held.handle for held in self._granted.writable)],
             environment=self._granted.environment,
+            closed=[] if may_set else [each for guard, seen in before for each in guard.closable(seen)],
         )
         bounds = CommandLimits(
             timeout_s=timeout_s, stop=stop, output_chars_max=output_chars_max, on_output=on_output
         )
-        return self._shell.run(asked, bounds)
+        withheld: list[WithheldChanges | None] = []
+        try:
+            result = self._shell.run(asked, bounds)
+        finally:
+            withheld += [guard.put_back(seen, may_set=may_set) for guard, seen in before]
+        return replace(result, withheld=_join(withheld), is_compared=all(seen.is_whole for _, seen in before))
+
+
+def _guards(folder: str, held: OpenHandle, granted: ExtraAccess) -> list[ObeyedGuard]:
+    """What looks after the folder, and after what git keeps of it elsewhere."""
+    elsewhere = granted.git_dir
+    own = [ObeyedGuard(held, folder)]
+    return own if elsewhere is None else [*own, ObeyedGuard(*elsewhere, is_git=True)]
+
+
+def _join(withheld: Sequence[WithheldChanges | None]) -> WithheldChanges | None:
+    some = [each for each in withheld if each is not None]
+
+    def keep() -> None:
+        for each in some:
+            each.keep()
+
+    changes = tuple(change for each in some for change in each.changes)
+    return WithheldChanges(changes=changes, keep=keep) if some else None
 
 
 def open_workspace(folder: str, shell: Callable[[str], CommandRunner], *, home: str) -> LocalWorkspace:
@@ -151,7 +177,10 @@ def _grant_repository(folder: str, home: str) -> ExtraAccess:
     with suppress(OSError):
         common = OpenHandle(os.open(repository.common, FOLDER_FLAGS))
         is_own = repository.git_dir != repository.common and repository.top == folder
-        return ExtraAccess(readable=(common,), writable=_for_commits(repository, common) if is_own else ())
+        if not is_own:
+            return ExtraAccess(readable=(common,))
+        writable = _for_commits(repository, common)
+        return ExtraAccess(readable=(common,), writable=writable, git_dir=(writable[0], repository.git_dir))
     return ExtraAccess()
 
 

@@ -7,11 +7,12 @@ whatever moment, is told that a link stands there. Nothing here is particular to
 import errno
 import os
 import stat
-import unicodedata
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runlore.domain import limits
+from runlore.domain.agent.obeyed_files import GIT, fold_name
 from runlore.domain.errors import Invalid, NotFound, Refused, RunloreError, Unavailable
 from runlore.domain.text.safe_text import escape
 
@@ -22,12 +23,20 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CL
 NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_BYTES = 1024**2
 # What a command that is not ours would be run from: settings, hooks, and the copies of other agents.
-_NEVER_WRITTEN = frozenset({".git", WORKTREES})
+_NEVER_WRITTEN = frozenset({GIT, WORKTREES})
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG})
 _NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM})
 # A link where a folder or a file was wanted: systems differ in what they say.
 _LINKED = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR})
 _SHOWN_CHARS = 200
+
+
+class OpenHandle:
+    """A folder that is held open until nobody knows this any more."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._closed = weakref.finalize(self, os.close, handle)
 
 
 def parts_of(path: str) -> tuple[str, ...]:
@@ -51,14 +60,14 @@ def parts_of(path: str) -> tuple[str, ...]:
 def check_writable(parts: tuple[str, ...], installed: tuple[str, ...] = ()) -> None:
     """Refused (`workspace.kind`) for what git would run, and for what Runlore itself is `installed` in: the
     next start would run it, and nothing confines that. However the file system spells the names."""
-    if installed and [_fold(part) for part in parts[: len(installed)]] == [*map(_fold, installed)]:
+    if installed and [*map(fold_name, parts[: len(installed)])] == [*map(fold_name, installed)]:
         raise Refused(
             f"what is in {escape('/'.join(installed))} is not written with this tool: Runlore runs from it",
             code="workspace.kind",
             hint="use the environment's own commands, such as pip, to change it",
         )
     for part in parts:
-        if _fold(part) in _NEVER_WRITTEN:
+        if fold_name(part) in _NEVER_WRITTEN:
             raise Refused(
                 f"what is in {escape(part)} is not written with this tool",
                 code="workspace.kind",
@@ -146,13 +155,6 @@ def _no_path(path: str, why: str) -> Invalid:
 
 def _show(path: str) -> str:
     return escape(path[:_SHOWN_CHARS]) or "."
-
-
-def _fold(name: str) -> str:
-    """A name as file systems compare it that know no case, ignore hidden characters, or drop what is at
-    its end: `.GIT`, `.gi\\u200ct` and `.git.` are one folder somewhere."""
-    seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
-    return unicodedata.normalize("NFKC", seen).casefold().rstrip(". ").partition(":")[0]
 
 
 def _translate(path: str, error: OSError, *, writing: bool) -> RunloreError:

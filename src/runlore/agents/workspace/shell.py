@@ -66,7 +66,8 @@ _ENDING_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A program with its arguments, and what it may touch besides what every command may: opened folders."""
+    """A program with its arguments, and what it may touch besides what every command may: opened folders.
+    What is `closed` below its folder is not written, where the kernel can, or at least not moved."""
 
     argv: Sequence[str]
     folder: int
@@ -74,6 +75,7 @@ class Command:
     writable: Sequence[int] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     errors: bool = True
+    closed: Sequence[tuple[str, bool]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +188,7 @@ class CommandRunner:
             "shared": list(SHARED),
             "private": private.path,
             "errors": command.errors,
+            "closed": list(command.closed) if self.confinement == CONFINED else [],
             "abi": self._abi,
         }
 

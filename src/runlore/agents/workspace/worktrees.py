@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 
 from runlore.agents.workspace.copies import Copied, changes, copy_tree
 from runlore.agents.workspace.git import OWN_REPOSITORY, AddedWorktree, Git
-from runlore.agents.workspace.local_workspace import ExtraAccess, LocalWorkspace, OpenHandle, open_workspace
+from runlore.agents.workspace.local_workspace import ExtraAccess, LocalWorkspace, open_workspace
 from runlore.agents.workspace.permissions import build_permissions, is_within
 from runlore.agents.workspace.repository import Repository, exclude_copies, open_folder, repository_of
-from runlore.agents.workspace.safe_paths import WORKTREES, folder_below, translate_errors
+from runlore.agents.workspace.safe_paths import WORKTREES, OpenHandle, folder_below, translate_errors
 from runlore.agents.workspace.shell import CommandRunner
 from runlore.agents.workspace.worktree_slots import OpenFolder, WorktreeSlot, list_slots, take_slot
 from runlore.domain import limits
@@ -118,7 +118,7 @@ class LocalWorkspaces:
             place.clear()
         held = OpenHandle(place.open())
         granted = ExtraAccess(environment=_alone(place))
-        workspace = LocalWorkspace(place.path, original.shell, held=held, granted=granted)
+        workspace = LocalWorkspace(place.path, original.shell, held=held, granted=granted, own=False)
         copied = Copied(top=original.folder, files_max=self._copy_files_max, bytes_max=self._copy_bytes_max)
         copy_tree(original.handle, held.handle, copied)
         return LocalWorktree(workspace, place, by_copy=(original, copied))
@@ -201,6 +201,7 @@ def _apart(
         shell,
         held=OpenHandle(place.open(*added.prefix)),
         granted=ExtraAccess(readable=(objects,), writable=(copy, own), environment=_alone(place)),
+        own=False,
     )
 
 

@@ -27,7 +27,7 @@ from runlore.domain.text.storable import make_storable
 from runlore.flow.capture import approvals
 from runlore.flow.capture.consent import is_captured
 from runlore.flow.capture.session_lock import run_turn
-from runlore.ports.runner import GateDecision, Verdict
+from runlore.ports.runner import GateDecision, Verdict, Withheld
 from runlore.ports.stopping import Stop
 from runlore.ports.store import Transaction
 
@@ -69,6 +69,13 @@ class ApprovalGate:
         if not self.asks:
             return _deny(f"a person would have to approve it, and nobody can be asked here: {ruled.why}")
         return self._ask_about_call(call, ruled.why, stop)
+
+    def decide_on_changes(self, call: ToolCall, withheld: Withheld, stop: Stop) -> GateDecision:
+        """Whether what a call did to files that other programs obey may stay (SEC-1)."""
+        if not self.asks:
+            return _deny("a person would have to approve it, and nobody can be asked here")
+        shown: JsonObject = {**call.arguments, "changes": withheld.changes}
+        return self._ask_about_call(replace(call, arguments=shown), withheld.why, stop)
 
     def ask(self, question: str, stop: Stop) -> str:
         """A person's answer to a question (`agents.tools.given.Ask`)."""

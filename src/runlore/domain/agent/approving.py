@@ -21,6 +21,7 @@ from enum import StrEnum
 from runlore.domain import limits
 from runlore.domain.agent.approval_rules import ApprovalRules, Stance
 from runlore.domain.agent.denying import canonical, denied_by, doubt_of, program_name
+from runlore.domain.agent.obeyed_files import obeyed_by, writes_git_settings
 from runlore.domain.guard import secret_spans
 from runlore.domain.record import JsonObject
 from runlore.domain.shell.command import ShellCommand
@@ -75,7 +76,12 @@ def verdict(
     otherwise, every command that is not `confined` to the working folder."""
     if tool == SHELL:
         command = arguments.get("command")
-        ruled = _of_command(rules, command if isinstance(command, str) else "")
+        line = command if isinstance(command, str) else ""
+        ruled = _of_command(rules, line)
+        if ruled.ruling is Ruling.ALLOWED and writes_git_settings(line):
+            ruled = ExplainedRuling(
+                ruling=Ruling.ASK, why="it writes git's settings, and git obeys them by itself"
+            )
         return ruled if confined or rules.unconfined is Stance.ALLOW else _of_unconfined(rules, ruled)
     if tool in WRITING:
         path = arguments.get("path")
@@ -86,9 +92,10 @@ def verdict(
 
 
 def _of_write(rules: ApprovalRules, path: str) -> ExplainedRuling:
-    if rules.writes is Stance.ALLOW and ".git" in path.replace("\\", "/").lower().split("/"):
-        # A hook or a setting there is a command that the next harmless call of git runs.
-        return ExplainedRuling(ruling=Ruling.ASK, why="what git runs by itself is written to .git")
+    program = obeyed_by([part for part in path.replace("\\", "/").split("/") if part not in ("", ".")])
+    if rules.writes is Stance.ALLOW and program is not None:
+        why = f"{_quote_beginning(path)} is a file that {program} obeys by itself"
+        return ExplainedRuling(ruling=Ruling.ASK, why=why)
     return ExplainedRuling(
         ruling=_BY_STANCE[rules.writes], why=f"the rule for writing files is {rules.writes.value}"
     )
