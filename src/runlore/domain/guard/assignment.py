@@ -5,12 +5,15 @@ The name decides how much the value has to show: after `password =` almost anyth
 Values that are evidently something else, such as templates, references and types, never count.
 """
 
+from functools import lru_cache
+
 from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
 from runlore.domain.guard.names import Promise, form_of, promise_of, words_of
 from runlore.domain.guard.patterns import compile_pattern, matches
 from runlore.domain.guard.randomness import looks_random
-from runlore.domain.guard.values import FIRM, Join, Value, is_secret, take_value, whole_end
+from runlore.domain.guard.values import FIRM, RANDOM_CHARS_MIN, Join, Value, is_made_up, is_secret, take_value, whole_end
 from runlore.domain.guard.view import View
+from runlore.domain.guard.vocabulary import GETTERS
 from runlore.domain.lazy import dataclass
 
 NAME_CHARS_MAX = 64
@@ -19,6 +22,12 @@ CONTEXT_WORDS_MAX = 3
 JOINT_CHARS_MAX = 160
 COMPARED_CHARS_MAX = 160
 CLOSING_CHARS_MAX = 32
+USER_CHARS_MAX = 48
+RUN_CHARS_MAX = 96
+STEPS = 24
+"""What it costs to judge a value, where a look at a word costs one."""
+RUNS = bytes(byte if byte not in b"\"'`=:,;<>(){}[]|" else 32 for byte in range(256))
+SETTERS = ("setenv ", "env ", "set ", "arg ", " -gx ", " -x ")
 BLOB_CHARS_MIN = 20
 
 # Maps the bytes of identifiers to one letter, so that a run of them can be stripped at once.
@@ -38,16 +47,17 @@ SCHEME = rb"(?:(?i:bearer|basic|token|digest|apikey|api-key|api-token|bot|jwt|oa
 OPENER = rb"((?:[bfr$@(\[{]{0,3}[\\\"'`]{1,4}|\*\*)?" + SCHEME + rb"[\\\"'`]{0,4})"
 ALTERNATIVES = {
     Join.ASSIGN: (
-        CLOSER + rb"[ \t]{0,8}(?:(?::[ \t]?)?(?:string|String|str)[ \t]{0,4})?"
+        CLOSER + rb"[ \t]{0,8}(?:(?:(?::[ \t]?|[Aa]s[ \t])(?:&'?[a-z]*[ \t]?)?[\w<>\[\]?.|]{1,32}[ \t]|:?[ \t]?(?:string|str))[ \t]{0,4})?"
         rb"(?::{1,3}=|[!=]==?|[?+.]=|=>|=|\|\|=?)[ \t]{0,8}"
     ),
     Join.ATTRIBUTE: (
         rb"[\"'][ \t]{1,4}value[ \t]?=[ \t]?|[\"'],\s{0,24}[\"']?value[\"']?[ \t]?[:=][ \t]?"
-        rb"|[ \t]{0,4}\n[ \t]{0,24}value[ \t]?:[ \t]?"
+        rb"|[ \t]{0,4}\n[ \t]{0,24}value[ \t]?:[ \t]?|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
     ),
     Join.BELOW: CLOSER + rb"[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
     Join.COLON: CLOSER + rb"[ \t]{0,8}:[ \t]{0,8}(?:\*\*|__)?[ \t]{0,8}(?:[|>][-+]?\n[ \t]{1,24})?",
-    Join.ELEMENT: rb">\s{0,24}",
+    Join.ELEMENT: rb"(?:[ \t][\w-]{1,24}=\"[^\"\n]{0,24}\")?(?:</key)?>\s{0,24}(?:<(?i:value|string)>)?",
+    Join.CALL: rb"\([ \t]{0,4}",
     Join.ARGUMENT: rb"[\"'][ \t]?,\s{0,8}",
     Join.CELL: rb"[ \t*`]{1,24}\|[ \t]{1,24}",
     Join.PROSE: (
@@ -65,42 +75,61 @@ COMPARED = rb"([\"'])[^\"'\n]{4,128}[\"'][ \t]{0,2}[!=]==?[ \t]{0,2}$"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AssignedName:
-    """A name in the text: what it promises, where it stands, how it is written.
+    """A name in the text: what it promises and how it is written.
 
     "Pass" is a verb and the result of a test as well, so `is_verb` wants a plain assignment.
     """
 
     promise: Promise
     form: bytes | None
-    start: int
-    end: int
     is_prose: bool
-    is_flag: bool
     is_verb: bool
+    is_getter: bool
 
 
 def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
     """The secret given to the name that has a known word from `start` to `end`."""
     begin, stop = _identifier_start(view.data, start), identifier_end(view.data, end)
     compared = _may_be_compared(view.data, begin)
-    if not compared and view.data[begin] != HYPHEN and not _may_join(view, stop):
+    # As on a command line, where a space joins them.
+    is_flag = view.data[begin] == HYPHEN or view.lower[max(0, begin - 8) : begin].endswith(SETTERS)
+    if not compared and not is_flag and not _may_join(view, stop):
         return None
-    name = _name_at(view, begin, stop)
-    if name.promise is Promise.NOTHING:
+    identifier = view.text[begin:stop]
+    name = _read_name(
+        identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier,
+        _words_before(view.lower, begin),
+    )
+    if name.promise is Promise.NOTHING or (name.promise <= Promise.KEY and not _has_run(view.data, begin, stop)):
         return None
-    value = _value_behind(view, name) or (_value_before(view, name) if compared else None)
-    if value is None or not _fits(name, value):
+    view.effort.left -= STEPS
+    value = _value_behind(view, stop, is_flag=is_flag) or (_value_before(view, begin) if compared else None)
+    if value is None or not (_fits(name, value) or _follows_user(view, begin, value)):
         return None
     if not is_secret(value, name.promise, prose_name=name.is_prose):
         return None
     return SecretFinding(ASSIGNMENT, value.start, whole_end(view.data, value))
 
 
+def _has_run(data: bytes, begin: int, stop: int) -> bool:
+    """Whether anything near a name is long enough to be a secret by itself."""
+    around = data[max(0, begin - RUN_CHARS_MAX) : begin] + b" " + data[stop : stop + RUN_CHARS_MAX]
+    return any(len(run) >= RANDOM_CHARS_MIN[Promise.SERVICE] for run in around.translate(RUNS).split())
+
+
 def _fits(name: AssignedName, value: Value) -> bool:
     """Whether a value can belong to this name at all."""
+    if value.join is Join.CALL and name.is_getter:
+        return False
     if name.is_verb and value.join not in FIRM and not (value.quoted and value.join is Join.COLON):
         return False
     return name.form is None or name.promise is Promise.PASSWORD or matches(name.form, value.data)
+
+
+def _follows_user(view: View, begin: int, value: Value) -> bool:
+    """Whether "pass" stands behind a user's name, as in `user: x pass: y`."""
+    before = view.lower[max(0, begin - USER_CHARS_MAX) : begin]
+    return value.join is Join.COLON and is_made_up(value.text) and ("user" in before or "login" in before)
 
 
 def identifier_end(data: bytes, end: int) -> int:
@@ -129,18 +158,16 @@ def _may_be_compared(data: bytes, begin: int) -> bool:
     return data[max(0, begin - 2) : begin].rstrip().endswith(b"=")
 
 
-def _name_at(view: View, begin: int, stop: int) -> AssignedName:
-    identifier = view.text[begin:stop]
+@lru_cache(maxsize=4096)
+def _read_name(identifier: str, before: tuple[str, ...]) -> AssignedName:
     words = words_of(identifier)
-    context = _words_before(view.lower, begin) if len(words) == 1 else ()
+    context = before if len(words) == 1 else ()
     return AssignedName(
         promise=Promise.NOTHING if _is_no_name(identifier) else promise_of(words, context),
         form=form_of(words),
-        start=begin,
-        end=stop,
         is_prose=len(words) == 1 and bool(context),
-        is_flag=identifier.startswith("-"),
         is_verb=words == ("pass",),
+        is_getter=words[:1] != () and words[0] in GETTERS,
     )
 
 
@@ -162,29 +189,29 @@ def _words_before(lower: str, begin: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _value_behind(view: View, name: AssignedName) -> Value | None:
-    joint = compile_pattern(JOINT).match(view.data, name.end, name.end + JOINT_CHARS_MAX)
+def _value_behind(view: View, stop: int, *, is_flag: bool) -> Value | None:
+    joint = compile_pattern(JOINT).match(view.data, stop, stop + JOINT_CHARS_MAX)
     if joint is None:
         return None
     join = next(join for group, join in enumerate(JOINS, start=1) if joint.start(group) >= 0)
     opener = (joint.start(OPENER_GROUP), joint.end(OPENER_GROUP))
-    value = take_value(view, opener, join, tight=view.data[name.end : opener[0]] == b"=")
-    return value if value is not None and _is_closed(view.data, name, value) else None
+    value = take_value(view, opener, join, tight=view.data[stop : opener[0]] == b"=")
+    return value if value is not None and _is_closed(view.data, value, is_flag=is_flag) else None
 
 
-def _is_closed(data: bytes, name: AssignedName, value: Value) -> bool:
+def _is_closed(data: bytes, value: Value, *, is_flag: bool) -> bool:
     """Whether a value ends the way its join demands: an element with a tag, a cell with a bar."""
     if value.join is Join.ELEMENT:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip().startswith(b"</")
     if value.join is Join.CELL:
         return data[value.end : value.end + CLOSING_CHARS_MAX].lstrip(b" \t*`").startswith(b"|")
     if value.join is Join.SPACE:
-        return value.quoted or name.is_flag
-    return value.quoted or value.join is not Join.ARGUMENT
+        return value.quoted or is_flag
+    return value.quoted or value.join not in {Join.ARGUMENT, Join.CALL}
 
 
-def _value_before(view: View, name: AssignedName) -> Value | None:
+def _value_before(view: View, begin: int) -> Value | None:
     """The value in `"value" == name`."""
-    start = max(0, name.start - COMPARED_CHARS_MAX)
-    match = compile_pattern(COMPARED).search(view.data[start : name.start])
+    start = max(0, begin - COMPARED_CHARS_MAX)
+    match = compile_pattern(COMPARED).search(view.data[start:begin])
     return take_value(view, (start + match.start(1), start + match.end(1)), Join.ASSIGN) if match else None

@@ -23,3 +23,6 @@ REDACTION_MARKER = "redaction-marker"
 
 ASSIGNMENT = "assignment"
 """A credential's name with a value: the rule that gives way to any that knows the value's form."""
+
+UNREAD = "unread"
+"""The rest of a text that has more to be judged than any text a person writes."""

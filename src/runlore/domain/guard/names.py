@@ -16,6 +16,7 @@ from runlore.domain.guard.vocabulary import (
     EXPLICITS,
     KEY_QUALIFIERS,
     KEYS,
+    NO_PASSWORDS,
     ONLY_FORMS,
     PASSWORD_ENDINGS,
     PASSWORDS,
@@ -81,7 +82,7 @@ def _begins_word(previous: str, char: str, following: str) -> bool:
 
 
 def _noun_promise(stem: str) -> Promise:
-    if stem in PASSWORDS or stem.endswith(PASSWORD_ENDINGS):
+    if stem in PASSWORDS or (stem.endswith(PASSWORD_ENDINGS) and stem not in NO_PASSWORDS):
         return Promise.PASSWORD
     if stem in EXPLICITS or stem.endswith(EXPLICIT_ENDINGS):
         return Promise.EXPLICIT

@@ -1,263 +1,248 @@
-"""The table of token shapes, one line for each form a provider issues."""
+r"""The table of token shapes: what the providers document or issue, a row for each form.
+
+A row is a rule, a pattern, and what else holds: `@a,b` its anchors where the pattern does not begin with
+them, `<N` how many characters of it may stand in front of the anchor, what its body has to look like
+(VARIED where nothing is said), and `free` for a prefix so short that it turns up in any encoded data. A
+group in a pattern is the token; what stands in front of it leads to it.
+"""
+
+import re
+from itertools import product
 
 from runlore.domain.guard.shapes import END, Body, TokenShape
 
+UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+ANCHORED = r"""
+aws-access-key (?:A3T|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16,17} unmasked
+aws-bedrock-key ABSKQ[A-Za-z0-9+/]{105,265}={0,2} unmasked
+aws-bedrock-key bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t[\w%=-]* any
+aws-session-token (?:FwoGZXIvYXdz|IQoJb3JpZ2lu)[A-Za-z0-9+/%]{80,2000}={0,2}
+aws-service-key da2-[a-z0-9]{26} random
+aws-service-key amzn\.mws\.UUID
+aws-service-key amzn1\.oa2-cs\.v1\.[a-f0-9]{64}
+alibaba-key LTAI[A-Za-z0-9]{12,26} random
+tencent-key AKID[A-Za-z0-9]{32} random
+volcengine-key AKLT[\w-]{40,60} random
+baidu-key bce-v3/[\w-]{20,60}/[a-f0-9]{40}
+azure-secret @q~ [\w~.]{3}\dQ~[\w~.-]{31,34} <4 random
+azure-key @+ast,acdb,azfu,azse,azca,+acr,+aba,+amc,+asb,+aeh,+arm,aiot,jqqj99,azdo [A-Za-z0-9+/_-]{24,90}(?:\+ASt|ACDb|AzFu|AzSe|AzCa|\+ACR|\+ABa|\+AMC|\+ASb|\+AEh|\+ARm|AIoT|JQQJ99|AZDO)[A-Za-z0-9+/_-]{4,32}={0,2} <90 strong
+cloudflare-key v1\.0-[a-f0-9]{24}-[a-f0-9]{146}
+cloudflare-key cf(?:ut|at|k)_[A-Za-z0-9]{40,60}
+digitalocean-token (?i:do[opr]_v1_[a-f0-9]{64})
+doppler-token dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}
+fly-token fo1_[\w-]{43}
+fly-token (?:fm1a_|fm1r_|fm2_)[A-Za-z0-9+/]{100,}={0,3}
+google-api-key AIza[\w-]{35} random
+google-api-key AQ\.Ab[\w-]{40,60} random
+google-oauth ya29\.[\w-]{20,1000} random
+google-oauth GOCSPX-[\w-]{28} random
+google-oauth 1//0[\w-]{40,120} random
+google-storage-key GOOG[A-Z0-9]{17,70} random
+hashicorp-token @.atlasv1. [A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70} <14
+hashicorp-token hv[sbr]\.[\w-]{24,400} random
+hashicorp-token s\.[A-Za-z0-9]{24} random free
+heroku-key HRKU-[\w-]{58,64}
+netlify-token nf[pcoub]_[A-Za-z0-9]{36,40}
+openshift-token sha256~[\w-]{43} random
+planetscale-token pscale_(?:tkn|oauth|pw)_[\w=.-]{32,64}
+pulumi-token pul-[a-f0-9]{40}
+render-key rnd_[A-Za-z0-9]{28,40} random
+scalingo-token tk-us-[\w-]{48}
+scaleway-key SCW[A-Z0-9]{17} random
+supabase-key (?:sbp_|sb_secret_)[\w-]{31,48} random
+aiven-password AVNS_[\w-]{12,32} random
+swarm-token SWMTKN-1-[a-z0-9]{40,60}-[a-z0-9]{20,30}
+swarm-token SWMKEY-1-[A-Za-z0-9+/]{40,50}
+rancher-token token-[a-z0-9]{5}:[a-z0-9]{40,60}
+k3s-token K10[0-9a-f]{64}::[\w:.-]{8,80}
+tailscale-key tskey-[a-z]{3,12}-[\w-]{20,80} random
+vercel-token (?:vcp|vci|vca|vcr|vck)_[A-Za-z0-9]{24,60} random
+yandex-key t1\.[\w-]+={0,2}\.[\w-]{86}={0,2} random
+yandex-key AQVN[\w-]{35,38} random
+yandex-key YC[\w-]{38} random
+yandex-key y0_[\w-]{50,60} random
+artifactory-key AKCp[A-Za-z0-9]{69}
+artifactory-key cmVmd[A-Za-z0-9]{59}
+artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC|AP[0-9A-F])x{10,90} any
+artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC|AP[0-9A-F])[A-Za-z0-9]{8,90} random free
+bitbucket-token ATBB[A-Za-z0-9]{32}
+bitbucket-token BBDC-[\w+/@-]{40,50} random
+buildkite-token bk(?:ua|aj|ct|pat)_[a-zA-Z0-9]{36,64} random
+cargo-token cio[A-Za-z0-9]{32} random
+circleci-token CCIP(?:AT|RJ)_[\w-]{40,80}
+clojars-token (?i:CLOJARS_[a-z0-9]{60})
+docker-token dckr_[po]at_[\w-]{27,40}
+github-token gh[pousr]_[A-Za-z0-9]{36,255}
+github-token github_pat_[A-Za-z0-9_]{60,255}
+gitlab-token gl(?:pat|dt|ft|ffct|rt|rtr|soat|cbt|imt|agent|oas|ptt|wt)-[\w-]{20,1000}(?:\.[0-9a-z]{2,3}\.?[0-9a-z]{6,12})?
+gitlab-token GR1348941[\w-]{20,50}
+npm-token npm_[A-Za-z0-9]{36}
+nuget-key oy2[a-z0-9]{43}
+octopus-key API-[A-Z0-9]{26} random
+packagist-token packagist_[a-z]{3}_[a-f0-9]{40,80}
+pypi-token pypi-AgE[\w-]{85,1000}
+rubygems-key rubygems_[a-f0-9]{48}
+sonar-token sq[upab]_[a-f0-9]{40}
+sourcegraph-token sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}
+atlassian-token AT(?:AT|CT)T3[\w=-]{100,250}
+trello-token ATTA[a-f0-9]{56,80}
+infracost-key ico-[A-Za-z0-9]{32} random
+jetbrains-token perm[:-][\w=+/]{8,80}\.[\w=+/]{4,40}\.[\w=+/]{20,80} random
+launchdarkly-key (?:sdk|api|mob)-UUID
+linear-key lin_(?:api|oauth)_[A-Za-z0-9]{40,64}
+notion-token ntn_[A-Za-z0-9]{40,60} random
+notion-token secret_[A-Za-z0-9]{43} random
+postman-key PMA[KT]-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}
+prefect-key pn[ubt]_[A-Za-z0-9]{36}
+readme-key rdme_[a-z0-9]{70}
+figma-token fig(?:d|u|ur|oh|or)_[\w-]{36,64} random
+hubspot-token pat-(?:na|eu|ap)\d-UUID
+salesforce-token 00D[A-Za-z0-9]{12,15}![\w.]{80,130}
+anthropic-key sk-ant-[\w-]{24,140} strong
+cerebras-key csk-[a-z0-9]{40,56} random
+firecrawl-key fc-[a-f0-9]{32}
+groq-key gsk_[A-Za-z0-9]{52}
+huggingface-token (?:hf_|api_org_)[A-Za-z0-9]{34,40} random
+jina-key jina_[a-f0-9]{32}[\w-]{20,32} random
+langsmith-key lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}
+llamaindex-key llx-[A-Za-z0-9]{40,60} random
+nvidia-key nvapi-[\w-]{60,70} random
+openai-key @t3blbkfj sk-[\w-]{16,}T3BlbkFJ[\w-]{16,} <170
+openrouter-key sk-or-v1-[0-9a-f]{64}
+langfuse-key sk-lf-UUID
+secret-key sk-[\w-]{20,300} strong
+perplexity-key pplx-[A-Za-z0-9]{40,60}
+pinecone-key pcsk_\w{50,90} random
+replicate-token r8_[A-Za-z0-9]{37} random
+runpod-key rpa_[A-Za-z0-9]{40,50} random
+tavily-key tvly-[\w-]{32,48} random
+together-key tgp_v1_[\w-]{40,48} random
+voyage-key (?:pa|al)-[\w-]{43} strong
+xai-key xai-[A-Za-z0-9]{70,90} random
+mailgun-key (?:key|pubkey)-[a-f0-9]{32}
+mandrill-key md-[\w-]{22} strong
+onesignal-key os_v2_(?:app|org)_[a-z0-9]{60,120}
+resend-key re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32} random
+sendgrid-key SG\.[\w=.-]{66} random
+sendinblue-key (?:xkeysib|xsmtpsib)-[a-f0-9]{64}-[A-Za-z0-9]{16}
+slack-token xoxb-\d{8,14}-[A-Za-z0-9-]{18,60}
+slack-token xox[peso]-\d{6,14}-\d{6,14}-\d{6,14}-[A-Za-z0-9-]{10,64}
+slack-token xox[ar]-(?:\d-)?(?:\d{6,14}-){1,3}[a-zA-Z0-9]{10,64} any
+slack-token xox[ar]-(?:\d-)?[A-Za-z0-9]{8,64} random
+slack-token xox[cd]-[\w%-]{20,300} random
+slack-token xoxe[.-](?:xox[bp]-)?\d-[A-Za-z0-9]{100,200}
+slack-token (?i:xapp-\d-[A-Z0-9]{6,16}-\d{6,16}-[a-z0-9]{20,80})
+slack-webhook hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,80} any
+discord-webhook /api/webhooks/\d{17,20}/[\w-]{60,80}
+teams-webhook webhook\.office\.com/webhookb2/[\w@-]{60,80}/IncomingWebhook/[\w/-]{60,80}
+google-webhook chat\.googleapis\.com/v1/spaces/[\w-]{4,20}/messages\?key=[\w&=%-]{40,200}
+telegram-token @:aa \d{8,10}:AA[\w-]{32,33} <10 random
+telegram-token api\.telegram\.org/bot\d{5,16}:[\w-]{34,36}
+telegram-token @telegr (?i:telegr)[^\n]{0,40}?(\d{5,16}:A[\w-]{34})
+typeform-token tfp_[\w.=-]{50,64} random
+duffel-token duffel_(?:test|live)_[\w=-]{43}
+braintree-token access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
+clickup-token pk_\d{6,10}_[A-Z0-9]{32}
+klaviyo-key pk_[a-f0-9]{34}
+easypost-key EZ[AT]K[A-Za-z0-9]{54}
+facebook-token (?:EAAC|EAAM)[A-Za-z0-9]{80,400}
+flutterwave-key FLW(?:SECK|PUBK)(?:_TEST)?-[a-h0-9]{12,40}(?:-X)?
+gocardless-token (?:live|sandbox)_[\w=-]{40} random
+lob-key (?:live|test)_(?:pub_[a-f0-9]{31}|[a-f0-9]{35})
+mollie-key (?:live|test)_[A-Za-z0-9]{30,34} random
+plaid-token access-(?:sandbox|development|production)-UUID
+shippo-token shippo_(?:live|test)_[a-fA-F0-9]{40}
+shopify-token shp(?:at|ca|pa|ss|ua|tka)_[a-fA-F0-9]{32}
+square-token sq0[a-z]{3}-[\w\\-]{22,60}
+square-token EAAA[\w-]{22,60} random
+stripe-key [sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,250}
+stripe-key whsec_[A-Za-z0-9+/=]{24,80} random
+1password-key A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}
+1password-key ops_eyJ[A-Za-z0-9+/]{200,}={0,3}
+adobe-secret p8e-(?i:[a-z0-9]{32})
+age-key (?i:AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}) any
+authress-key @.acc_,.acc- (?:sc|ext|scauth|authress)_(?i:[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120}) <48
+bitcoin-key xprv[1-9A-HJ-NP-Za-km-z]{100,112}
+clickhouse-key 4b1d[A-Za-z0-9]{38}
+contentful-token CFPAT-[\w-]{43}
+databricks-token (?:dapi|dkea|dose)[a-f0-9]{32}(?:-\d)?
+defined-networking-key dnkey-[\w=-]{26}-[\w=-]{52}
+dropbox-token sl\.[\w=.-]{130,} random
+dynatrace-token dt0[a-z]\d\d\.(?i:[A-Z0-9]{24}\.[A-Z0-9]{64})
+facebook-token @facebook (?i:facebook)[^\n]{0,48}?(\d{15,16}[|%][\w-]{27,40})
+frameio-token fio-u-[\w=-]{64}
+grafana-token glc_[A-Za-z0-9+/]{32,400}={0,3} random
+grafana-token glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}
+grafana-token eyJrIjoi[A-Za-z0-9]{70,400}={0,3}
+harness-key (?:pat|sat)\.[\w-]{22}\.[0-9a-zA-Z]{24}\.[A-Za-z0-9]{20}
+honeycomb-key hc[abx][il]k_[a-z0-9]{50,70}
+inngest-key signkey-[a-z]{3,10}-[a-f0-9]{32,64}
+maxmind-key @_mmk [A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk <36
+mapbox-token [pst]k\.(?:eyJ1[\w-]{20,400}|[a-z0-9]{60})\.[\w-]{22}
+newrelic-key NR(?:AK|JS|II|IQ|AA|RA|BR|SP)-[A-Za-z0-9-]{18,44} random
+newrelic-key @nral [a-f0-9]{36}NRAL <36
+posthog-key ph[xs]_[A-Za-z0-9]{40,60} random
+rapidapi-key @msh [a-z0-9]{10}msh[a-z0-9]{15}p1[a-z0-9]{5}jsn[a-z0-9]{12} <10
+sentry-token sntrys_eyJ[A-Za-z0-9+/=]{40,400}_[A-Za-z0-9+/]{43}
+sentry-token sntryu_[a-f0-9]{64}
+settlemint-token sm_[aps]at_[A-Za-z0-9]{16}
+sidekiq-secret @contribsys__com (?i:contribsys__com)\w*[^\w\n]{1,12}([a-f0-9]{8}:[a-f0-9]{8}) any
+softlayer-key @api.softlayer.com/soap/ (?i:api\.softlayer\.com/soap/)[\w.]{1,8}/([a-z0-9]{64})
+intra42-secret s-s4t2(?:ud|af)-[a-f0-9]{64}
+jwt ZXlK[A-Za-z0-9+/_=-]{60,} random
+sumologic-key @sumo (?:[Ss]umo|SUMO)[\w.-]{0,24}["']?[\x20\t]{0,4}[:=]{1,2}[\x20\t]{0,4}["'`]?(su[A-Za-z0-9]{12})
+telnyx-key KEY[0-9A-F]{32}_[\w]{22}
+twitter-token @aaaaaaaaaaaaaaaaaaaaaa A{22}[A-Za-z0-9%]{80,100} any
+vk-token vk1\.a\.[\w-]{60,240} random
+password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?[\w./$-]{1,32}\$[./A-Za-z0-9]{20,90}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|argon2(?:id?|d)\$v=\d+\$[\w=,]+\$[\w+/]{8,}\$[\w+/]{16,}) @$2a$,$2b$,$2x$,$2y$,$1$,$5$,$6$,$y$,$apr1$,$argon2 any
+password-hash \{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{24,120}={0,2} @{sha,{ssha
+password-hash (?:pbkdf2[_:]sha(?:1|256|512)|pbkdf2-sha(?:256|512)|scrypt)[$:][\w.:]+\$[\w+/.=-]{8,64}\$[\w+/.=-]{24,140} @pbkdf2,scrypt any
+otp-seed @otpauth:// otpauth://[^\s"'<>]{0,200}?[?&]secret=([A-Za-z2-7=]{8,128}) any
+"""
 
-def _shape(
-    rule: str,
-    anchors: str,
-    pattern: bytes,
-    body: Body = Body.VARIED,
-    *,
-    before: int = 0,
-    lead: bytes = b"",
-    stands_free: bool = False,
-) -> TokenShape:
-    """A row of the table; `lead` has to stand in front of the token but is no part of it."""
+OPAQUE = r"""
+nats-seed S[UOACNX][A-Z2-7]{56} random
+asana-token \d/\d{16}(?:/\d{16})?:[a-f0-9]{32}
+airtable-token pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
+discord-token [MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{27}|[\w-]{38}) random
+mailchimp-key [0-9a-f]{32}-us\d{1,2}
+twilio-key (?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32}|x{32}) any
+"""
+
+
+def _read_rows(table: str, *, anchored: bool) -> tuple[TokenShape, ...]:
+    return tuple(_read_row(*row.split(), anchored=anchored) for row in table.strip().splitlines())
+
+
+def _read_row(rule: str, *columns: str, anchored: bool) -> TokenShape:
+    words = {word for word in columns if word.upper() in Body.__members__ or word == "free" or word[0] in "@<"}
+    (pattern,) = (column.replace("UUID", UUID) for column in columns if column not in words)
+    given = next((word[1:].split(",") for word in words if word[0] == "@"), None)
+    capturing = re.search(r"(?<!\\)\((?!\?)", pattern)
     return TokenShape(
         rule=rule,
-        anchors=tuple(anchors.split()),
-        pattern=lead + b"(" + pattern + b")" + END,
-        body=body,
-        before=before,
-        has_lead=bool(lead),
-        stands_free=stands_free,
+        anchors=tuple(given or sorted(_literal_heads(pattern))) if anchored else (),
+        pattern=(pattern if capturing else f"({pattern})").encode() + END,
+        body=next((Body[word.upper()] for word in words if word.upper() in Body.__members__), Body.VARIED),
+        before=next((int(word[1:]) for word in words if word[0] == "<"), 0),
+        has_lead=capturing is not None,
+        stands_free="free" in words,
     )
 
 
-OLD_ARTIFACTORY = "akc " + " ".join(f"ap{digit}" for digit in "0123456789abcdef")
+def _literal_heads(pattern: str) -> set[str]:
+    """What a pattern begins with, in lower case: literals, choices of literals and small sets of them."""
+    parts: list[list[str]] = []
+    piece = re.compile(r"(?:\(\?:([\w|.-]+)\)|\[([A-Za-z0-9]+)\]|\\([.$])|([\w~/:-]))(?![{*+?])")
+    at = len("(?i:") if pattern.startswith("(?i:") else 0
+    while match := piece.match(pattern, at):
+        choices, letters, escaped, plain = match.groups()
+        parts.append(choices.split("|") if choices else list(letters or escaped or plain))
+        at = match.end()
+    return {"".join(choice).lower() for choice in product(*parts)} - {""}
 
-SHAPES = (
-    # Clouds and infrastructure.
-    _shape(
-        "aws-access-key",
-        "a3t akia asia abia acca",
-        rb"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}",
-        Body.UNMASKED,
-    ),
-    _shape("aws-bedrock-key", "abskq", rb"ABSKQ[A-Za-z0-9+/]{105,265}={0,2}", Body.UNMASKED),
-    _shape(
-        "aws-bedrock-key",
-        "bedrock-api-key-",
-        rb"bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t[\w%=-]*",
-        Body.ANY,
-    ),
-    _shape("alibaba-key", "ltai", rb"LTAI[A-Za-z0-9]{12,26}", Body.RANDOM),
-    _shape("azure-secret", "q~", rb"[\w~.]{3}\dQ~[\w~.-]{31,34}", Body.RANDOM, before=4),
-    _shape("cloudflare-key", "v1.0-", rb"v1\.0-[a-f0-9]{24}-[a-f0-9]{146}"),
-    _shape("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", rb"(?i:do[opr]_v1_[a-f0-9]{64})"),
-    _shape(
-        "doppler-token",
-        "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
-        rb"dp\.[a-z]{2,5}\.(?:[\w-]{1,40}\.)?[A-Za-z0-9]{40,44}",
-    ),
-    _shape("fly-token", "fo1_", rb"fo1_[\w-]{43}"),
-    _shape("fly-token", "fm1r_ fm1a_ fm2_", rb"fm(?:1[ar]|2)_[A-Za-z0-9+/]{100,}={0,3}"),
-    _shape("google-api-key", "aiza", rb"AIza[\w-]{35}", Body.RANDOM),
-    _shape("google-oauth", "ya29.", rb"ya29\.[\w-]{20,1000}", Body.RANDOM),
-    _shape("google-oauth", "gocspx-", rb"GOCSPX-[\w-]{28}", Body.RANDOM),
-    _shape("hashicorp-token", ".atlasv1.", rb"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}", before=14),
-    _shape("hashicorp-token", "hvs. hvb. hvr.", rb"hv[sbr]\.[\w-]{24,400}", Body.RANDOM),
-    _shape("hashicorp-token", "s.", rb"s\.[A-Za-z0-9]{24}", Body.RANDOM, stands_free=True),
-    _shape("heroku-key", "hrku-", rb"HRKU-[\w-]{58,64}"),
-    _shape("netlify-token", "nfp_", rb"nfp_[A-Za-z0-9]{36,40}"),
-    _shape("openshift-token", "sha256~", rb"sha256~[\w-]{43}", Body.RANDOM),
-    _shape("planetscale-token", "pscale_", rb"pscale_(?:tkn|oauth|pw)_[\w=.-]{32,64}"),
-    _shape("pulumi-token", "pul-", rb"pul-[a-f0-9]{40}"),
-    _shape("render-key", "rnd_", rb"rnd_[A-Za-z0-9]{28,40}", Body.RANDOM),
-    _shape("scalingo-token", "tk-us-", rb"tk-us-[\w-]{48}"),
-    _shape("supabase-key", "sbp_ sb_secret_", rb"(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31})"),
-    _shape("tailscale-key", "tskey-", rb"tskey-[a-z]{3,12}-[\w-]{20,80}", Body.RANDOM),
-    _shape("yandex-key", "t1.", rb"t1\.[\w-]+={0,2}\.[\w-]{86}={0,2}", Body.RANDOM),
-    _shape("yandex-key", "aqvn", rb"AQVN[\w-]{35,38}", Body.RANDOM),
-    _shape("yandex-key", "yc", rb"YC[\w-]{38}", Body.RANDOM),
-    # Code, packages, builds.
-    _shape("artifactory-key", "akcp", rb"AKCp[A-Za-z0-9]{69}"),
-    _shape("artifactory-key", "cmvmd", rb"cmVmd[A-Za-z0-9]{59}"),
-    _shape("artifactory-key", OLD_ARTIFACTORY, rb"(?:AKC|AP[0-9A-F])x{10,90}", Body.ANY),
-    _shape(
-        "artifactory-key",
-        OLD_ARTIFACTORY,
-        rb"(?:AKC|AP[0-9A-F])[A-Za-z0-9]{8,90}",
-        Body.RANDOM,
-        stands_free=True,
-    ),
-    _shape("bitbucket-token", "atbb", rb"ATBB[A-Za-z0-9]{32}"),
-    _shape("buildkite-token", "bkua_", rb"bkua_[a-f0-9]{40}"),
-    _shape("cargo-token", "cio", rb"cio[A-Za-z0-9]{32}", Body.RANDOM),
-    _shape("circleci-token", "ccipat_", rb"CCIPAT_[\w-]{40,80}"),
-    _shape("clojars-token", "clojars_", rb"(?i:CLOJARS_[a-z0-9]{60})"),
-    _shape("docker-token", "dckr_pat_ dckr_oat_", rb"dckr_[po]at_[\w-]{27,40}"),
-    _shape("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", rb"gh[pousr]_[A-Za-z0-9]{36,255}"),
-    _shape("github-token", "github_pat_", rb"github_pat_[A-Za-z0-9_]{60,255}"),
-    _shape("gitlab-token", "glpat- gldt- glft- glffct- glrt-", rb"gl(?:pat|dt|ft|ffct|rt)-[\w-]{20,22}"),
-    _shape("gitlab-token", "glpat- glrt-", rb"gl(?:pat|rt)-[\w-]{27,300}\.[0-9a-z]{2,3}\.?[0-9a-z]{6,12}"),
-    _shape("gitlab-token", "glsoat-", rb"glsoat-[\w-]{20,50}"),
-    _shape("gitlab-token", "glcbt-", rb"glcbt-(?:[0-9a-zA-Z]{1,5}_)?[\w-]{20}"),
-    _shape("gitlab-token", "glimt-", rb"glimt-[\w-]{25}"),
-    _shape("gitlab-token", "glagent-", rb"glagent-[\w-]{50,1000}"),
-    _shape("gitlab-token", "gloas-", rb"gloas-[\w-]{64}"),
-    _shape("gitlab-token", "glptt-", rb"glptt-[\w-]{40}"),
-    _shape("gitlab-token", "gr1348941", rb"GR1348941[\w-]{20,50}"),
-    _shape("npm-token", "npm_", rb"npm_[A-Za-z0-9]{36}"),
-    _shape("nuget-key", "oy2", rb"oy2[a-z0-9]{43}"),
-    _shape("octopus-key", "api-", rb"API-[A-Z0-9]{26}", Body.RANDOM),
-    _shape("pypi-token", "pypi-age", rb"pypi-AgE[\w-]{85,1000}"),
-    _shape("rubygems-key", "rubygems_", rb"rubygems_[a-f0-9]{48}"),
-    _shape("sonar-token", "squ_ sqp_ sqa_", rb"sq[upa]_[a-f0-9]{40}"),
-    _shape("sourcegraph-token", "sgp_", rb"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}"),
-    _shape("atlassian-token", "atatt3 atctt3", rb"AT[AC]TT3[\w=-]{100,250}"),
-    _shape("infracost-key", "ico-", rb"ico-[A-Za-z0-9]{32}", Body.RANDOM),
-    _shape(
-        "launchdarkly-key",
-        "sdk- api-",
-        rb"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-    ),
-    _shape("linear-key", "lin_api_ lin_oauth_", rb"lin_(?:api|oauth)_[A-Za-z0-9]{40,64}"),
-    _shape("notion-token", "ntn_", rb"ntn_\d{11}[A-Za-z0-9]{35}", Body.RANDOM),
-    _shape("notion-token", "secret_", rb"secret_[A-Za-z0-9]{43}", Body.RANDOM),
-    _shape("postman-key", "pmak-", rb"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}"),
-    _shape("prefect-key", "pnu_ pnb_ pnt_", rb"pn[ubt]_[A-Za-z0-9]{36}"),
-    _shape("readme-key", "rdme_", rb"rdme_[a-z0-9]{70}"),
-    _shape("figma-token", "figd_", rb"figd_[\w-]{40,64}", Body.RANDOM),
-    # Models.
-    _shape("anthropic-key", "sk-ant-", rb"sk-ant-[a-z]{3,5}\d{2}-[\w-]{78,130}AA"),
-    _shape("groq-key", "gsk_", rb"gsk_[A-Za-z0-9]{52}"),
-    _shape("huggingface-token", "hf_", rb"hf_[A-Za-z0-9]{34,40}", Body.RANDOM),
-    _shape("huggingface-token", "api_org_", rb"api_org_[A-Za-z0-9]{34,40}", Body.RANDOM),
-    _shape("langsmith-key", "lsv2_", rb"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
-    _shape("nvidia-key", "nvapi-", rb"nvapi-[\w-]{60,70}", Body.RANDOM),
-    _shape("openai-key", "t3blbkfj", rb"sk-[\w-]{16,}T3BlbkFJ[\w-]{16,}", before=170),
-    _shape("secret-key", "sk-", rb"sk-[A-Za-z0-9]{32,64}", Body.RANDOM),
-    _shape("openrouter-key", "sk-or-v1-", rb"sk-or-v1-[0-9a-f]{64}"),
-    _shape("langfuse-key", "sk-lf-", rb"sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
-    _shape("perplexity-key", "pplx-", rb"pplx-[A-Za-z0-9]{40,60}"),
-    _shape("pinecone-key", "pcsk_", rb"pcsk_\w{50,90}", Body.RANDOM),
-    _shape("replicate-token", "r8_", rb"r8_[A-Za-z0-9]{37}", Body.RANDOM),
-    _shape("tavily-key", "tvly-", rb"tvly-[\w-]{32,48}", Body.RANDOM),
-    _shape("xai-key", "xai-", rb"xai-[A-Za-z0-9]{70,90}", Body.RANDOM),
-    # Messages and mail.
-    _shape("mailgun-key", "key- pubkey-", rb"(?:pub)?key-[a-f0-9]{32}"),
-    _shape("sendgrid-key", "sg.", rb"SG\.[\w=.-]{66}", Body.RANDOM),
-    _shape("sendinblue-key", "xkeysib-", rb"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
-    _shape("slack-token", "xoxb-", rb"xoxb-\d{8,14}-[A-Za-z0-9-]{18,60}"),
-    _shape(
-        "slack-token",
-        "xoxp- xoxe- xoxo- xoxs-",
-        rb"xox[pesoa]-\d{6,14}-\d{6,14}-\d{6,14}-[A-Za-z0-9-]{10,64}",
-    ),
-    _shape("slack-token", "xoxa- xoxr-", rb"xox[ar]-(?:\d-)?(?:\d{6,14}-){1,3}[a-zA-Z0-9]{10,64}", Body.ANY),
-    _shape("slack-token", "xoxa- xoxr-", rb"xox[ar]-(?:\d-)?[A-Za-z0-9]{8,64}", Body.RANDOM),
-    _shape("slack-token", "xoxe- xoxe.xox", rb"xoxe(?:\.xox[bp])?-\d-[A-Za-z0-9]{100,200}"),
-    _shape("slack-token", "xapp-", rb"(?i:xapp-\d-[A-Z0-9]{6,16}-\d{6,16}-[a-z0-9]{20,80})"),
-    _shape(
-        "slack-webhook",
-        "hooks.slack.com/",
-        rb"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,80}",
-        Body.ANY,
-    ),
-    _shape("discord-webhook", "/api/webhooks/", rb"/api/webhooks/\d{17,20}/[\w-]{60,80}"),
-    _shape(
-        "teams-webhook",
-        "webhook.office.com/",
-        rb"webhook\.office\.com/webhookb2/[\w@-]{60,80}/IncomingWebhook/[\w/-]{60,80}",
-    ),
-    _shape("telegram-token", ":aa", rb"\d{8,10}:AA[\w-]{32,33}", Body.RANDOM, before=10),
-    _shape("telegram-token", "api.telegram.org/bot", rb"api\.telegram\.org/bot\d{5,16}:[\w-]{34,36}"),
-    _shape("telegram-token", "telegr", rb"\d{5,16}:A[\w-]{34}", lead=rb"(?i:telegr)[^\n]{0,40}?"),
-    _shape("typeform-token", "tfp_", rb"tfp_[\w.=-]{50,64}", Body.RANDOM),
-    # Shops and payment.
-    _shape("duffel-token", "duffel_", rb"duffel_(?:test|live)_[\w=-]{43}"),
-    _shape("easypost-key", "ezak eztk", rb"EZ[AT]K[A-Za-z0-9]{54}"),
-    _shape("facebook-token", "eaac eaam", rb"EAA[MC][A-Za-z0-9]{80,400}"),
-    _shape("flutterwave-key", "flwseck flwpubk", rb"FLW(?:SECK|PUBK)(?:_TEST)?-[a-h0-9]{12,40}(?:-X)?"),
-    _shape("gocardless-token", "live_ sandbox_", rb"(?:live|sandbox)_[\w=-]{40}", Body.RANDOM),
-    _shape("lob-key", "live_ test_", rb"(?:live|test)_(?:pub_[a-f0-9]{31}|[a-f0-9]{35})"),
-    _shape(
-        "plaid-token",
-        "access-",
-        rb"access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-    ),
-    _shape("shippo-token", "shippo_", rb"shippo_(?:live|test)_[a-fA-F0-9]{40}"),
-    _shape("shopify-token", "shpat_ shpca_ shppa_ shpss_", rb"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    _shape("square-token", "sq0", rb"sq0[a-z]{3}-[\w\\-]{22,60}"),
-    _shape("square-token", "eaaa", rb"EAAA[\w-]{22,60}", Body.RANDOM),
-    _shape(
-        "stripe-key",
-        "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_",
-        rb"[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,250}",
-    ),
-    _shape("stripe-key", "whsec_", rb"whsec_[A-Za-z0-9+/=]{24,80}", Body.RANDOM),
-    # The rest, by name.
-    _shape(
-        "1password-key", "a3-", rb"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"
-    ),
-    _shape("1password-key", "ops_eyj", rb"ops_eyJ[A-Za-z0-9+/]{200,}={0,3}"),
-    _shape("adobe-secret", "p8e-", rb"p8e-(?i:[a-z0-9]{32})"),
-    _shape(
-        "age-key",
-        "age-secret-key-1",
-        rb"(?i:AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58})",
-        Body.ANY,
-    ),
-    _shape(
-        "authress-key",
-        ".acc_ .acc-",
-        rb"(?:sc|ext|scauth|authress)_(?i:[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120})",
-        before=48,
-    ),
-    _shape("clickhouse-key", "4b1d", rb"4b1d[A-Za-z0-9]{38}"),
-    _shape("contentful-token", "cfpat-", rb"CFPAT-[\w-]{43}"),
-    _shape("databricks-token", "dapi", rb"dapi[a-f0-9]{32}(?:-\d)?"),
-    _shape("defined-networking-key", "dnkey-", rb"dnkey-[\w=-]{26}-[\w=-]{52}"),
-    _shape("dropbox-token", "sl.", rb"sl\.[\w=-]{130,}", Body.RANDOM),
-    _shape("dynatrace-token", "dt0", rb"dt0[a-z]\d\d\.(?i:[A-Z0-9]{24}\.[A-Z0-9]{64})"),
-    _shape("facebook-token", "facebook", rb"\d{15,16}[|%][\w-]{27,40}", lead=rb"(?i:facebook)[^\n]{0,48}?"),
-    _shape("frameio-token", "fio-u-", rb"fio-u-[\w=-]{64}"),
-    _shape("grafana-token", "glc_", rb"glc_[A-Za-z0-9+/]{32,400}={0,3}", Body.RANDOM),
-    _shape("grafana-token", "glsa_", rb"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
-    _shape("grafana-token", "eyjrijoi", rb"eyJrIjoi[A-Za-z0-9]{70,400}={0,3}"),
-    _shape("harness-key", "pat. sat.", rb"(?:pat|sat)\.[\w-]{22}\.[0-9a-zA-Z]{24}\.[A-Za-z0-9]{20}"),
-    _shape("maxmind-key", "_mmk", rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", before=36),
-    _shape("mapbox-token", "pk. sk. tk.", rb"[pst]k\.(?:eyJ1[\w-]{20,400}|[a-z0-9]{60})\.[\w-]{22}"),
-    _shape(
-        "newrelic-key",
-        "nrak- nrjs- nrii- nriq- nraa- nrra-",
-        rb"NR(?:AK|JS|II|IQ|AA|RA)-[A-Za-z0-9-]{19,40}",
-        Body.RANDOM,
-    ),
-    _shape("sentry-token", "sntrys_", rb"sntrys_eyJ[A-Za-z0-9+/=]{40,400}_[A-Za-z0-9+/]{43}"),
-    _shape("sentry-token", "sntryu_", rb"sntryu_[a-f0-9]{64}"),
-    _shape("settlemint-token", "sm_aat_ sm_pat_ sm_sat_", rb"sm_[aps]at_[A-Za-z0-9]{16}"),
-    _shape(
-        "sidekiq-secret",
-        "contribsys__com",
-        rb"[a-f0-9]{8}:[a-f0-9]{8}",
-        Body.ANY,
-        lead=rb"(?i:contribsys__com)\w*[^\w\n]{1,12}",
-    ),
-    _shape(
-        "softlayer-key",
-        "api.softlayer.com/soap/",
-        rb"[a-z0-9]{64}",
-        lead=rb"(?i:api\.softlayer\.com/soap/)[\w.]{1,8}/",
-    ),
-    _shape("intra42-secret", "s-s4t2", rb"s-s4t2(?:ud|af)-[a-f0-9]{64}"),
-    _shape("jwt", "zxlk", rb"ZXlK[A-Za-z0-9+/_=-]{60,}", Body.RANDOM),
-    _shape(
-        "sumologic-key",
-        "sumo",
-        rb"su[A-Za-z0-9]{12}",
-        lead=rb"(?:[Ss]umo|SUMO)[\w.-]{0,24}[\"']?[ \t]{0,4}[:=]{1,2}[ \t]{0,4}[\"'`]?",
-    ),
-    _shape("twitter-token", "aaaaaaaaaaaaaaaaaaaaaa", rb"A{22}[A-Za-z0-9%]{80,100}", Body.ANY),
-)
+
+SHAPES = _read_rows(ANCHORED, anchored=True)
 """Every shape with a literal anchor."""
-
-OPAQUE_SHAPES = (
-    _shape("airtable-token", "", rb"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
-    _shape("discord-token", "", rb"[MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{27}|[\w-]{38})", Body.RANDOM),
-    _shape("mailchimp-key", "", rb"[0-9a-f]{32}-us\d{1,2}"),
-    _shape("twilio-key", "", rb"(?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32}|x{32})", Body.ANY),
-)
+OPAQUE_SHAPES = _read_rows(OPAQUE, anchored=False)
 """Shapes without an anchor, tried where a long run of token characters stands."""

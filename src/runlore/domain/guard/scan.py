@@ -3,72 +3,47 @@
 Which rule is tried where: one pass over the text finds every anchor of every rule.
 
 Ordinary prose has next to no anchors and costs only this pass.
-
-One level of decoding: percent escapes, base64 and hexadecimal that hide readable text.
-
-A run is decoded only when it is long enough to hold a secret, and read only when all of it comes
-out as text. Nothing is decoded twice.
 """
 
-import binascii
-from base64 import b64decode
-from binascii import a2b_base64
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Protocol, cast
 
 import ahocorasick
 
-from runlore.domain.guard.assignment import find_assignment, identifier_end
-from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, SecretFinding
+from runlore.domain.guard.assignment import STEPS, find_assignment, identifier_end
+from runlore.domain.guard.decoding import RUN, RUN_CHARS_MIN, decode_escapes, decode_run
+from runlore.domain.guard.finding import ASSIGNMENT, REDACTION_MARKER, UNREAD, SecretFinding
 from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.providers import OPAQUE_SHAPES, SHAPES
-from runlore.domain.guard.shapes import END, find_opaque, find_shape
+from runlore.domain.guard.shapes import END, find_named, find_opaque, find_prefixed, find_shape
 from runlore.domain.guard.structures import (
     MANIFEST_KIND,
+    Detector,
     find_armoured_key,
-    find_bearer,
     find_manifest,
     find_marker,
-    find_netrc,
-    find_password_option,
-    find_phrase,
     find_putty_key,
-    find_signature,
     find_signed_token,
+    find_tail_of_key,
     find_user_option,
     find_userinfo,
     manifest_values,
+    place_detectors,
 )
-from runlore.domain.guard.view import CharacterOrigins, View, view_from, view_of
+from runlore.domain.guard.view import View, view_from, view_of
 from runlore.domain.guard.vocabulary import NAME_ANCHORS
-
-ESCAPES = rb"(?:%[0-9A-Fa-f]{2})+"
-BASE64_CHARS_MIN = 16
-BASE64 = rb"[A-Za-z0-9+/_-]{16,}={0,2}"
-TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.~-"
-"""The characters of tokens, and how many of them in a row may hide something."""
-RUN_CHARS_MIN = 20
-HEX_DIGITS = b"0123456789abcdefABCDEF"
-HEX_CHARS_MIN = 32
-URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
-READABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
-Detector = Callable[[View, int, int], SecretFinding | None]
 
 STRUCTURES: tuple[tuple[Detector, tuple[str, ...]], ...] = (
     (find_marker, ("redacted", "filtered]", "masked]", "scrubbed]")),
     (find_armoured_key, ("-----begin",)),
+    (find_tail_of_key, ("-----end",)),
     (find_putty_key, ("putty-user-key-file",)),
     (find_signed_token, ("eyj",)),
     (find_userinfo, ("://",)),
     (find_user_option, ("-u", "--user")),
-    (find_bearer, ("bearer ",)),
-    (find_netrc, ("machine ",)),
-    (find_password_option, ("sshpass", "docker login", "redis-cli", "mysql")),
-    (find_signature, ("?sig=", "&sig=", ";sig=", "x-amz-signature=", "x-goog-signature=")),
-    (find_phrase, ("mnemonic", "phrase")),
     (find_manifest, (MANIFEST_KIND,)),
 )
 OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
@@ -77,75 +52,6 @@ ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for
 REDACT_ROUNDS_MAX = 8
 SPECIFICITY = {REDACTION_MARKER: 0, ASSIGNMENT: 1}
 """The rules that give way to others where findings overlap, least specific first."""
-
-
-def decode_escapes(view: View) -> View | None:
-    """The view with its percent escapes decoded, or nothing when it has none."""
-    if b"%" not in view.data:
-        return None
-    parts: list[str] = []
-    spans: list[tuple[int, int]] = []
-    done = 0
-    for match in compile_pattern(ESCAPES).finditer(view.data):
-        start, end = match.start(), match.end()
-        parts += view.text[done:start], _without_percent(view.data[start:end])
-        spans.append((start, end))
-        done = end
-    if not done:
-        return None
-    parts.append(view.text[done:])
-    return view_from("".join(parts), CharacterOrigins(lambda: _origin(spans, len(view.text))))
-
-
-def decode_texts(data: bytes) -> Iterator[tuple[str, int, int]]:
-    """The readable texts encoded in long runs of token characters, each with the span it is encoded in."""
-    for match in compile_pattern(BASE64).finditer(data):
-        start, end = match.start(), match.end()
-        run = data[start:end]
-        # Of most runs the beginning shows that they hold no text.
-        is_text = not a2b_base64(run[:BASE64_CHARS_MIN].translate(URL_ALPHABET)).translate(None, READABLE)
-        if not (is_text and _is_long(data, start, end)) and len(run) < HEX_CHARS_MIN:
-            continue
-        for decoded in (_from_base64(run) if is_text else b"", _from_hex(run)):
-            if decoded and not decoded.translate(None, READABLE):
-                yield decoded.decode("ascii"), start, end
-
-
-def _is_long(data: bytes, start: int, end: int) -> bool:
-    """Whether what stands here is a part of a run that is long enough."""
-    before, behind = data[max(0, start - RUN_CHARS_MIN) : start], data[end : end + RUN_CHARS_MIN]
-    around = len(before) - len(before.rstrip(TOKEN)) + len(behind) - len(behind.lstrip(TOKEN))
-    return end - start + around >= RUN_CHARS_MIN
-
-
-def _origin(spans: Sequence[tuple[int, int]], size: int) -> list[int]:
-    places: list[int] = []
-    done = 0
-    for start, end in spans:
-        places += range(done, start)
-        places += range(start, end, 3)
-        done = end
-    return [*places, *range(done, size + 1)]
-
-
-def _without_percent(escapes: bytes) -> str:
-    return bytes.fromhex(escapes.replace(b"%", b"").decode("ascii")).decode("latin-1")
-
-
-def _from_base64(run: bytes) -> bytes:
-    bare = run.rstrip(b"=").translate(URL_ALPHABET)
-    if len(bare) % 4 == 1:
-        bare = bare[:-1]
-    try:
-        return b64decode(bare + b"=" * (-len(bare) % 4))
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _from_hex(run: bytes) -> bytes:
-    if len(run) < HEX_CHARS_MIN or len(run) % 2 or run.translate(None, HEX_DIGITS):
-        return b""
-    return bytes.fromhex(run.decode("ascii"))
 
 
 class Automaton(Protocol):
@@ -164,7 +70,7 @@ def hits(lower: str) -> Iterator[tuple[Detector, int, int]]:
 @cache
 def _automaton() -> Automaton:
     by_anchor: dict[str, list[Detector]] = defaultdict(list)
-    for detector, anchors in STRUCTURES:
+    for detector, anchors in (*STRUCTURES, *place_detectors()):
         for anchor in anchors:
             by_anchor[anchor].append(detector)
     for shape in SHAPES:
@@ -256,6 +162,8 @@ def _findings(text: str) -> Iterator[SecretFinding]:
     yield from _map_to_original(view, _findings_in(view))
     decoded = decode_escapes(view)
     if decoded is not None:
+        if view.effort.left < 0:
+            yield SecretFinding(UNREAD, 0, len(text))
         yield from _map_to_original(view, _map_to_original(decoded, _findings_in(decoded)))
     yield from _map_to_original(view, _findings_in_opaque(view))
 
@@ -263,17 +171,25 @@ def _findings(text: str) -> Iterator[SecretFinding]:
 def _findings_in(view: View) -> Iterator[SecretFinding]:
     named = read = 0
     for detector, start, end in hits(view.lower):
+        if view.effort.left < 0:
+            yield SecretFinding(UNREAD, start, len(view.data))
+            return
         if detector is find_assignment:
             # One name may have several known words in it, as in `auth_token_key`.
             if start < named:
                 continue
+            view.effort.left -= 1
             named = identifier_end(view.data, end)
         elif detector is find_manifest:
             values, read = manifest_values(view, start, read)
+            view.effort.left -= STEPS * (1 + len(values))
             yield from values
             continue
+        else:
+            view.effort.left -= STEPS // 3
         finding = detector(view, start, end)
         if finding is not None:
+            view.effort.left -= 2 * STEPS
             yield finding
 
 
@@ -286,9 +202,19 @@ def _findings_in_opaque(view: View) -> Iterator[SecretFinding]:
     for run in compile_pattern(OPAQUE).finditer(data) if shapes else ():
         for shape in shapes:
             yield from find_opaque(shape, view, run.start(), run.end())
-    for text, start, end in decode_texts(data):
-        for inner in _findings_in(view_of(text)):
-            yield SecretFinding(inner.rule, start, end)
+    for run in compile_pattern(RUN).finditer(data):
+        start, end = run.start(), run.end()
+        view.effort.left -= 1
+        if view.effort.left < 0:
+            yield SecretFinding(UNREAD, start, len(data))
+            return
+        for finding in (*find_prefixed(data, start, end), *find_named(data, start, end)):
+            view.effort.left -= STEPS
+            yield finding
+        for text in decode_run(data, start, end):
+            view.effort.left -= STEPS
+            for inner in _findings_in(view_from(view_of(text).text, effort=view.effort)):
+                yield SecretFinding(inner.rule, start, end)
 
 
 def _map_to_original(view: View, findings: Iterable[SecretFinding]) -> Iterator[SecretFinding]:

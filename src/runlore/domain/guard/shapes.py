@@ -9,17 +9,21 @@ from enum import Enum, auto
 
 from runlore.domain.guard.finding import SecretFinding
 from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern
+from runlore.domain.guard.names import words_of
 from runlore.domain.guard.placeholders import is_documented, is_masked
-from runlore.domain.guard.randomness import is_repetitive, looks_random
+from runlore.domain.guard.randomness import is_hex, is_repetitive, looks_random, parts_of
 from runlore.domain.guard.view import View
+from runlore.domain.guard.vocabulary import ABOUT, PUBLIC
 from runlore.domain.lazy import dataclass
 
 
 class Body(Enum):
-    """What a token's body has to look like, apart from its alphabet and length."""
+    """What a token's body has to look like, apart from its alphabet and length: ANY may be a mask or a
+    published example, UNMASKED is neither, VARIED has many characters, RANDOM and STRONG look drawn."""
 
     VARIED = auto()
     RANDOM = auto()
+    STRONG = auto()
     UNMASKED = auto()
     ANY = auto()
 
@@ -42,10 +46,26 @@ class TokenShape:
     stands_free: bool = False
 
 
-# A token ends where its alphabet ends; a full stop ends it only when no file name goes on behind it.
-END = rb"(?:[^\w.~+-]|\.(?:\W|$)|$)"
+# A token ends where its alphabet ends, also when it is the name of a file.
+END = rb"(?:[^\w~+-]|$)"
 FREE = frozenset(b" \t\r\n=:,;.\"'`")
 RANDOM_CHARS_MIN = 8
+STRONG_CHARS_MIN = 16
+RANDOM_PART_MIN = 8
+PIECES = bytes.maketrans(b"-+/=", b"_   ")
+PREFIXED_CHARS_MIN = 20
+NAMED = rb"(?:^|[\s,{(;\"'`$.:-])([A-Za-z][A-Za-z0-9_.]{2,40})[\"'`]?[ \t]{0,2}(?::=|=>?|:)[ \t]{0,2}[\"'`]?$"
+NAMED_CHARS_MIN = 24
+JOINED = frozenset(b"=:")
+NAMED_CHARS_MAX = 200
+DIGESTS = ("sha", "md5", "hash", "digest", "sum", "checksum", "commit", "rev", "integrity", "etag", "sig", "uuid", "guid", "thumbprint", "fingerprint", "build", "data", "content", "image", "base64", "blob", "head", "tree", "cursor", "value")
+UNNAMED_CHARS_MIN = 30
+PREFIX_CHARS_MAX = 10
+PREFIXES = frozenset(
+    "sk rk key api apikey pat tok token secret live test prod production sandbox sbx oauth auth access refresh"
+    " admin private priv personal service svc svcacct bot uat sat oat aat".split()
+)
+"""Words in the prefix of a token that say what it is for."""
 SEARCH_CHARS = 512
 """How far behind its anchor a token may end when it begins in front of it."""
 
@@ -95,4 +115,53 @@ def _has_body(body: Body, token: str, data: bytes) -> bool:
         return True
     if body is Body.RANDOM:
         return looks_random(token, RANDOM_CHARS_MIN)
+    if body is Body.STRONG:
+        return is_strong(token)
     return not is_repetitive(token)
+
+
+def is_strong(token: str) -> bool:
+    """Whether so much of a token looks random that its prefix need not be known."""
+    random = [part for part in parts_of(token) if len(part) >= RANDOM_PART_MIN and looks_random(part, len(part))]
+    return sum(map(len, random)) >= STRONG_CHARS_MIN and sum(map(str.isdigit, "".join(random))) >= 2
+
+
+def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+    """The tokens in a run that no shape knows: a prefix, mostly one that speaks of a credential, and chance."""
+    run = data[start:end].translate(PIECES)
+    if b"_" not in run:
+        return
+    for piece in run.split():
+        *prefix, body = piece.decode("ascii").split("_")
+        if len(body) < PREFIXED_CHARS_MIN or not prefix or prefix[0] == "pk" or not prefix[0][:1].isalpha():
+            continue
+        is_named = not PREFIXES.isdisjoint(word.lower() for word in prefix)
+        is_short = len(prefix) == 1 and prefix[0].islower() and len(prefix[0]) <= PREFIX_CHARS_MAX
+        is_long = len(body) >= UNNAMED_CHARS_MIN and _has_all_kinds(body)
+        if (is_named or (is_short and is_long)) and is_strong(body) and not is_masked(piece):
+            at = start + run.index(piece)
+            # A name with a digest in it, of a page or a file, has the same form.
+            if data[at - 1 : at] in {b"/", b"."} or data[at + len(piece) : at + len(piece) + 1] == b".":
+                continue
+            yield SecretFinding("prefixed-token", at, at + len(piece))
+
+
+def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
+    """A run that is given to a name, of which nothing is known but that neither is a digest or an id."""
+    if not NAMED_CHARS_MIN <= end - start <= NAMED_CHARS_MAX or not JOINED.intersection(data[max(0, start - 4) : start]):
+        return
+    token, before = data[start:end].decode("ascii"), data[max(0, start - 64) : start]
+    match = compile_pattern(NAMED).search(before) if "/" not in token else None
+    if match is None or (is_hex(token) and b"=" not in before[-4:]):
+        return
+    name = before[match.start(1) : match.end(1)].decode("ascii")
+    if not name.isupper() and (len(token) < UNNAMED_CHARS_MIN or not _has_all_kinds(token)):
+        return
+    if not is_strong(token) or is_masked(token.encode()):
+        return
+    if not any(word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words_of(name)):
+        yield SecretFinding("named-token", start, end)
+
+
+def _has_all_kinds(body: str) -> bool:
+    return any(map(str.isupper, body)) and any(map(str.islower, body)) and any(map(str.isdigit, body))

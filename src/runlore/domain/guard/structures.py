@@ -7,11 +7,15 @@ something else, and is refused as well (LRN-8).
 import binascii
 import json
 from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from runlore.domain.guard.finding import REDACTION_MARKER, SecretFinding
 from runlore.domain.guard.patterns import BytesMatch, compile_pattern
-from runlore.domain.guard.placeholders import is_placeholder, is_plain
+from runlore.domain.guard.placeholders import is_placeholder
 from runlore.domain.guard.randomness import looks_random
+from runlore.domain.guard.shapes import is_strong
+from runlore.domain.guard.values import is_made_up, is_mixed, is_password, is_token
 from runlore.domain.guard.view import View
 from runlore.domain.guard.vocabulary import CREDENTIAL_NOUNS
 
@@ -19,31 +23,71 @@ KEY_CHARS_MAX = 16_384
 COMMAND_CHARS_MAX = 400
 MANIFEST_CHARS_MAX = 1_000
 MANIFEST_KIND = "kind: secret"
-BEARER_CHARS_MIN = 12
-PASSWORD_CHARS_MIN = 3
+Detector = Callable[[View, int, int], SecretFinding | None]
 
 MARKER = (
     rb"(?i:<redacted[^>\n]{0,40}>?|\[[^\]\n]{0,4}redacted[^\]\n]{0,40}\]|\{{1,2} ?redacted[^}\n]{0,24}\}{1,2}"
     rb"|\(redacted\)|\xabredacted\xbb|[*#_%-]{2,4}redacted[*#_%-]{2})"
     rb"|[\[<](?:FILTERED|MASKED|SCRUBBED)[\]>]|REDACTED"
 )
-ARMOUR = (
-    rb"-----(?i:BEGIN[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?)-----"
-    rb"(?:[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}|[ \t]*[A-Za-z0-9+/=]{16})[^-]*"
-    rb"(?:-----END[ A-Z0-9_-]{0,64}-----)?"
-)
+ARMOUR_HEAD = rb"-----BEGIN[ A-Za-z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
+ARMOUR_FOOT = rb"END[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----"
+ARMOURED = rb"[A-Za-z0-9+/]{16,}={0,2}"
+BELOW_HEAD = rb"[ \t]*(?:\n|\r|\\[nr])(?:\s|\\[nr])*[^\s\\-][^-]{10}"
 PUTTY = rb"PuTTY-User-Key-File-\d:(?s:.{0,1000}?)Private-Lines:\s*\d+\s+[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s]*"
 SIGNED = rb"(eyJ[\w=+/-]{8,})\.ey[A-Z][\w=+/-]{8,}(?:\.[\w=+/-]*)?"
-USERINFO = rb"://[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})@[\w\[%{$-]"
+USERINFO = rb"://(?:[^\s/:@?#\"'<>`]{0,128}:([^\s/@\"'<>`]{1,256})|[A-Za-z0-9_-]{20,255})@[\w\[%{$-]"
 USER_OPTION = rb"(?:-u|--user)(?:=|[ \t]{0,5})((?:\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256}){1,3})"
-BEARER = rb"(?i:bearer)[ \t]{1,3}([\w=~@.+/-]{12,})"
-NETRC = rb"machine\s+\S{1,256}\s+login\s+\S{1,256}\s+password\s+(\S{1,256})"
-PASSWORD_OPTION = (
-    rb"(?i:sshpass[ \t]+-p[ \t]*|docker login[^\n]{0,200}?[ \t]-p[ =]?|redis-cli[^\n]{0,200}?[ \t]-a[ \t]+"
-    rb"|mysql[a-z]{0,8}[^\n]{0,200}?[ \t]-p)(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"']{1,256})"
+VALUE = rb"(\"[^\"\n]{1,256}\"|'[^'\n]{1,256}'|[^\s\"'|;,)]{1,256})"
+QUOTED = rb"\\?[\"']([^\"'\n\\]{1,256})\\?[\"']"
+LINE_CHARS_MAX = 160
+
+PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
+    ("command-password", "sshpass", rb"sshpass[ \t]+-p[ \t]*VALUE", is_password),
+    ("command-password", "docker login", rb"docker login[^\n]{0,200}?[ \t]-p[ =]?VALUE", is_password),
+    ("command-password", "redis-cli", rb"redis-cli[^\n]{0,200}?[ \t]-a[ \t]+VALUE", is_password),
+    ("command-password", "mysql", rb"mysql[a-z]{0,8}[^\n]{0,200}?[ \t]-pVALUE", is_password),
+    (
+        "command-password",
+        "mongo|psexec|az login|sqlcmd|evil-winrm|crackmapexec",
+        rb"(?:mongo[a-z]{0,8}|psexec|az login|sqlcmd|evil-winrm|crackmapexec)[^\n]{0,200}?[ \t]-[pP][ \t]+VALUE",
+        is_password,
+    ),
+    ("command-password", "ldap", rb"ldap(?:search|add|modify|delete|whoami)[^\n]{0,200}?[ \t]-w[ \t]*VALUE", is_password),
+    ("command-password", "smbclient|rpcclient", rb"(?:smb|rpc)client[^\n]{0,200}?-U[ \t]*[^\s%]{1,64}%VALUE", is_password),
+    ("command-password", "lftp", rb"lftp[ \t]+-u[ \t]+[^\s,]{1,64},VALUE", is_password),
+    ("command-password", "net use", rb"net use(?:[ \t]+\S{1,128}){1,2}[ \t]+VALUE[ \t]+/user:", is_password),
+    ("command-password", " pass:", rb" pass:VALUE", is_mixed),
+    ("command-password", "zip ", rb"zip [^\n]{0,80}?-P[ \t]*VALUE", is_password),
+    ("command-password", "7z ", rb"7z [^\n]{0,80}?[ \t]-pVALUE", is_password),
+    ("command-password", "requirepass|masterauth", rb"(?:requirepass|masterauth)[ \t]+VALUE", is_password),
+    ("command-password", "snmp-server", rb"snmp-server community[ \t]+VALUE", is_password),
+    ("command-password", "machine |default login", rb"(?:machine\s+\S{1,256}|default)\s+login\s+\S{1,256}\s+(?:account\s+\S{1,64}\s+)?password\s+(\S{1,256})", is_password),
+    ("command-password", "curlopt_", rb"(?i:curlopt_(?:proxy)?userpwd)[^\"'\n]{0,16}[\"'][^:\"'\n]{1,64}:([^\"'\n]{1,128})[\"']", is_password),
+    ("command-password", "convertto-securestring", rb"convertto-securestring(?:[ \t]+-[a-z]+){0,3}[ \t]+QUOTED", is_password),
+    ("sql-password", "identified", rb"identified\s+(?:with\s+\S{1,64}\s+)?(?:by|as)\s+(?:password\s+|values\s+)?QUOTED", is_password),
+    ("sql-password", "identified by", rb"identified by[ \t]+VALUE", is_mixed),
+    ("call-password", "networkcredential(|basicauth(|basic_auth(|passwordauthentication(|.login(|auth=(|auth = (", rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?\(\s{0,8}[\"'][^\"'\n]{1,100}[\"']\s{0,4},\s{0,24}QUOTED", is_mixed),
+    ("call-password", "directoryentry(|getconnection(", rb"[a-z]{1,24}\((?:\s{0,24}[\"'][^\"'\n]{1,200}[\"']\s{0,4},){2}\s{0,24}QUOTED", is_mixed),
+    ("url-password", "jdbc:oracle:thin:", rb"jdbc:oracle:thin:[^\s/]{1,64}/([^\s/@\"']{1,128})@", is_password),
+    ("login-password", "login|credential|creds|user", rb"(?:login|credentials?|creds|user(?:name)?)[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|][ \t]{0,4}VALUE", is_mixed),
+    ("login-password", "password |passwd |pwd |pw ", rb"(?:password|passwd|pwd|pw)[ \t]{1,4}VALUE", is_made_up),
+    ("bearer-token", "bearer ", rb"bearer[ \t]{1,3}([\w=~@.+/-]{12,})", is_token),
+    ("signed-url", "sig=|signature=|code=|hmac=|sign=", rb"[a-z-]{3,24}=([A-Za-z0-9%+/_.~-]{16,400})={0,2}", is_token),
+    ("session-cookie", "cookie:", rb"cookie:[ \t]?[^\n]{0,300}?[\w.-]{1,40}=([\w%+/=.~-]{24,1000})", is_token),
+    ("private-key", '"d":|"d" :|\\"d\\":|"k":', rb"\\?\"[dk]\\?\"[ \t]?:\s{0,8}\\?\"([\w-]{22,700})\\?\"", is_strong),
+    ("seed-phrase", "mnemonic|phrase", rb"(?:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})", str.islower),
 )
-SIGNATURE = rb"(?:[?&;]sig=|(?i:x-(?:amz|goog)-signature=))([A-Za-z0-9%+/_-]{40,512})"
-PHRASE = rb"(?i:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})"
+"""A rule, what leads to it, where the secret then stands (letters of any case), and what it has to look like."""
+PGPASS = rb"^(?:[^\n]{0,80}[\s\"'`])?[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:([^\s:\"'`]{3,128})[\"'`]?\s*$"
+PIPED = rb"echo[ \t]+(?:-[ne]+[ \t]+)?VALUE[ \t]*\|[^|\n]{0,80}(?i:sudo -S|--password-stdin|chpasswd|--with-token)"
+TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
+LINES: tuple[tuple[tuple[str, ...], bytes], ...] = (
+    ((":5432:", ":*:", ":6432:"), PGPASS),
+    (tuple(f" {verb} {whose}password" for verb in ("as", "is") for whose in ("", "the ", "my ", "our ")), TOLD),
+    (("sudo -s", "--password-stdin", "chpasswd", "--with-token"), PIPED),
+)
+"""The same for what is read from the beginning of its line."""
 MANIFEST_HEAD = rb"\n([ \t]*)(?:data|stringData):[ \t\r]*\n"
 MANIFEST_ROW = rb"\n([ \t]*)(?:[\w.-]+:[ \t]*[\"']?([^\s\"'{}<>$|]{6,})|[^ \t\n])"
 
@@ -59,9 +103,31 @@ def find_marker(view: View, start: int, end: int) -> SecretFinding | None:
 
 
 def find_armoured_key(view: View, start: int, _end: int) -> SecretFinding | None:
-    """A private key in armour, with something in it: naming the header line is no leak."""
-    match = compile_pattern(ARMOUR).match(view.data, start, start + KEY_CHARS_MAX)
-    return SecretFinding("private-key", match.start(), match.end()) if match else None
+    """A private key in armour, with something in it: naming the header line is no leak. Each of its lines
+    may have something in front, as in a log."""
+    data = view.data
+    head = compile_pattern(ARMOUR_HEAD).match(data, start, start + 128)
+    if head is None:
+        return None
+    dashes = data.find(b"-----", head.end(), head.end() + KEY_CHARS_MAX)
+    foot = compile_pattern(ARMOUR_FOOT).match(data, dashes + 5, dashes + 133) if dashes >= 0 else None
+    end = foot.end() if foot else dashes if dashes >= 0 else min(len(data), head.end() + KEY_CHARS_MAX)
+    rows = [row.end() for row in compile_pattern(ARMOURED).finditer(data, head.end(), end)]
+    # Without its foot a key ends with the last of its rows.
+    if rows:
+        return SecretFinding("private-key", start, end if foot else rows[-1])
+    return SecretFinding("private-key", start, end) if compile_pattern(BELOW_HEAD).match(data, head.end(), end) else None
+
+
+def find_tail_of_key(view: View, start: int, _end: int) -> SecretFinding | None:
+    """The end of a private key in armour whose beginning was cut off."""
+    foot = compile_pattern(ARMOUR_FOOT).match(view.data, start + 5, start + 133)
+    before = view.data[max(0, start - KEY_CHARS_MAX) : start]
+    before = before[before.rfind(b"-----") + 5 :] if b"-----" in before else before
+    rows = list(compile_pattern(ARMOURED).finditer(before)) if foot else []
+    if foot is None or not rows or not looks_random(before[rows[0].start() : rows[0].end()].decode("ascii"), 16):
+        return None
+    return SecretFinding("private-key", start - len(before) + rows[0].start(), foot.end())
 
 
 def find_putty_key(view: View, start: int, _end: int) -> SecretFinding | None:
@@ -81,15 +147,19 @@ def find_signed_token(view: View, start: int, _end: int) -> SecretFinding | None
 
 
 def find_userinfo(view: View, start: int, _end: int) -> SecretFinding | None:
-    """The password in `scheme://user:password@host`."""
+    """The password in `scheme://user:password@host`, or a token alone in front of the host."""
     match = compile_pattern(USERINFO).match(view.data, start, start + COMMAND_CHARS_MAX)
     if match is None:
         return None
-    text, data = view.text[match.start(1) : match.end(1)], view.data[match.start(1) : match.end(1)]
+    group = 1 if match.start(1) >= 0 else 0
+    begin, end = (match.start(1), match.end(1)) if group else (start + 3, view.data.rindex(b"@", 0, match.end()))
+    text, data = view.text[begin:end], view.data[begin:end]
+    if not group and not is_strong(text):
+        return None
     # The bare word "password" is a password here: addresses with it are copied and used as they are.
     if text.lower() not in CREDENTIAL_NOUNS and is_placeholder(text, data):
         return None
-    return SecretFinding("url-password", match.start(1), match.end(1))
+    return SecretFinding("url-password", begin, end)
 
 
 def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
@@ -102,46 +172,37 @@ def find_user_option(view: View, start: int, end: int) -> SecretFinding | None:
     user, colon, password = (
         view.text[match.start(1) : match.end(1)].replace('"', "").replace("'", "").partition(":")
     )
-    if not colon or not _is_password(password or user):
+    if not colon or not is_password(password or user):
         return None
     return SecretFinding("command-password", match.start(1), match.end(1))
 
 
-def find_bearer(view: View, start: int, _end: int) -> SecretFinding | None:
-    """A token behind the word "Bearer"."""
-    match = compile_pattern(BEARER).match(view.data, start, start + COMMAND_CHARS_MAX)
-    if match is None:
+def find_in_place(
+    rule: str, pattern: bytes, is_it: Callable[[str], bool], view: View, start: int, _end: int
+) -> SecretFinding | None:
+    """A secret told by what leads to it, by a row of the table."""
+    return _in_place(view, compile_pattern(pattern).match(view.data, start, start + MANIFEST_CHARS_MAX), rule, is_it)
+
+
+def find_in_line(pattern: bytes, view: View, start: int, end: int) -> SecretFinding | None:
+    """A secret told by the line that it stands in."""
+    view.effort.left -= 16
+    begin = view.data.rfind(b"\n", max(0, start - LINE_CHARS_MAX), start) + 1 or max(0, start - LINE_CHARS_MAX)
+    stop = view.data.find(b"\n", end, end + LINE_CHARS_MAX)
+    line = view.data[begin : stop if stop >= 0 else end + LINE_CHARS_MAX]
+    match = compile_pattern(pattern).search(line)
+    if match is None or not is_made_up(view.text[begin + match.start(1) : begin + match.end(1)].strip("\"'")):
         return None
-    text, data = view.text[match.start(1) : match.end(1)], view.data[match.start(1) : match.end(1)]
-    if is_placeholder(text, data) or not looks_random(text, BEARER_CHARS_MIN):
-        return None
-    return SecretFinding("bearer-token", match.start(1), match.end(1))
+    return SecretFinding("command-password", begin + match.start(1), begin + match.end(1))
 
 
-def find_netrc(view: View, start: int, _end: int) -> SecretFinding | None:
-    """The password in a .netrc file."""
-    return _password_in(view, compile_pattern(NETRC).match(view.data, start, start + MANIFEST_CHARS_MAX))
-
-
-def find_password_option(view: View, start: int, _end: int) -> SecretFinding | None:
-    """The password in the options of a command such as `sshpass -p` or `mysql -p`."""
-    return _password_in(
-        view, compile_pattern(PASSWORD_OPTION).match(view.data, start, start + COMMAND_CHARS_MAX)
-    )
-
-
-def find_signature(view: View, start: int, _end: int) -> SecretFinding | None:
-    """The signature that makes a storage address usable by anybody."""
-    match = compile_pattern(SIGNATURE).match(view.data, start, start + MANIFEST_CHARS_MAX)
-    if match is None or not looks_random(view.text[match.start(1) : match.end(1)], BEARER_CHARS_MIN):
-        return None
-    return SecretFinding("signed-url", match.start(1), match.end(1))
-
-
-def find_phrase(view: View, start: int, _end: int) -> SecretFinding | None:
-    """The words from which a wallet can be rebuilt."""
-    match = compile_pattern(PHRASE).match(view.data, start, start + COMMAND_CHARS_MAX)
-    return SecretFinding("seed-phrase", match.start(1), match.end(1)) if match else None
+def place_detectors() -> Iterator[tuple[Detector, tuple[str, ...]]]:
+    """What the tables come to: a detector for each row, and its anchors."""
+    for rule, anchors, pattern, is_it in PLACES:
+        whole = b"(?i:" + pattern.replace(b"VALUE", VALUE).replace(b"QUOTED", QUOTED) + b")"
+        yield partial(find_in_place, rule, whole, is_it), tuple(anchors.split("|"))
+    for line_anchors, pattern in LINES:
+        yield partial(find_in_line, pattern.replace(b"VALUE", VALUE)), line_anchors
 
 
 def find_manifest(view: View, start: int, _end: int) -> SecretFinding | None:
@@ -166,22 +227,17 @@ def manifest_values(view: View, start: int, done: int) -> tuple[list[SecretFindi
             if row.end(1) - row.start(1) <= indent:
                 break
             done = row.end()
-            value = _password_in(view, row, rule="kubernetes-secret", group=2) if row.end(2) > 0 else None
+            value = _in_place(view, row, "kubernetes-secret", is_password, group=2) if row.end(2) > 0 else None
             found += [value] if value else []
     return found, done
 
 
-def _password_in(
-    view: View, match: BytesMatch | None, rule: str = "command-password", *, group: int = 1
+def _in_place(
+    view: View, match: BytesMatch | None, rule: str, is_it: Callable[[str], bool], *, group: int = 1
 ) -> SecretFinding | None:
-    if match is None or not _is_password(view.text[match.start(group) : match.end(group)].strip("\"'")):
+    if match is None or not is_it(view.text[match.start(group) : match.end(group)].strip("\"'")):
         return None
     return SecretFinding(rule, match.start(group), match.end(group))
-
-
-def _is_password(text: str) -> bool:
-    data = text.encode("latin-1", "replace")
-    return len(text) >= PASSWORD_CHARS_MIN and not is_placeholder(text, data) and not is_plain(text, data)
 
 
 def _is_json_object(part: bytes) -> bool:

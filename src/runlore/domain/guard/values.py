@@ -44,6 +44,7 @@ BELOW_CHARS_MIN = 16
 MIXED_CHARS_MIN = 8
 EXPLICIT_CHARS_MIN = 3
 PROSE_CHARS_MIN = 6
+TOKEN_CHARS_MIN = 12
 
 
 class Join(Enum):
@@ -54,6 +55,7 @@ class Join(Enum):
     COLON = auto()
     BELOW = auto()
     ELEMENT = auto()
+    CALL = auto()
     ARGUMENT = auto()
     CELL = auto()
     PROSE = auto()
@@ -130,6 +132,32 @@ def is_secret(value: Value, promise: Promise, *, prose_name: bool) -> bool:
     return promise > Promise.CREDENTIAL and _is_plausible(value, promise, prose_name=prose_name)
 
 
+def is_password(text: str) -> bool:
+    """Whether what stands where a password belongs may be one."""
+    data = text.encode("latin-1", "replace")
+    return len(text) >= EXPLICIT_CHARS_MIN and not is_placeholder(text, data) and not is_plain(text, data)
+
+
+def is_mixed(text: str) -> bool:
+    """Whether it looks like a password too: where something else might stand as well."""
+    return len(text) >= PROSE_CHARS_MIN and is_password(text) and _has_mixed_letters(text)
+
+
+def is_made_up(text: str) -> bool:
+    """Whether nobody would write it who does not mean a password."""
+    return (
+        is_mixed(text)
+        and any(map(str.isdigit, text))
+        and any(map(str.islower, text))
+        and (any(map(str.isupper, text)) or not SIGNS.isdisjoint(text))
+    )
+
+
+def is_token(text: str) -> bool:
+    """Whether what stands where a token belongs may be one."""
+    return not is_placeholder(text, text.encode("latin-1", "replace")) and looks_random(text, TOKEN_CHARS_MIN)
+
+
 def _is_plausible(value: Value, promise: Promise, *, prose_name: bool) -> bool:
     """Whether a value that does not look random may be a password or a key somebody made up."""
     if len(value.text) < EXPLICIT_CHARS_MIN or is_plain(value.text, value.data):
@@ -151,7 +179,10 @@ def _is_expression(value: Value) -> bool:
 
 def _is_mixed(value: Value) -> bool:
     """Whether letters stand together with digits or signs, as they do in made-up passwords only."""
-    text = value.text
+    return _has_mixed_letters(value.text)
+
+
+def _has_mixed_letters(text: str) -> bool:
     if is_technical(text) or not any(char.isalpha() for char in text):
         return False
     return any(char.isdigit() for char in text) or not SIGNS.isdisjoint(text)

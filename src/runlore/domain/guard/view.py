@@ -14,6 +14,8 @@ from typing import overload
 from runlore.domain.lazy import dataclass
 
 FILLER = "\xff"
+EFFORT_MIN = 48_000
+CHARS_A_STEP = 16
 LETTERS_AND_DIGITS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 # Characters of other categories than "format" that are drawn as nothing at all.
@@ -55,6 +57,18 @@ class CharacterOrigins(Sequence[int]):
         return self._places[at]
 
 
+class Effort:
+    """How much is still spent on a text: so much for any, and more the longer it is.
+
+    A text whose every word has to be judged, as no person writes it, is read as far as that goes.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, chars: int) -> None:
+        self.left = EFFORT_MIN + chars // CHARS_A_STEP
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
     """A folded text. `origin` holds where each character began in the original, and the end."""
@@ -62,6 +76,7 @@ class View:
     text: str
     lower: str
     data: bytes
+    effort: Effort
     origin: Sequence[int] | None = None
 
     def continues_word(self, at: int) -> bool:
@@ -78,7 +93,7 @@ class View:
 def view_of(text: str) -> View:
     """The folded view of a text; plain ASCII is taken as it is."""
     if text.isascii():
-        return View(text=text, lower=text.lower(), data=text.encode("ascii"))
+        return View(text=text, lower=text.lower(), data=text.encode("ascii"), effort=Effort(len(text)))
     changed = {char: new for char in beyond_ascii(text) if (new := fold_character(char)) != char}
     if not changed:
         return view_from(text)
@@ -110,12 +125,14 @@ def _origin(text: str, changed: Mapping[str, str]) -> list[int]:
     return [*(at for at, char in enumerate(text) for _ in changed.get(char, char)), len(text)]
 
 
-def view_from(text: str, origin: Sequence[int] | None = None) -> View:
+def view_from(text: str, origin: Sequence[int] | None = None, effort: Effort | None = None) -> View:
     """A view of a text that is folded already; `origin` says where its characters came from."""
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    return View(text=text, lower=lower, data=_one_byte_each(text), origin=origin)
+    return View(
+        text=text, lower=lower, data=_one_byte_each(text), origin=origin, effort=effort or Effort(len(text))
+    )
 
 
 def _one_byte_each(text: str) -> bytes:

@@ -9,12 +9,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 PASSWORDS = _words("""
-    password passwd passwrd passphrase passcode pwd pass pw passw userpass dbpass mypwd
+    password passwd passwrd passphrase passcode pwd pass pw passw mypwd psk
     passe passwort kennwort contraseña contrasena senha wachtwoord hasło haslo heslo salasana
     lösenord losenord adgangskode passord parola parole jelszó şifre пароль
     密码 密碼 口令 パスワード 비밀번호
 """)
-SECRETS = _words("secret secrets secrete credential credentials cred creds")
+SECRETS = _words("secret secrets secrete credential credentials cred creds salt seed")
 TOKENS = _words("token tokens pat jwt bearer")
 AUTHS = _words("auth authorization")
 KEYS = _words("key keys")
@@ -25,7 +25,9 @@ EXPLICITS = _words("""
     webhooksecret consumersecret connectionstring xapikey phpsessid jsessionid
 """)
 """Names of two words that are often written as one, as in .npmrc files and query parameters."""
-PASSWORD_ENDINGS = ("password", "passwd", "passphrase")
+PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "pwd", "pass")
+NO_PASSWORDS = _words("bypass compass encompass trespass surpass overpass underpass")
+"""Words with the same ending."""
 EXPLICIT_ENDINGS = ("apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "clientsecret")
 CREDENTIAL_ENDINGS = ("token", "secret")
 
@@ -68,6 +70,13 @@ ABOUT = _words("""
 """)
 """Words after a noun that make it something about the credential, or a file."""
 
+GETTERS = _words("""
+    get find read fetch load has have is check validate verify hash prompt ask generate make create encode
+    decode compare test describe it require lookup show print log input reset forgot delete remove list use
+    on handle parse mask redact hide strip
+""")
+"""What a function that does not take a credential does to one."""
+
 SERVICES = _words("""
     adafruit adobe airtable algolia alibaba aliyun anthropic artifactory asana atlassian authress azure
     beamer bitbucket bittrex bundle clickhouse clojars cloudant cloudflare codecov cohere coinbase
@@ -90,7 +99,7 @@ ONLY_FORMS = {"telegram": rb"^\d{5,16}:A[\w-]{34}$", "meraki": rb"^[0-9a-f]{40}$
 """Services whose tokens have one form only: anything else given to their name is not their token."""
 
 NAME_ANCHORS = (
-    _words("pass pw secret cred token pat jwt bearer auth key sessid connectionstring")
+    _words("pass pw secret cred token pat jwt bearer auth key sessid connectionstring salt seed psk")
     | {word for word in PASSWORDS if not word.startswith(("pass", "pw"))}
     | {word for word in SERVICES if len(word) >= 5}
 )
