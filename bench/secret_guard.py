@@ -27,6 +27,11 @@ PROBES = {
     "opened keys": "-----BEGIN PRIVATE KEY-----\n",
     "addresses": "://a:",
     "percent escapes": "%41",
+    "entities": "&#97;",
+    "signatures": "sig=",
+    "commands": "echo a | sudo -S ",
+    "ends of keys": "A1b2C3d4E5f6G7h8\n-----END PRIVATE KEY-----\n",
+    "words of passwords": "密码",
     "base64 of text": "cGFzc3dvcmQgaXMgaGFyZCB0byBndWVzcw ",
     "invisible characters": "p\u200ba",
     "full-width letters": "ｐ",
@@ -65,27 +70,26 @@ def report_hostile_texts() -> None:
 
 
 def report_recall(positives: Sequence[Sample]) -> None:
-    """The share that is found, as a plain share and as a mean over kinds, for all of them and by halves."""
+    """The share that is found, as a plain share and as a mean over kinds, fitted and set aside."""
     found: dict[str, list[bool]] = defaultdict(list)
     for sample in positives:
         found[sample.kind].append(first_secret(sample.text) is not None)
-    halves = {half: [kind for kind in found if half_of(kind) == half] for half in (0, 1)}
-    print("\nSecrets found (gitleaks, detect-secrets; kinds are split in two by their hash)\n")
+    print("\nSecrets found (gitleaks, detect-secrets; every third kind by its hash is set aside)\n")
     print_table(
         ("kinds", "number of kinds", "texts", "found", "mean of the kinds"),
         [
             recall_row("all", found),
-            recall_row(
-                "half A, which the rules were tuned on first", {kind: found[kind] for kind in halves[0]}
-            ),
-            recall_row("half B", {kind: found[kind] for kind in halves[1]}),
+            recall_row("fitted", {kind: hits for kind, hits in found.items() if not is_set_aside(kind)}),
+            recall_row("set aside", {kind: hits for kind, hits in found.items() if is_set_aside(kind)}),
         ],
     )
     print("\nKinds that fall short\n")
     short = [
-        (kind, len(hits) - sum(hits), len(hits)) for kind, hits in sorted(found.items()) if not all(hits)
+        (kind, "set aside" if is_set_aside(kind) else "fitted", len(hits) - sum(hits), len(hits))
+        for kind, hits in sorted(found.items())
+        if not all(hits)
     ]
-    print_table(("kind", "missed", "of"), short)
+    print_table(("kind", "part", "missed", "of"), short)
 
 
 def report_false_positives(negatives: Sequence[Sample], turns: Sequence[Sample]) -> None:
@@ -148,8 +152,9 @@ def spoken(node: object) -> Iterator[str]:
             yield from spoken(value)
 
 
-def half_of(kind: str) -> int:
-    return hashlib.sha256(kind.encode()).digest()[0] % 2
+def is_set_aside(kind: str) -> bool:
+    """Whether rules are judged by a kind, and never fitted on its texts."""
+    return hashlib.sha256(f"aside {kind}".encode()).digest()[0] % 3 == 0
 
 
 def recall_row(name: str, found: dict[str, list[bool]]) -> tuple[str, int, int, str, str]:

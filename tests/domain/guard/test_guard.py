@@ -110,6 +110,79 @@ STRUCTURES = (
     ("facebook-token", "facebook " + drawn("{digit:16}|{alnum:27}")),
 )
 
+MADE_UP = "Tr0ub4" + "dor"
+ROWS = [drawn("{alnum:64}", seed) for seed in range(4)]
+KEY = ("-----BEGIN RSA PRIVATE KEY-----", *ROWS, "-----END RSA PRIVATE KEY-----")
+PASTED = (
+    f"\x1b[32m{github_token()}\x1b[0m",
+    f"\\u001b[32m{github_token()}\\u001b[0m",
+    f"out:\\n{github_token()}\\nmore",
+    f"saved {github_token()}.txt",
+    "\n".join(f"2026-11-17T10:00:00Z INFO deploy | {row}" for row in KEY),
+    "\n".join(f"\x1b[33m{row}\x1b[0m" for row in KEY),
+    "\n".join(f"key.pem:12:{row}" for row in KEY),
+    '" +\n"'.join(KEY),
+    "\n".join(KEY[2:]),
+    "\n".join(KEY[-2:]),
+    f"CREATE USER 'app'@'%' IDENTIFIED BY '{MADE_UP}';",
+    f"create user bob identified by {MADE_UP};",
+    f"ALTER USER app IDENTIFIED WITH caching_sha2_password BY '{MADE_UP}'",
+    f"SET PASSWORD FOR bob = PASSWORD('{MADE_UP}')",
+    f"user: bob pass: {MADE_UP}",
+    f"username bob password {MADE_UP}",
+    f"login: bob / {MADE_UP}",
+    f"use {MADE_UP} as the password",
+    f"db.internal:5432:shop:app:{MADE_UP}",
+    f"localhost:*:*:postgres:{MADE_UP}",
+    f"default login me password {MADE_UP}",
+    json.dumps({"kty": "EC", "crv": "P-256", "d": drawn("{word:43}")}),
+    f'curl_setopt($ch, CURLOPT_USERPWD, "bob:{MADE_UP}");',
+    f"ConvertTo-SecureString '{MADE_UP}' -AsPlainText -Force",
+    f'new NetworkCredential("bob", "{MADE_UP}")',
+    f'requests.get(url, auth=("bob", "{MADE_UP}"))',
+    f'DriverManager.getConnection("jdbc:mysql://h/db", "root", "{MADE_UP}")',
+    f"jdbc:oracle:thin:scott/{MADE_UP}@//h:1521/x",
+    f'client.setPassword("{MADE_UP}")',
+    f'.withApiKey("{RANDOM}")',
+    f"ENV DB_PASS {MADE_UP}",
+    f"setenv API_KEY {RANDOM}",
+    f"psexec \\\\host -u bob -p {MADE_UP} cmd",
+    f"ldapsearch -D cn=admin -w {MADE_UP} -b dc=x",
+    f"smbclient //h/s -U bob%{MADE_UP}",
+    f"openssl rsa -passin pass:{MADE_UP} -in k",
+    f"keytool -storepass {MADE_UP}",
+    f"echo '{MADE_UP}' | sudo -S ls",
+    f"requirepass {MADE_UP}",
+    f"define('NONCE_SALT', '{drawn('{alnum:40}')}');",
+    f"<Pass>{MADE_UP}</Pass>",
+    f"<AdministratorPassword><Value>{MADE_UP}</Value></AdministratorPassword>",
+    f"<key>apiKey</key>\n<string>{RANDOM}</string>",
+    f'variable "db_password" {{\n  default = "{MADE_UP}"\n}}',
+    f'const API_KEY: &str = "{RANDOM}";',
+    f'Dim pwd As String = "{MADE_UP}"',
+    f"TOTP seed: {drawn('{base32:32}')}",
+    f"https://x.example.org/f?sig={drawn('{alnum:30}')}",
+    f"https://x.example.org/f?a=1&signature={drawn('{alnum:40}')}",
+    f"https://app.example.org/cb?code={drawn('{alnum:32}')}&state=1",
+    f"https://d.example.org/a?Expires=1&Signature={drawn('{alnum:80}')}&Key-Pair-Id=X",
+    f"https://{drawn('{alnum:40}')}@git.example.org/o/r.git",
+    f"Set-Cookie: sid={drawn('{alnum:40}')}; Path=/",
+    f"sk-{drawn('{alnum:24}')}",
+    f"sk-svcacct-{drawn('{word:60}')}",
+    f"frobco_live_{drawn('{alnum:24}')}",
+    f"frob_{drawn('{alnum:36}')}",
+    f"FROBNICATOR = '{drawn('{alnum:40}')}'",
+    "".join(f"\\u{ord(char):04x}" for char in github_token()),
+    "".join(f"\\x{ord(char):02x}" for char in github_token()),
+    "".join(f"&#{ord(char)};" for char in github_token()),
+    "".join(f"&#x{ord(char):x};" for char in github_token()),
+    base64.b32encode(f"token {github_token()}".encode()).decode(),
+    base64.b64encode(f"set token {github_token()}".encode("utf-16-le")).decode(),
+    f"export GITHUB_TOKEN={github_token()[:20]}\\\n{github_token()[20:]}",
+    f'"{github_token()[:20]}" +\n  "{github_token()[20:]}"',
+)
+"""What people paste: out of terminals, files, databases and code."""
+
 MARKERS = ("<redacted>", "<redacted:email>", "[REDACTED]", "[redacted]", "***REDACTED***", "token=[FILTERED]")
 
 ORDINARY = (
@@ -234,6 +307,26 @@ def test_a_value_given_to_a_credential_is_found(text: str) -> None:
     assert any(
         secret in text[finding.start : finding.end] for finding in found for secret in secrets_in(text)
     )
+
+
+@pytest.mark.req("SEC-4")
+@pytest.mark.parametrize("text", PASTED)
+def test_what_people_paste_is_found_and_none_of_it_is_left(text: str) -> None:
+    clean, count = redact(text)
+
+    assert count
+    assert first_secret(text) is not None
+    assert not any(secret in clean for secret in (MADE_UP, RANDOM, github_token(), ROWS[3][8:]))
+
+
+@pytest.mark.req("SEC-4")
+def test_a_text_with_more_to_judge_than_any_person_writes_is_read_no_further() -> None:
+    """It is refused, and what was not read is taken out: nothing behind it gets through."""
+    text = "".join(f"key{number}=value{number}x{RANDOM} " for number in range(20_000))
+    unread = [finding for finding in find_secrets(text) if finding.end == len(text)]
+
+    assert unread
+    assert redact(text + github_token())[0].count(github_token()) == 0
 
 
 @pytest.mark.parametrize(("rule", "text"), STRUCTURES)

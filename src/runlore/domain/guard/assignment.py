@@ -11,7 +11,16 @@ from runlore.domain.guard.finding import ASSIGNMENT, SecretFinding
 from runlore.domain.guard.names import Promise, form_of, promise_of, words_of
 from runlore.domain.guard.patterns import compile_pattern, matches
 from runlore.domain.guard.randomness import looks_random
-from runlore.domain.guard.values import FIRM, RANDOM_CHARS_MIN, Join, Value, is_made_up, is_secret, take_value, whole_end
+from runlore.domain.guard.values import (
+    FIRM,
+    RANDOM_CHARS_MIN,
+    Join,
+    Value,
+    is_made_up,
+    is_secret,
+    take_value,
+    whole_end,
+)
 from runlore.domain.guard.view import View
 from runlore.domain.guard.vocabulary import GETTERS
 from runlore.domain.lazy import dataclass
@@ -47,12 +56,14 @@ SCHEME = rb"(?:(?i:bearer|basic|token|digest|apikey|api-key|api-token|bot|jwt|oa
 OPENER = rb"((?:[bfr$@(\[{]{0,3}[\\\"'`]{1,4}|\*\*)?" + SCHEME + rb"[\\\"'`]{0,4})"
 ALTERNATIVES = {
     Join.ASSIGN: (
-        CLOSER + rb"[ \t]{0,8}(?:(?:(?::[ \t]?|[Aa]s[ \t])(?:&'?[a-z]*[ \t]?)?[\w<>\[\]?.|]{1,32}[ \t]|:?[ \t]?(?:string|str))[ \t]{0,4})?"
+        CLOSER + rb"[ \t]{0,8}(?:(?:(?::[ \t]?|[Aa]s[ \t])(?:&'?[a-z]*[ \t]?)?[\w<>\[\]?.|]{1,32}[ \t]"
+        rb"|:?[ \t]?(?:string|str))[ \t]{0,4})?"
         rb"(?::{1,3}=|[!=]==?|[?+.]=|=>|=|\|\|=?)[ \t]{0,8}"
     ),
     Join.ATTRIBUTE: (
         rb"[\"'][ \t]{1,4}value[ \t]?=[ \t]?|[\"'],\s{0,24}[\"']?value[\"']?[ \t]?[:=][ \t]?"
-        rb"|[ \t]{0,4}\n[ \t]{0,24}value[ \t]?:[ \t]?|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
+        rb"|[ \t]{0,4}\n[ \t]{0,24}value[ \t]?:[ \t]?"
+        rb"|\"[ \t]?\{(?:[^{}]{0,80}\s|\s{0,24})default[ \t]?=[ \t]?"
     ),
     Join.BELOW: CLOSER + rb"[ \t]?:(?:\*\*|__)?[ \t]{0,4}\r?\n\s{0,16}",
     Join.COLON: CLOSER + rb"[ \t]{0,8}:[ \t]{0,8}(?:\*\*|__)?[ \t]{0,8}(?:[|>][-+]?\n[ \t]{1,24})?",
@@ -100,7 +111,9 @@ def find_assignment(view: View, start: int, end: int) -> SecretFinding | None:
         identifier.lower() if view.data[begin - 1 : begin] == b"<" else identifier,
         _words_before(view.lower, begin),
     )
-    if name.promise is Promise.NOTHING or (name.promise <= Promise.KEY and not _has_run(view.data, begin, stop)):
+    if name.promise is Promise.NOTHING or (
+        name.promise <= Promise.KEY and not _has_run(view.data, begin, stop)
+    ):
         return None
     view.effort.left -= STEPS
     value = _value_behind(view, stop, is_flag=is_flag) or (_value_before(view, begin) if compared else None)

@@ -14,8 +14,9 @@ from runlore.domain.guard.patterns import compile_pattern
 from runlore.domain.guard.view import CharacterOrigins, View, view_from
 
 ESCAPES = (
-    # A colour, as the byte or as it is written down, shows nothing; a line or a string that goes on is one.
-    rb"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\\\r?\n[ \t]*|[\"'][ \t]{0,8}\+\s{0,40}[\"']"
+    # A colour shows nothing, as the byte or written down; a line or a string that goes on is one.
+    rb"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\\\r?\n[ \t]*"
+    rb"|[\"'][ \t]{0,8}\+\s{0,40}[\"']"
     rb"|(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4})+|(?:\\x[0-9A-Fa-f]{2})+"
     rb"|&(?:#[0-9]{2,7}|#[xX][0-9A-Fa-f]{2,6}|amp|quot|apos|lt|gt|equals|colon);"
 )
@@ -53,9 +54,7 @@ def decode_escapes(view: View) -> View | None:
     if not done:
         return view_from(whole, None, view.effort) if whole != view.text else None
     parts.append(whole[done:])
-    return view_from(
-        "".join(parts), CharacterOrigins(lambda: _origin(spans, len(whole))), view.effort
-    )
+    return view_from("".join(parts), CharacterOrigins(lambda: _origin(spans, len(whole))), view.effort)
 
 
 def _unescape(escape: bytes) -> str:

@@ -3,7 +3,7 @@ r"""The table of token shapes: what the providers document or issue, a row for e
 A row is a rule, a pattern, and what else holds: `@a,b` its anchors where the pattern does not begin with
 them, `<N` how many characters of it may stand in front of the anchor, what its body has to look like
 (VARIED where nothing is said), and `free` for a prefix so short that it turns up in any encoded data. A
-group in a pattern is the token; what stands in front of it leads to it.
+group in a pattern is the token; what stands in front of it leads to it. An indented line goes on with a row.
 """
 
 import re
@@ -16,7 +16,7 @@ ANCHORED = r"""
 aws-access-key (?:A3T|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16,17} unmasked
 aws-bedrock-key ABSKQ[A-Za-z0-9+/]{105,265}={0,2} unmasked
 aws-bedrock-key bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t[\w%=-]* any
-aws-session-token (?:FwoGZXIvYXdz|IQoJb3JpZ2lu)[A-Za-z0-9+/%]{80,2000}={0,2}
+aws-session-token (?:FwoGZXIvYXdz|IQoJb3JpZ2lu)[A-Za-z0-9+/%]{80,}={0,2}
 aws-service-key da2-[a-z0-9]{26} random
 aws-service-key amzn\.mws\.UUID
 aws-service-key amzn1\.oa2-cs\.v1\.[a-f0-9]{64}
@@ -25,7 +25,9 @@ tencent-key AKID[A-Za-z0-9]{32} random
 volcengine-key AKLT[\w-]{40,60} random
 baidu-key bce-v3/[\w-]{20,60}/[a-f0-9]{40}
 azure-secret @q~ [\w~.]{3}\dQ~[\w~.-]{31,34} <4 random
-azure-key @+ast,acdb,azfu,azse,azca,+acr,+aba,+amc,+asb,+aeh,+arm,aiot,jqqj99,azdo [A-Za-z0-9+/_-]{24,90}(?:\+ASt|ACDb|AzFu|AzSe|AzCa|\+ACR|\+ABa|\+AMC|\+ASb|\+AEh|\+ARm|AIoT|JQQJ99|AZDO)[A-Za-z0-9+/_-]{4,32}={0,2} <90 strong
+azure-key [A-Za-z0-9+/_-]{24,90}(?:\+ASt|ACDb|AzFu|AzSe|AzCa|\+ACR|\+ABa|\+AMC|\+ASb|\+AEh|\+ARm|AIoT|JQQJ99
+    |AZDO)[A-Za-z0-9+/_-]{4,32}={0,2} <90 strong @+ast,acdb,azfu,azse,azca,+acr,+aba,+amc,+asb,+aeh,+arm,aiot
+    ,jqqj99,azdo
 cloudflare-key v1\.0-[a-f0-9]{24}-[a-f0-9]{146}
 cloudflare-key cf(?:ut|at|k)_[A-Za-z0-9]{40,60}
 digitalocean-token (?i:do[opr]_v1_[a-f0-9]{64})
@@ -63,8 +65,10 @@ yandex-key YC[\w-]{38} random
 yandex-key y0_[\w-]{50,60} random
 artifactory-key AKCp[A-Za-z0-9]{69}
 artifactory-key cmVmd[A-Za-z0-9]{59}
-artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC|AP[0-9A-F])x{10,90} any
-artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC|AP[0-9A-F])[A-Za-z0-9]{8,90} random free
+artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC
+    |AP[0-9A-F])x{10,90} any
+artifactory-key @akc,ap0,ap1,ap2,ap3,ap4,ap5,ap6,ap7,ap8,ap9,apa,apb,apc,apd,ape,apf (?:AKC
+    |AP[0-9A-F])[A-Za-z0-9]{8,90} random free
 bitbucket-token ATBB[A-Za-z0-9]{32}
 bitbucket-token BBDC-[\w+/@-]{40,50} random
 buildkite-token bk(?:ua|aj|ct|pat)_[a-zA-Z0-9]{36,64} random
@@ -74,7 +78,8 @@ clojars-token (?i:CLOJARS_[a-z0-9]{60})
 docker-token dckr_[po]at_[\w-]{27,40}
 github-token gh[pousr]_[A-Za-z0-9]{36,255}
 github-token github_pat_[A-Za-z0-9_]{60,255}
-gitlab-token gl(?:pat|dt|ft|ffct|rt|rtr|soat|cbt|imt|agent|oas|ptt|wt)-[\w-]{20,1000}(?:\.[0-9a-z]{2,3}\.?[0-9a-z]{6,12})?
+gitlab-token gl(?:pat|dt|ft|ffct|rt|rtr|soat|cbt|imt|agent|oas|ptt|wt)-[\w-]{20,1000}
+    (?:\.[0-9a-z]{2,3}\.?[0-9a-z]{6,12})?
 gitlab-token GR1348941[\w-]{20,50}
 npm-token npm_[A-Za-z0-9]{36}
 nuget-key oy2[a-z0-9]{43}
@@ -161,7 +166,8 @@ stripe-key whsec_[A-Za-z0-9+/=]{24,80} random
 1password-key ops_eyJ[A-Za-z0-9+/]{200,}={0,3}
 adobe-secret p8e-(?i:[a-z0-9]{32})
 age-key (?i:AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}) any
-authress-key @.acc_,.acc- (?:sc|ext|scauth|authress)_(?i:[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120}) <48
+authress-key @.acc_,.acc- (?:sc|ext|scauth
+    |authress)_(?i:[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-][a-z0-9-]{10,32}\.[a-z0-9+/_=-]{30,120}) <48
 bitcoin-key xprv[1-9A-HJ-NP-Za-km-z]{100,112}
 clickhouse-key 4b1d[A-Za-z0-9]{38}
 contentful-token CFPAT-[\w-]{43}
@@ -190,19 +196,22 @@ sidekiq-secret @contribsys__com (?i:contribsys__com)\w*[^\w\n]{1,12}([a-f0-9]{8}
 softlayer-key @api.softlayer.com/soap/ (?i:api\.softlayer\.com/soap/)[\w.]{1,8}/([a-z0-9]{64})
 intra42-secret s-s4t2(?:ud|af)-[a-f0-9]{64}
 jwt ZXlK[A-Za-z0-9+/_=-]{60,} random
-sumologic-key @sumo (?:[Ss]umo|SUMO)[\w.-]{0,24}["']?[\x20\t]{0,4}[:=]{1,2}[\x20\t]{0,4}["'`]?(su[A-Za-z0-9]{12})
+sumologic-key @sumo (?:[Ss]umo|SUMO)[\w.-]{0,24}["']?[\x20\t]{0,4}[:=]{1,2}[\x20\t]{0,4}["'`]?(su
+    [A-Za-z0-9]{12})
 telnyx-key KEY[0-9A-F]{32}_[\w]{22}
 twitter-token @aaaaaaaaaaaaaaaaaaaaaa A{22}[A-Za-z0-9%]{80,100} any
 vk-token vk1\.a\.[\w-]{60,240} random
-password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?[\w./$-]{1,32}\$[./A-Za-z0-9]{20,90}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|argon2(?:id?|d)\$v=\d+\$[\w=,]+\$[\w+/]{8,}\$[\w+/]{16,}) @$2a$,$2b$,$2x$,$2y$,$1$,$5$,$6$,$y$,$apr1$,$argon2 any
+password-hash \$(?:2[abxy]\$\d\d\$[./A-Za-z0-9]{53}|[156y]\$(?:rounds=\d+\$)?
+    [\w./$-]{1,32}\$[./A-Za-z0-9]{20,90}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|argon2(?:id?
+    |d)\$v=\d+\$[\w=,]+\$[\w+/]{8,}\$[\w+/]{16,}) @$2a$,$2b$,$2x$,$2y$,$1$,$5$,$6$,$y$,$apr1$,$argon2 any
 password-hash \{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{24,120}={0,2} @{sha,{ssha
-password-hash (?:pbkdf2[_:]sha(?:1|256|512)|pbkdf2-sha(?:256|512)|scrypt)[$:][\w.:]+\$[\w+/.=-]{8,64}\$[\w+/.=-]{24,140} @pbkdf2,scrypt any
+password-hash (?:pbkdf2[_:]sha(?:1|256|512)|pbkdf2-sha(?:256|512)|scrypt)[$:][\w.:]+\$
+    [\w+/.=-]{8,64}\$[\w+/.=-]{24,140} @pbkdf2,scrypt any
 otp-seed @otpauth:// otpauth://[^\s"'<>]{0,200}?[?&]secret=([A-Za-z2-7=]{8,128}) any
 """
 
 OPAQUE = r"""
 nats-seed S[UOACNX][A-Z2-7]{56} random
-asana-token \d/\d{16}(?:/\d{16})?:[a-f0-9]{32}
 airtable-token pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
 discord-token [MNO][\w-]{23,25}\.[\w-]{6}\.(?:[\w-]{27}|[\w-]{38}) random
 mailchimp-key [0-9a-f]{32}-us\d{1,2}
@@ -211,11 +220,15 @@ twilio-key (?:SK|AC)(?:[0-9a-f]{32}|[0-9A-F]{32}|x{32}) any
 
 
 def _read_rows(table: str, *, anchored: bool) -> tuple[TokenShape, ...]:
-    return tuple(_read_row(*row.split(), anchored=anchored) for row in table.strip().splitlines())
+    return tuple(
+        _read_row(*row.split(), anchored=anchored) for row in table.replace("\n    ", "").split("\n")[1:-1]
+    )
 
 
 def _read_row(rule: str, *columns: str, anchored: bool) -> TokenShape:
-    words = {word for word in columns if word.upper() in Body.__members__ or word == "free" or word[0] in "@<"}
+    words = {
+        word for word in columns if word.upper() in Body.__members__ or word == "free" or word[0] in "@<"
+    }
     (pattern,) = (column.replace("UUID", UUID) for column in columns if column not in words)
     given = next((word[1:].split(",") for word in words if word[0] == "@"), None)
     capturing = re.search(r"(?<!\\)\((?!\?)", pattern)

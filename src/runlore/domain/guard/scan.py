@@ -50,7 +50,10 @@ OPAQUE = rb"[A-Za-z0-9+/=_.~-]{20,}"
 # All shapes at once, without what has to stand behind them: most texts have none.
 ANY_OPAQUE_SHAPE = b"|".join(b"(?:" + shape.pattern.removesuffix(END) + b")" for shape in OPAQUE_SHAPES)
 REDACT_ROUNDS_MAX = 8
-SPECIFICITY = {REDACTION_MARKER: 0, ASSIGNMENT: 1}
+SPECIFICITY = {
+    rule: rank
+    for rank, rule in enumerate((REDACTION_MARKER, ASSIGNMENT, "named-token", "prefixed-token", "secret-key"))
+}
 """The rules that give way to others where findings overlap, least specific first."""
 
 

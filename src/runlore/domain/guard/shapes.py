@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from runlore.domain.guard.finding import SecretFinding
-from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern
 from runlore.domain.guard.names import words_of
-from runlore.domain.guard.placeholders import is_documented, is_masked
+from runlore.domain.guard.patterns import WINDOW_CHARS, BytesMatch, compile_pattern
+from runlore.domain.guard.placeholders import is_documented, is_masked, is_placeholder
 from runlore.domain.guard.randomness import is_hex, is_repetitive, looks_random, parts_of
 from runlore.domain.guard.view import View
-from runlore.domain.guard.vocabulary import ABOUT, PUBLIC
+from runlore.domain.guard.vocabulary import ABOUT, PUBLIC, words_in
 from runlore.domain.lazy import dataclass
 
 
@@ -58,13 +58,18 @@ NAMED = rb"(?:^|[\s,{(;\"'`$.:-])([A-Za-z][A-Za-z0-9_.]{2,40})[\"'`]?[ \t]{0,2}(
 NAMED_CHARS_MIN = 24
 JOINED = frozenset(b"=:")
 NAMED_CHARS_MAX = 200
-DIGESTS = ("sha", "md5", "hash", "digest", "sum", "checksum", "commit", "rev", "integrity", "etag", "sig", "uuid", "guid", "thumbprint", "fingerprint", "build", "data", "content", "image", "base64", "blob", "head", "tree", "cursor", "value")
+DIGESTS = tuple(
+    words_in("""
+    sha md5 hash digest sum checksum commit rev integrity etag sig uuid guid thumbprint fingerprint build data
+    content image base64 blob head tree cursor value
+""")
+)
 UNNAMED_CHARS_MIN = 30
 PREFIX_CHARS_MAX = 10
-PREFIXES = frozenset(
-    "sk rk key api apikey pat tok token secret live test prod production sandbox sbx oauth auth access refresh"
-    " admin private priv personal service svc svcacct bot uat sat oat aat".split()
-)
+PREFIXES = words_in("""
+    sk rk key api apikey pat tok token secret live test prod production sandbox sbx oauth auth access refresh
+    admin private priv personal service svc svcacct bot uat sat oat aat
+""")
 """Words in the prefix of a token that say what it is for."""
 SEARCH_CHARS = 512
 """How far behind its anchor a token may end when it begins in front of it."""
@@ -122,18 +127,20 @@ def _has_body(body: Body, token: str, data: bytes) -> bool:
 
 def is_strong(token: str) -> bool:
     """Whether so much of a token looks random that its prefix need not be known."""
-    random = [part for part in parts_of(token) if len(part) >= RANDOM_PART_MIN and looks_random(part, len(part))]
+    random = [
+        part for part in parts_of(token) if len(part) >= RANDOM_PART_MIN and looks_random(part, len(part))
+    ]
     return sum(map(len, random)) >= STRONG_CHARS_MIN and sum(map(str.isdigit, "".join(random))) >= 2
 
 
 def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
-    """The tokens in a run that no shape knows: a prefix, mostly one that speaks of a credential, and chance."""
+    """Tokens that no shape knows: a prefix that is short or speaks of a credential, and random letters."""
     run = data[start:end].translate(PIECES)
     if b"_" not in run:
         return
     for piece in run.split():
         *prefix, body = piece.decode("ascii").split("_")
-        if len(body) < PREFIXED_CHARS_MIN or not prefix or prefix[0] == "pk" or not prefix[0][:1].isalpha():
+        if len(body) < PREFIXED_CHARS_MIN or prefix[:1] in ([], ["pk"]) or not prefix[0][:1].isalpha():
             continue
         is_named = not PREFIXES.isdisjoint(word.lower() for word in prefix)
         is_short = len(prefix) == 1 and prefix[0].islower() and len(prefix[0]) <= PREFIX_CHARS_MAX
@@ -148,7 +155,9 @@ def find_prefixed(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
 
 def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     """A run that is given to a name, of which nothing is known but that neither is a digest or an id."""
-    if not NAMED_CHARS_MIN <= end - start <= NAMED_CHARS_MAX or not JOINED.intersection(data[max(0, start - 4) : start]):
+    if not NAMED_CHARS_MIN <= end - start <= NAMED_CHARS_MAX or not JOINED.intersection(
+        data[max(0, start - 4) : start]
+    ):
         return
     token, before = data[start:end].decode("ascii"), data[max(0, start - 64) : start]
     match = compile_pattern(NAMED).search(before) if "/" not in token else None
@@ -157,7 +166,7 @@ def find_named(data: bytes, start: int, end: int) -> Iterator[SecretFinding]:
     name = before[match.start(1) : match.end(1)].decode("ascii")
     if not name.isupper() and (len(token) < UNNAMED_CHARS_MIN or not _has_all_kinds(token)):
         return
-    if not is_strong(token) or is_masked(token.encode()):
+    if not is_strong(token) or is_placeholder(token, data[start:end]):
         return
     if not any(word in ABOUT or word in PUBLIC or word.startswith(DIGESTS) for word in words_of(name)):
         yield SecretFinding("named-token", start, end)

@@ -50,11 +50,21 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     (
         "command-password",
         "mongo|psexec|az login|sqlcmd|evil-winrm|crackmapexec",
-        rb"(?:mongo[a-z]{0,8}|psexec|az login|sqlcmd|evil-winrm|crackmapexec)[^\n]{0,200}?[ \t]-[pP][ \t]+VALUE",
+        rb"(?:mongo[a-z]{0,8}|psexec|az login|sqlcmd|evil-winrm|crackmapexec)[^\n]{0,200}? -[pP][ \t]+VALUE",
         is_password,
     ),
-    ("command-password", "ldap", rb"ldap(?:search|add|modify|delete|whoami)[^\n]{0,200}?[ \t]-w[ \t]*VALUE", is_password),
-    ("command-password", "smbclient|rpcclient", rb"(?:smb|rpc)client[^\n]{0,200}?-U[ \t]*[^\s%]{1,64}%VALUE", is_password),
+    (
+        "command-password",
+        "ldap",
+        rb"ldap(?:search|add|modify|delete|whoami)[^\n]{0,200}?[ \t]-w[ \t]*VALUE",
+        is_password,
+    ),
+    (
+        "command-password",
+        "smbclient|rpcclient",
+        rb"(?:smb|rpc)client[^\n]{0,200}?-U[ \t]*[^\s%]{1,64}%VALUE",
+        is_password,
+    ),
     ("command-password", "lftp", rb"lftp[ \t]+-u[ \t]+[^\s,]{1,64},VALUE", is_password),
     ("command-password", "net use", rb"net use(?:[ \t]+\S{1,128}){1,2}[ \t]+VALUE[ \t]+/user:", is_password),
     ("command-password", " pass:", rb" pass:VALUE", is_mixed),
@@ -62,29 +72,101 @@ PLACES: tuple[tuple[str, str, bytes, Callable[[str], bool]], ...] = (
     ("command-password", "7z ", rb"7z [^\n]{0,80}?[ \t]-pVALUE", is_password),
     ("command-password", "requirepass|masterauth", rb"(?:requirepass|masterauth)[ \t]+VALUE", is_password),
     ("command-password", "snmp-server", rb"snmp-server community[ \t]+VALUE", is_password),
-    ("command-password", "machine |default login", rb"(?:machine\s+\S{1,256}|default)\s+login\s+\S{1,256}\s+(?:account\s+\S{1,64}\s+)?password\s+(\S{1,256})", is_password),
-    ("command-password", "curlopt_", rb"(?i:curlopt_(?:proxy)?userpwd)[^\"'\n]{0,16}[\"'][^:\"'\n]{1,64}:([^\"'\n]{1,128})[\"']", is_password),
-    ("command-password", "convertto-securestring", rb"convertto-securestring(?:[ \t]+-[a-z]+){0,3}[ \t]+QUOTED", is_password),
-    ("sql-password", "identified", rb"identified\s+(?:with\s+\S{1,64}\s+)?(?:by|as)\s+(?:password\s+|values\s+)?QUOTED", is_password),
+    (
+        "command-password",
+        "machine |default login",
+        rb"(?:machine\s+\S{1,256}|default)\s+login\s+\S{1,256}\s+(?:account\s+\S{1,64}\s+)?password\s+(\S{1,256})",
+        is_password,
+    ),
+    (
+        "command-password",
+        "curlopt_",
+        rb"(?i:curlopt_(?:proxy)?userpwd)[^\"'\n]{0,16}[\"'][^:\"'\n]{1,64}:([^\"'\n]{1,128})[\"']",
+        is_password,
+    ),
+    (
+        "command-password",
+        "convertto-securestring",
+        rb"convertto-securestring(?:[ \t]+-[a-z]+){0,3}[ \t]+QUOTED",
+        is_password,
+    ),
+    (
+        "sql-password",
+        "identified",
+        rb"identified\s+(?:with\s+\S{1,64}\s+)?(?:by|as)\s+(?:password\s+|values\s+)?QUOTED",
+        is_password,
+    ),
     ("sql-password", "identified by", rb"identified by[ \t]+VALUE", is_mixed),
-    ("call-password", "networkcredential(|basicauth(|basic_auth(|passwordauthentication(|.login(|auth=(|auth = (", rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?\(\s{0,8}[\"'][^\"'\n]{1,100}[\"']\s{0,4},\s{0,24}QUOTED", is_mixed),
-    ("call-password", "directoryentry(|getconnection(", rb"[a-z]{1,24}\((?:\s{0,24}[\"'][^\"'\n]{1,200}[\"']\s{0,4},){2}\s{0,24}QUOTED", is_mixed),
-    ("url-password", "jdbc:oracle:thin:", rb"jdbc:oracle:thin:[^\s/]{1,64}/([^\s/@\"']{1,128})@", is_password),
-    ("login-password", "login|credential|creds|user", rb"(?:login|credentials?|creds|user(?:name)?)[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|][ \t]{0,4}VALUE", is_mixed),
-    ("login-password", "password |passwd |pwd |pw ", rb"(?:password|passwd|pwd|pw)[ \t]{1,4}VALUE", is_made_up),
+    (
+        "call-password",
+        "networkcredential(|basicauth(|basic_auth(|passwordauthentication(|.login(|auth=(|auth = (",
+        rb"[a-z_.]{1,24}(?:[ \t]?=[ \t]?)?\(\s{0,8}[\"'][^\"'\n]{1,100}[\"']\s{0,4},\s{0,24}QUOTED",
+        is_mixed,
+    ),
+    (
+        "call-password",
+        "directoryentry(|getconnection(",
+        rb"[a-z]{1,24}\((?:\s{0,24}[\"'][^\"'\n]{1,200}[\"']\s{0,4},){2}\s{0,24}QUOTED",
+        is_mixed,
+    ),
+    (
+        "url-password",
+        "jdbc:oracle:thin:",
+        rb"jdbc:oracle:thin:[^\s/]{1,64}/([^\s/@\"']{1,128})@",
+        is_password,
+    ),
+    (
+        "login-password",
+        "login|credential|creds|user",
+        rb"(?:login|credentials?|creds|user(?:name)?)[ \t]{0,4}[:=][ \t]{0,4}[\w.@-]{1,64}[ \t]{0,4}[/|]"
+        rb"[ \t]{0,4}VALUE",
+        is_mixed,
+    ),
+    (
+        "login-password",
+        "password |passwd |pwd |pw ",
+        rb"(?:password|passwd|pwd|pw)[ \t]{1,4}VALUE",
+        is_made_up,
+    ),
     ("bearer-token", "bearer ", rb"bearer[ \t]{1,3}([\w=~@.+/-]{12,})", is_token),
-    ("signed-url", "sig=|signature=|code=|hmac=|sign=", rb"[a-z-]{3,24}=([A-Za-z0-9%+/_.~-]{16,400})={0,2}", is_token),
-    ("session-cookie", "cookie:", rb"cookie:[ \t]?[^\n]{0,300}?[\w.-]{1,40}=([\w%+/=.~-]{24,1000})", is_token),
-    ("private-key", '"d":|"d" :|\\"d\\":|"k":', rb"\\?\"[dk]\\?\"[ \t]?:\s{0,8}\\?\"([\w-]{22,700})\\?\"", is_strong),
-    ("seed-phrase", "mnemonic|phrase", rb"(?:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})", str.islower),
+    (
+        "signed-url",
+        "sig=|signature=|code=|hmac=|sign=",
+        rb"[a-z-]{3,24}=([A-Za-z0-9%+/_.~-]{16,400})={0,2}",
+        is_token,
+    ),
+    (
+        "session-cookie",
+        "cookie:",
+        rb"cookie:[ \t]?[^\n]{0,300}?[\w.-]{1,40}=([\w%+/=.~-]{24,1000})",
+        is_token,
+    ),
+    (
+        "private-key",
+        '"d":|"d" :|\\"d\\":|"k":',
+        rb"\\?\"[dk]\\?\"[ \t]?:\s{0,8}\\?\"([\w-]{22,700})\\?\"",
+        is_strong,
+    ),
+    (
+        "seed-phrase",
+        "mnemonic|phrase",
+        rb"(?:mnemonic|phrase)[^\n:=]{0,24}[:=]\s{0,4}[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})",
+        str.islower,
+    ),
 )
-"""A rule, what leads to it, where the secret then stands (letters of any case), and what it has to look like."""
-PGPASS = rb"^(?:[^\n]{0,80}[\s\"'`])?[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:([^\s:\"'`]{3,128})[\"'`]?\s*$"
-PIPED = rb"echo[ \t]+(?:-[ne]+[ \t]+)?VALUE[ \t]*\|[^|\n]{0,80}(?i:sudo -S|--password-stdin|chpasswd|--with-token)"
+"""A rule, what leads to it, where the secret stands then (in any case), and what it has to look like."""
+PGPASS = (
+    rb"^(?:[^\n]{0,80}[\s\"'`])?[\w.*-]{1,128}:(?:\d{2,5}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}"
+    rb":([^\s:\"'`]{3,128})[\"'`]?\s*$"
+)
+PIPED = rb"echo +(?:-[ne]+ +)?VALUE *\|[^|\n]{0,80}(?:sudo -S|--password-stdin|chpasswd|--with-token)"
 TOLD = rb"[\"'`]?([^\s\"'`]{6,128})[\"'`]? (?i:as|is) (?i:the |my |our )?(?i:password)"
 LINES: tuple[tuple[tuple[str, ...], bytes], ...] = (
     ((":5432:", ":*:", ":6432:"), PGPASS),
-    (tuple(f" {verb} {whose}password" for verb in ("as", "is") for whose in ("", "the ", "my ", "our ")), TOLD),
+    (
+        tuple(f" {verb} {whose}password" for verb in ("as", "is") for whose in ("", "the ", "my ", "our ")),
+        TOLD,
+    ),
     (("sudo -s", "--password-stdin", "chpasswd", "--with-token"), PIPED),
 )
 """The same for what is read from the beginning of its line."""
@@ -116,7 +198,11 @@ def find_armoured_key(view: View, start: int, _end: int) -> SecretFinding | None
     # Without its foot a key ends with the last of its rows.
     if rows:
         return SecretFinding("private-key", start, end if foot else rows[-1])
-    return SecretFinding("private-key", start, end) if compile_pattern(BELOW_HEAD).match(data, head.end(), end) else None
+    return (
+        SecretFinding("private-key", start, end)
+        if compile_pattern(BELOW_HEAD).match(data, head.end(), end)
+        else None
+    )
 
 
 def find_tail_of_key(view: View, start: int, _end: int) -> SecretFinding | None:
@@ -125,7 +211,11 @@ def find_tail_of_key(view: View, start: int, _end: int) -> SecretFinding | None:
     before = view.data[max(0, start - KEY_CHARS_MAX) : start]
     before = before[before.rfind(b"-----") + 5 :] if b"-----" in before else before
     rows = list(compile_pattern(ARMOURED).finditer(before)) if foot else []
-    if foot is None or not rows or not looks_random(before[rows[0].start() : rows[0].end()].decode("ascii"), 16):
+    if (
+        foot is None
+        or not rows
+        or not looks_random(before[rows[0].start() : rows[0].end()].decode("ascii"), 16)
+    ):
         return None
     return SecretFinding("private-key", start - len(before) + rows[0].start(), foot.end())
 
@@ -152,7 +242,9 @@ def find_userinfo(view: View, start: int, _end: int) -> SecretFinding | None:
     if match is None:
         return None
     group = 1 if match.start(1) >= 0 else 0
-    begin, end = (match.start(1), match.end(1)) if group else (start + 3, view.data.rindex(b"@", 0, match.end()))
+    begin, end = (
+        (match.start(1), match.end(1)) if group else (start + 3, view.data.rindex(b"@", 0, match.end()))
+    )
     text, data = view.text[begin:end], view.data[begin:end]
     if not group and not is_strong(text):
         return None
@@ -181,13 +273,17 @@ def find_in_place(
     rule: str, pattern: bytes, is_it: Callable[[str], bool], view: View, start: int, _end: int
 ) -> SecretFinding | None:
     """A secret told by what leads to it, by a row of the table."""
-    return _in_place(view, compile_pattern(pattern).match(view.data, start, start + MANIFEST_CHARS_MAX), rule, is_it)
+    return _in_place(
+        view, compile_pattern(pattern).match(view.data, start, start + MANIFEST_CHARS_MAX), rule, is_it
+    )
 
 
 def find_in_line(pattern: bytes, view: View, start: int, end: int) -> SecretFinding | None:
     """A secret told by the line that it stands in."""
     view.effort.left -= 16
-    begin = view.data.rfind(b"\n", max(0, start - LINE_CHARS_MAX), start) + 1 or max(0, start - LINE_CHARS_MAX)
+    begin = view.data.rfind(b"\n", max(0, start - LINE_CHARS_MAX), start) + 1 or max(
+        0, start - LINE_CHARS_MAX
+    )
     stop = view.data.find(b"\n", end, end + LINE_CHARS_MAX)
     line = view.data[begin : stop if stop >= 0 else end + LINE_CHARS_MAX]
     match = compile_pattern(pattern).search(line)
@@ -227,7 +323,9 @@ def manifest_values(view: View, start: int, done: int) -> tuple[list[SecretFindi
             if row.end(1) - row.start(1) <= indent:
                 break
             done = row.end()
-            value = _in_place(view, row, "kubernetes-secret", is_password, group=2) if row.end(2) > 0 else None
+            value = (
+                _in_place(view, row, "kubernetes-secret", is_password, group=2) if row.end(2) > 0 else None
+            )
             found += [value] if value else []
     return found, done
 

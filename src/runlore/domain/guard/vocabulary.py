@@ -4,21 +4,22 @@ Only data. How names are judged is in `names.py`, how values are in `placeholder
 """
 
 
-def _words(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
-PASSWORDS = _words("""
+PASSWORDS = words_in("""
     password passwd passwrd passphrase passcode pwd pass pw passw mypwd psk
     passe passwort kennwort contraseña contrasena senha wachtwoord hasło haslo heslo salasana
     lösenord losenord adgangskode passord parola parole jelszó şifre пароль
     密码 密碼 口令 パスワード 비밀번호
 """)
-SECRETS = _words("secret secrets secrete credential credentials cred creds salt seed")
-TOKENS = _words("token tokens pat jwt bearer")
-AUTHS = _words("auth authorization")
-KEYS = _words("key keys")
-EXPLICITS = _words("""
+SECRETS = words_in("secret secrets secrete credential credentials cred creds salt seed")
+TOKENS = words_in("token tokens pat jwt bearer")
+AUTHS = words_in("auth authorization")
+KEYS = words_in("key keys")
+EXPLICITS = words_in("""
     apikey apitoken apisecret accesskey accesstoken authtoken authkey secretkey secrettoken privatekey
     clientsecret appsecret appkey accountkey sharedaccesskey signingkey encryptionkey masterkey
     refreshtoken bearertoken idtoken sessiontoken usertoken bottoken deploykey licensekey storagekey
@@ -26,34 +27,34 @@ EXPLICITS = _words("""
 """)
 """Names of two words that are often written as one, as in .npmrc files and query parameters."""
 PASSWORD_ENDINGS = ("password", "passwd", "passphrase", "pwd", "pass")
-NO_PASSWORDS = _words("bypass compass encompass trespass surpass overpass underpass")
+NO_PASSWORDS = words_in("bypass compass encompass trespass surpass overpass underpass")
 """Words with the same ending."""
 EXPLICIT_ENDINGS = ("apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "clientsecret")
 CREDENTIAL_ENDINGS = ("token", "secret")
 
-KEY_QUALIFIERS = _words("""
+KEY_QUALIFIERS = words_in("""
     api access secret private signing encryption master account shared deploy license licence
     subscription auth oauth jwt hmac aes ssh gpg pgp tls ssl rsa iam host authorization
 """)
 """Words directly in front of "key" that make it a credential."""
-QUALIFIERS = KEY_QUALIFIERS | _words("""
+QUALIFIERS = KEY_QUALIFIERS | words_in("""
     client personal refresh bearer signature service deployment storage session webhook consumer app
     application bot user admin root ingest integration upload publish registry robot runner machine vault
 """)
 """Words directly in front of "token" or "secret" that make it a credential."""
 
-UNREAL = _words("no not non without fake dummy example sample mock placeholder")
+UNREAL = words_in("no not non without fake dummy example sample mock placeholder")
 """Words in front of a noun that say it is none."""
-PLACES = _words("to from")
+PLACES = words_in("to from")
 """Words in an identifier that say it is about where a credential goes."""
-PUBLIC = _words("""
+PUBLIC = words_in("""
     public pub publishable csrf xsrf primary foreign partition sort cache hot natural sequence schema
     bucket unique row object routing idempotency dictionary index idx next page continuation cursor
     pagination stop eos bos pad unk mask max min num total input output prompt completion design cancel
     cancellation known idle ha accelerator answer authenticity verification valid map shortcut hash
 """)
 """Words in front of "key" or "token" that make it something anybody may see."""
-ABOUT = _words("""
+ABOUT = words_in("""
     id ids name names file files filename path paths dir url uri urls endpoint host length len size type
     types count counts counter limit limits budget budgets expiry expires expired expiration expire ttl
     lifetime usage policy rotation reset field fields format hash hashed algorithm alg manager provider
@@ -70,14 +71,14 @@ ABOUT = _words("""
 """)
 """Words after a noun that make it something about the credential, or a file."""
 
-GETTERS = _words("""
+GETTERS = words_in("""
     get find read fetch load has have is check validate verify hash prompt ask generate make create encode
     decode compare test describe it require lookup show print log input reset forgot delete remove list use
     on handle parse mask redact hide strip
 """)
 """What a function that does not take a credential does to one."""
 
-SERVICES = _words("""
+SERVICES = words_in("""
     adafruit adobe airtable algolia alibaba aliyun anthropic artifactory asana atlassian authress azure
     beamer bitbucket bittrex bundle clickhouse clojars cloudant cloudflare codecov cohere coinbase
     confluence confluent contentful contribsys databricks datadog deepseek digitalocean discord docker
@@ -99,13 +100,13 @@ ONLY_FORMS = {"telegram": rb"^\d{5,16}:A[\w-]{34}$", "meraki": rb"^[0-9a-f]{40}$
 """Services whose tokens have one form only: anything else given to their name is not their token."""
 
 NAME_ANCHORS = (
-    _words("pass pw secret cred token pat jwt bearer auth key sessid connectionstring salt seed psk")
+    words_in("pass pw secret cred token pat jwt bearer auth key sessid connectionstring salt seed psk")
     | {word for word in PASSWORDS if not word.startswith(("pass", "pw"))}
     | {word for word in SERVICES if len(word) >= 5}
 )
 """What the prefilter looks for: every name that promises something has one of these in it."""
 
-PLACEHOLDERS = _words("""
+PLACEHOLDERS = words_in("""
     your yours example examples placeholder changeme change changeit dummy fake sample insert replace
     todo redacted hidden masked here tbd fixme foo foobar lorem notset somevalue whatever put enter not yyy
 """)
@@ -119,18 +120,18 @@ PLACEHOLDER_PARTS = (
     "yourkey",
     "yourtoken",
 )
-CREDENTIAL_NOUNS = _words("""
+CREDENTIAL_NOUNS = words_in("""
     key keys apikey token tokens secret secrets password passwd passphrase pwd pass pw credential
     credentials creds auth jwt bearer authorization clientsecret accesstoken authtoken accesskey secretkey
 """)
 """What the name of a secret ends with, where the secret itself should stand."""
-METHODS = _words("""
+METHODS = words_in("""
     base64 base32 sha sha1 sha256 sha512 md5 bcrypt scrypt argon2 argon2id pbkdf2 hs256 rs256 es256 oauth2
     ed25519 aes aes128 aes256 aes256gcm 3des 128bit 256bit rsa2048 rsa4096 p12 pkcs8 pkcs12 x509 2fa utf
     utf8 utf16 ipv4 ipv6 http2 es6 python3 k8s s3 ec2 gpt4
 """)
 """Technical words with digits in them, which are no passwords."""
-PLAIN_WORDS = _words("""
+PLAIN_WORDS = words_in("""
     test anything true false yes no none null nil undefined nan on off ok string str text int integer
     number bool boolean bytes byte char varchar object array list dict any unknown void type required
     optional mandatory missing invalid valid expired empty blank default auto automatic manual enabled
@@ -149,7 +150,7 @@ PLAIN_WORDS = _words("""
 """)
 """What people and types say after a name instead of a secret."""
 
-COMMON_PAIRS = _words("""
+COMMON_PAIRS = words_in("""
     ab ac ad ag ai al am an ap ar as at ay ba be bi bl bu ca ce ch ci ck cl co cr ct cu da dd de di do
     ds du ea ec ed ee ef eg el em en ep er es et ev ew ex fa fe ff fi fo fr fu ge gi gn gs ha he hi ho
     ia ib ic id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma mb me mi mo
