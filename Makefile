@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 # Set-up and checks share .venv and its caches.
 .NOTPARALLEL:
-.PHONY: help up tour test check lint format bench soak docs requirements setup-run setup-dev setup-test setup-soak clean
+.PHONY: help up tour test check lint format bench soak docs requirements release setup-run setup-dev setup-test setup-soak clean
 
 PYTHON ?=
 export PYTHON
@@ -61,6 +61,9 @@ docs: setup-dev ## write the generated pages of docs/ again
 requirements: ## pin what pyproject.toml asks for; UPGRADE=1 takes newer releases
 	@test -x .venv/bin/uv || scripts/setup.sh dev
 	scripts/pin_requirements.sh $(if $(UPGRADE),--upgrade)
+
+release: setup-dev ## build wheel, sdist and a list of what they need into dist/
+	$(in_venv) scripts.release
 
 setup-run:
 	@scripts/setup.sh run

