@@ -43,6 +43,7 @@ WHOLE = {
     "tests/flow/skills/test_rollouts_crashes.py",
     "tests/flow/test_any_sequence.py",
     "tests/flow/test_at_once.py",
+    "tests/surfaces/api/test_http_answers.py",
     "tests/surfaces/cli/test_stores.py",
     "tests/surfaces/cli/test_transfer.py",
 }

@@ -85,12 +85,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
-def lines() -> Iterator[Json]:
+def lines(database_url: str | None = None) -> Iterator[Json]:
     """Every call that is walked: all that fills a Runlore, all that reads of it, each operation once, and how
-    each is refused."""
+    each is refused. The file is the same on either database."""
     with (
         tempfile.TemporaryDirectory() as home,
-        serving(Settings(state_root=f"{home}/runlore")) as api,
+        serving(Settings(state_root=f"{home}/runlore", database_url=database_url)) as api,
     ):
         recorded = Recorded(api)
         api.call = recorded.call  # type: ignore[method-assign]
