@@ -75,7 +75,34 @@ def test_what_users_said_stands_in_the_page_with_its_reasons(
     assert "we deploy on Fridays" in first
     assert "<li>asks to remember it (+98)</li>" in first
     assert "We use tabs here." in folded
-    assert shown.index('id="suggestions"') < shown.index('id="statements"')
+    assert shown.index('id="suggestions"') < shown.index('id="statements"') < shown.index(">Over time<")
+    assert shown.index('class="sides"') < shown.index('id="suggestions"')
+
+
+@pytest.mark.req("CAP-8")
+def test_ten_sentences_are_read_before_the_others_are_unfolded(embedded: Runlore, clean_home: Path) -> None:
+    colours = (
+        "red",
+        "blue",
+        "green",
+        "black",
+        "white",
+        "pink",
+        "brown",
+        "grey",
+        "violet",
+        "teal",
+        "gold",
+        "tan",
+    )
+    said = [f"Always paint the {colour} door before lunch." for colour in colours]
+    write_session(clean_home / "sessions", "talk", [(text, []) for text in said])
+
+    shown = reported(embedded, clean_home / "sessions", "--dry-run")
+
+    first, _, more = shown[shown.index('id="statements"') :].partition("<details")
+    assert (first.count("<q>"), more.count("<q>")) == (10, 2)
+    assert "2 more sentences like these" in more
 
 
 def test_what_a_pause_kept_out_is_not_in_the_page(runlore: Runlore, sessions: Path) -> None:

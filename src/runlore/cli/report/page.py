@@ -1,5 +1,5 @@
-"""The page: each suggestion with its evidence, what users said that lasts, what was done over time, what was
-read.
+"""The page: procedures and what users said that lasts side by side, then each suggestion with its evidence,
+what was done over time, what was read.
 
 One file without a network: its style and its script stand in it, a policy in its head forbids everything
 else, and it says all it has to say without the script, which only filters.
@@ -21,10 +21,14 @@ from runlore.domain.detectors.match import Heuristic
 from runlore.domain.record import Record
 from runlore.domain.statements.ranks import Rank, confidence_reasons, rank_of, sessions_of
 from runlore.domain.suggestion import Suggestion
+from runlore.domain.taint import Provenance
 
-_TITLE = "Skills in your transcripts"
+_TITLE = "What your sessions teach"
 _UNREAD_SHOWN_MAX = 200
 _STATEMENTS_SHOWN_MAX = 200
+_SIDE_SHOWN_MAX = 20
+# So many sentences are read before any other is unfolded.
+_FIRST_SHOWN = 10
 # A longer table would hide the cards below it.
 _GLANCE_OPEN_MAX = 12
 
@@ -33,12 +37,17 @@ def page(findings: LearnFindings, *, made_at: datetime, is_stored: bool) -> str:
     """The whole page as a text. `is_stored` says whether the suggestions wait in a store."""
     body = element(
         "body",
-        element("a", text("Skip to the suggestions"), href="#suggestions", class_="skip"),
+        element("a", text("Skip to what was found"), href="#suggestions", class_="skip"),
         _header(findings, made_at, is_stored=is_stored),
         element(
             "main",
+            element(
+                "div",
+                _procedures(findings.suggestions),
+                _statements(findings.statements, is_stored=is_stored),
+                class_="sides",
+            ),
             _suggestions(findings, is_stored=is_stored),
-            _statements(findings.statements, is_stored=is_stored),
             _plots(findings),
             _reading(findings.reading),
         ),
@@ -181,12 +190,41 @@ def _heuristics(suggestions: Iterable[Suggestion]) -> Mapping[str, int]:
     return {each.value: counts[each.value] for each in Heuristic if each.value in counts}
 
 
-def _suggestions(findings: LearnFindings, *, is_stored: bool) -> Markup:
-    found = findings.suggestions
-    title = element("h2", text("Suggestions"), id="suggestions")
+def _procedures(found: Sequence[Suggestion]) -> Markup:
+    """How people work, in a few words each; what each is made of stands below."""
+    title = element("h2", text("How you work"), id="suggestions")
     if not found:
         none = "Nothing was repeated, recovered, corrected or asked for often enough to be worth a skill yet."
         return element("section", title, element("p", text(none), class_="none"))
+    items = [
+        element(
+            "li",
+            element("a", text(each.name), href=f"#{anchor(each)}"),
+            _outside(each.provenance),
+            element("p", inline(each.description)),
+            element(
+                "p",
+                text(f"{plural(each.times, 'time')} in {plural(each.sessions, 'session')}"),
+                class_="where",
+            ),
+        )
+        for each in found[:_SIDE_SHOWN_MAX]
+    ]
+    more = len(found) - len(items)
+    return element(
+        "section",
+        title,
+        element("p", text("Procedures worth a skill, the best first."), class_="none"),
+        element("ol", *items, class_="found panel"),
+        element("p", text(f"And {more:,} more below.")) if more else NOTHING,
+    )
+
+
+def _suggestions(findings: LearnFindings, *, is_stored: bool) -> Markup:
+    found = findings.suggestions
+    if not found:
+        return NOTHING
+    title = element("h2", text("Suggestions in full"))
     cards = [card(each, findings.examples.get(each.pattern), is_stored=is_stored) for each in found]
     return element("section", title, _filter(found), _glance(found), *cards)
 
@@ -251,49 +289,60 @@ def _statements(found: Sequence[Record], *, is_stored: bool) -> Markup:
             "section", title, element("p", text("No sentence would be remembered."), class_="none")
         )
     waits = "wait for review" if is_stored else "would wait for review"
-    told = f"These {waits}: `runlore memory review list`. None is used before somebody confirms it."
+    told = f"They {waits}: `runlore memory review list`. None is used before somebody confirms it."
     first = [each for each in found if rank_of(each) is not Rank.FOLDED]
     folded = [each for each in found if rank_of(each) is Rank.FOLDED]
     less_sure = element(
         "details",
         element("summary", text(f"Less sure: {plural(len(folded), 'sentence')}")),
-        _statement_table(folded),
+        _statement_list(folded),
     )
     return element(
         "section",
         title,
-        element("p", inline(told)),
-        _statement_table(first) if first else NOTHING,
+        element("p", inline(told), class_="none"),
+        _statement_list(first[:_FIRST_SHOWN]) if first else NOTHING,
+        element(
+            "details",
+            element("summary", text(f"{plural(len(first) - _FIRST_SHOWN, 'more sentence')} like these")),
+            _statement_list(first[_FIRST_SHOWN:]),
+        )
+        if len(first) > _FIRST_SHOWN
+        else NOTHING,
         less_sure if folded else NOTHING,
     )
 
 
-def _statement_table(found: Sequence[Record]) -> Markup:
-    names = ("Sentence", "Kind", "Scope", "Confidence", "Why", "Said in")
-    head = element("tr", *(element("th", text(name), scope="col") for name in names))
-    rows = [
-        element(
-            "tr",
-            element("td", text(each.summary), _outside(each)),
-            element("td", text(each.kind.value)),
-            element("td", text(each.scope.kind.value)),
-            element("td", text(each.confidence)),
-            element("td", element("ul", *(element("li", text(why)) for why in confidence_reasons(each)))),
-            element("td", text(plural(sessions_of(each), "session")), _said_in(each)),
-        )
-        for each in found[:_STATEMENTS_SHOWN_MAX]
-    ]
-    table = element("table", element("thead", head), element("tbody", *rows), class_="statements")
-    more = len(found) - len(rows)
+def _statement_list(found: Sequence[Record]) -> Markup:
+    shown = found[:_STATEMENTS_SHOWN_MAX]
+    more = len(found) - len(shown)
     return join_markup(
-        element("div", table, class_="wide panel"),
+        element("ol", *map(_statement, shown), class_="found panel"),
         element("p", text(f"And {more:,} more.")) if more else NOTHING,
     )
 
 
-def _outside(record: Record) -> Markup:
-    is_outside = record.provenance.tainted
-    return element("span", text("from outside"), class_="badge taint") if is_outside else NOTHING
+def _statement(record: Record) -> Markup:
+    """A sentence, and under it what it is taken for, why, and where it was said."""
+    about = f"{record.kind.value} of the {record.scope.kind.value}, confidence {record.confidence}"
+    return element(
+        "li",
+        element("q", text(record.summary)),
+        _outside(record.provenance),
+        element("p", text(about), class_="where"),
+        element("ul", *(element("li", text(why)) for why in confidence_reasons(record)), class_="reasons"),
+        element(
+            "p", text(f"Said in {plural(sessions_of(record), 'session')} "), _said_in(record), class_="where"
+        ),
+    )
+
+
+def _outside(provenance: Provenance) -> Markup:
+    """Whether it came from outside, or a model put it into words: then a person reads it first."""
+    if not provenance.tainted:
+        return NOTHING
+    told = "from outside" if provenance.untrusted else "to be read first"
+    return element("span", text(told), class_="badge taint")
 
 
 def _said_in(record: Record) -> Markup:
@@ -301,7 +350,7 @@ def _said_in(record: Record) -> Markup:
     refs = record.evidence_refs
     number = f", event {refs[0].event_number}" if refs and refs[0].event_number is not None else ""
     place = f"{record.source.session_id}{number}" if record.source.session_id else ""
-    return element("div", element("code", text(place))) if place else NOTHING
+    return element("code", text(place)) if place else NOTHING
 
 
 def _reading(reading: ReadingSummary) -> Markup:
