@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runlore.ports.skill_files import Mounted, MountState
+from runlore.skill_files.locations import files_beside
 from runlore.skill_files.mount_lists import MountLists
-from runlore.skill_files.other_files import files_beside
 from runlore.skill_files.seal import Mark, Seal
 from tests.skill_files.agents_folders import body, mounts, tree
 from tests.skill_files.disks import Crash, DyingDisk, WatchedDisk

@@ -12,10 +12,9 @@ import pytest
 from runlore.domain.errors import Corrupt, RunloreError, Unavailable
 from runlore.domain.record import RecordId
 from runlore.storage.migrate import Migration, Target, load_migrations, migrate
-from runlore.storage.postgres import prepare as postgres_catalog
-from runlore.storage.postgres.connections import connect
+from runlore.storage.postgres import connections as postgres_catalog
+from runlore.storage.postgres.connections import PostgresTarget, connect
 from runlore.storage.postgres.errors import ServerAddress
-from runlore.storage.postgres.prepare import PostgresTarget
 from runlore.storage.sqlite import session as sqlite_catalog
 from runlore.storage.sqlite.store import APPLICATION_ID, SqliteTarget
 from tests.builders import fact, proposed

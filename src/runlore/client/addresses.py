@@ -1,11 +1,36 @@
 """Where a Runlore is: the socket of a state root, or an address that somebody gave."""
 
 import ipaddress
+import socket
+import ssl
 from urllib.parse import SplitResult, urlsplit
 
-from runlore.client.tls import tls_connect
-from runlore.client.transport import Transport, tcp_connect
-from runlore.domain.errors import Invalid, Refused
+from runlore.client.transport import Connect, Transport, tcp_connect
+from runlore.domain.errors import Invalid, Refused, Unavailable
+
+
+def tls_connect(connect_plainly: Connect, *, host: str) -> Connect:
+    """Encrypts a connection, when the certificate at its other end is good for the host."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+
+    def connect(timeout_s: float) -> socket.socket:
+        connection = connect_plainly(timeout_s)
+        try:
+            return context.wrap_socket(connection, server_hostname=host)
+        except ssl.SSLCertVerificationError as error:
+            connection.close()
+            raise Unavailable(
+                f"the certificate of {host} is not good: {error.verify_message}",
+                code="daemon.certificate",
+                hint="check the address; where the certificate is your own, name it in SSL_CERT_FILE",
+            ) from error
+        except BaseException:
+            connection.close()
+            raise
+
+    return connect
+
 
 _PORTS = {"http": 80, "https": 443}
 

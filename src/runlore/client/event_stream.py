@@ -4,8 +4,7 @@ import socket
 from collections.abc import Iterator
 from io import BufferedReader
 
-from runlore.client.http_response import HttpResponse, chunks, read_head, read_rest
-from runlore.client.problems import no_http, too_large
+from runlore.client.http_response import HttpResponse, chunks, no_http, read_head, read_rest, too_large
 
 EVENT_STREAM = "text/event-stream"
 EVENT_BYTES_MAX = 64 * 1024**2

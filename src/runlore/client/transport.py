@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 
 from runlore import __version__
 from runlore.client.event_stream import EventStream, read_listening
-from runlore.client.http_response import HttpResponse, Upload, read_answer
-from runlore.client.problems import stranger, unreachable
+from runlore.client.http_response import HttpResponse, Upload, read_answer, stranger, unreachable
 from runlore.domain.errors import Invalid, Unavailable
 
 CALL_S = 60.0

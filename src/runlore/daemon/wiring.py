@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from runlore.config.model_families import load_families
+from runlore.config.providers import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning

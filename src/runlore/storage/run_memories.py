@@ -23,8 +23,7 @@ from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import RunId
 from runlore.ports.run_memories import Owed, Unreadable
 from runlore.ports.store import Snapshot
-from runlore.storage.pending_memories import is_stored, may_be_kept
-from runlore.storage.run_memory_body import document_of, memory_in, unreadable
+from runlore.storage.run_memory_body import document_of, is_stored, may_be_kept, memory_in, unreadable
 
 FOLDER = "run-memories"
 PAGE_FILES = 100

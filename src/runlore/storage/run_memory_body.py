@@ -16,13 +16,39 @@ from runlore.domain import limits
 from runlore.domain.errors import Corrupt, Invalid
 from runlore.domain.json_form import Damage, JsonForm, Within
 from runlore.domain.lazy import dataclass
+from runlore.domain.policies.policy import PolicyName
 from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.record import JsonValue
-from runlore.domain.run import TERMINAL, ArtifactId, RunId, RunStatus
+from runlore.domain.run import TERMINAL, ArtifactId, MemoryState, RunId, RunStatus
 from runlore.domain.scope import Scope
 from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.session import SessionId
-from runlore.ports.run_memories import Unreadable
+from runlore.ports.run_memories import Owed, Unreadable
+from runlore.ports.service_store import Jobs, Policies
+from runlore.ports.store import Collections
+
+
+def is_unchanged(policies: Policies, jobs: Jobs, owed: Owed) -> bool:
+    current = policies.current(PolicyName.RUN_MEMORY)
+    revision = 0 if current is None else current.revision
+    return revision == owed.policy_revision and (owed.job is None or jobs.is_held(owed.job))
+
+
+def is_stored(collections: Collections, run_id: RunId) -> bool:
+    """Whether the memory of a run counts as kept: one that was pruned or forgotten meanwhile does not."""
+    run = collections.runs.find(run_id)
+    return run is not None and run.memory is MemoryState.STORED
+
+
+def may_be_kept(collections: Collections, run_id: RunId, owed: Owed | None) -> bool:
+    """Whether a run waits for this memory. One that is not known yet waits only for what a restore brings."""
+    run = collections.runs.find(run_id)
+    if owed is None:
+        return run is None or run.memory is MemoryState.PENDING
+    if run is None or run.memory is not MemoryState.PENDING:
+        return False
+    return is_unchanged(collections.policies, collections.jobs, owed)
+
 
 CHECKSUM_BYTES = 16
 FORMAT = 1

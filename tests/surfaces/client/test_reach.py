@@ -15,7 +15,7 @@ from runlore.client.addresses import transport_to
 from runlore.daemon.process.sockets import socket_path
 from runlore.daemon.process.state_root import lock_refusal
 from runlore.domain.errors import Invalid, Refused, Unavailable
-from runlore.storage.sqlite.lock import StateLock
+from runlore.storage.sqlite.files import StateLock
 from tests.surfaces.api_client import Api
 from tests.surfaces.command_line import Runlore
 

@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from runlore.client.addresses import transport_to
-from runlore.client.tls import tls_connect
+from runlore.client.addresses import tls_connect, transport_to
 from runlore.client.transport import Connect, Transport, tcp_connect
 from runlore.domain.errors import Unavailable
 from tests.certificate import loopback_certificate

@@ -4,8 +4,7 @@ loaded for it."""
 import os
 
 from runlore.domain.errors import Unavailable
-from runlore.storage.sqlite.files import DATABASE_FILE, damage_notes
-from runlore.storage.sqlite.lock import LOCK_FILE, StateLock
+from runlore.storage.sqlite.files import DATABASE_FILE, LOCK_FILE, StateLock, damage_notes
 
 
 def lock_refusal(state_root: str) -> Unavailable | None:

@@ -20,10 +20,9 @@ from runlore.flow.skills.library import render_skill
 from runlore.ports.operations import LibraryOperations, SkillsRequest
 from runlore.ports.skill_files import Mounted, SkillMounts
 from runlore.ports.store import Collections, Store
-from runlore.skill_files.locations import mount_folders
+from runlore.skill_files.locations import files_beside, mount_folders
 from runlore.skill_files.mount_lists import MountLists
 from runlore.skill_files.mounts import FolderMounts
-from runlore.skill_files.other_files import files_beside
 from runlore.skill_files.root import FOLDER
 from runlore.storage.sqlite.files import prepare_state_root
 

@@ -8,9 +8,8 @@ from runlore.domain.prompts.run_memory import CaptureState, RunMemory
 from runlore.domain.run import MemoryState, RunId
 from runlore.domain.text.storable import is_storable
 from runlore.ports.run_memories import Owed, Unreadable
-from runlore.storage.pending_memories import is_unchanged
 from runlore.storage.postgres.session import PostgresSession
-from runlore.storage.run_memory_body import body_of, checksum_of, memory_of, unreadable
+from runlore.storage.run_memory_body import body_of, checksum_of, is_unchanged, memory_of, unreadable
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.policies import SqlPolicies
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlStatement, SqlValue, chunks, in_list

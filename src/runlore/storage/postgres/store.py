@@ -18,9 +18,9 @@ from runlore.storage.postgres.connections import (
     Timeouts,
     connect,
     make_pool,
+    prepare,
 )
 from runlore.storage.postgres.errors import DRIVER_ERRORS, ServerAddress
-from runlore.storage.postgres.prepare import prepare
 from runlore.storage.postgres.run_memories import TableRunMemories
 from runlore.storage.postgres.session import PostgresSession
 from runlore.storage.sql import health, positions

@@ -38,6 +38,7 @@ from runlore.storage.sql import (
     transcript_positions,
 )
 from runlore.storage.sql.captures import SqlCaptures
+from runlore.storage.sql.dump import dangling, references
 from runlore.storage.sql.jobs import SqlJobs
 from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, read
 from runlore.storage.sql.policies import SqlPolicies
@@ -53,7 +54,6 @@ from runlore.storage.sql.record_rows import (
     steady_values,
 )
 from runlore.storage.sql.runs import SqlRuns
-from runlore.storage.sql.schema import dangling, references
 from runlore.storage.sql.session import STREAM_LARGE_ROWS, Row, SqlSession, SqlValue
 from runlore.storage.sql.sessions import SqlSessions
 from runlore.storage.sql.tokens import SqlTokens

@@ -18,7 +18,7 @@ from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.store import RecordFilter, RecordLine, StorePosition
-from runlore.storage.sql import filters, listing, positions, record_queries
+from runlore.storage.sql import filters, positions, record_queries
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
 from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlValue, chunks, in_list
@@ -70,10 +70,10 @@ class SqlRecords:
     ) -> tuple[Record, ...]:
         if limit <= 0 or filters.asks_for_nothing(where):
             return ()
-        walks = [listing.walk(part, before=before, limit=limit) for part in filters.walks(where)]
+        walks = [record_queries.walk(part, before=before, limit=limit) for part in filters.walks(where)]
         if not walks:
             return ()
-        merged = listing.merge_walks(walks, limit=limit)
+        merged = record_queries.merge_walks(walks, limit=limit)
         order = "f.created_at_ms DESC, f.record_id DESC"
         return record_queries.records_of(self._session, merged.sql, merged.parameters, order=order)
 
@@ -267,12 +267,12 @@ def _candidates(
     still = Condition().also("moved_at_ms <= ?", moment_ms)
     moved = Condition().also("moved_at_ms > ?", moment_ms).also(_EXISTED, moment_ms)
     walks = [
-        listing.walk(part, limit=limit, before=before, also=still, more=", 0 AS has_moved")
+        record_queries.walk(part, limit=limit, before=before, also=still, more=", 0 AS has_moved")
         for part in filters.walks(where)
     ]
     # What has moved may have been anything then, so it is asked for without a filter.
-    walks.append(listing.sorted_walk(moved, limit=limit, before=before, more=", 1 AS has_moved"))
-    merged = listing.merge_walks(walks, limit=limit)
+    walks.append(record_queries.sorted_walk(moved, limit=limit, before=before, more=", 1 AS has_moved"))
+    merged = record_queries.merge_walks(walks, limit=limit)
     return session.rows(merged.sql, merged.parameters)
 
 
@@ -301,10 +301,10 @@ def list_headers(
     if limit <= 0 or filters.asks_for_nothing(where):
         return ()
     parts = filters.walks(where)
-    walks = [listing.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
+    walks = [record_queries.walk(part, before=before, limit=limit, more=_COLUMNS) for part in parts]
     if not walks:
         return ()
-    merged = listing.merge_walks(walks, limit=limit)
+    merged = record_queries.merge_walks(walks, limit=limit)
     scopes: dict[tuple[str, str], Scope] = {}
     found = []
     for row in session.rows(merged.sql, merged.parameters):

@@ -19,9 +19,8 @@ from runlore.storage.sqlite import files
 from runlore.storage.sqlite.damaged_log import copy_if_damaged, read_committed_frames
 from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, not_opened
-from runlore.storage.sqlite.lock import StateLock
-from runlore.storage.sqlite.readers import ReaderPool
-from runlore.storage.sqlite.session import connect
+from runlore.storage.sqlite.files import StateLock
+from runlore.storage.sqlite.session import ReaderPool, connect
 from runlore.storage.sqlite.writer import Writer
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ has succeeded, and nobody of an error either, who may have seen what is not comm
 
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
@@ -18,7 +19,60 @@ from runlore.storage.sql.transaction import SqlTransaction
 from runlore.storage.sqlite.disk_space import DiskSpace
 from runlore.storage.sqlite.errors import DRIVER_ERRORS, WriteHealth, copy_error, disk_full
 from runlore.storage.sqlite.session import LATEST_CHANGE, SqliteSession, connect
-from runlore.storage.sqlite.writer_lock import FifoLock
+
+
+class FifoLock:
+    """A FIFO lock. Python's own lock has neither an order nor a way to see who waits."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+        self._is_taken = False
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def acquire(self, *, wait_s: float, when_interrupted: Callable[[], None]) -> None:
+        """Wait for the lock; Unavailable when it is not free in time.
+
+        A wait that an exception ends may hold the lock already: then `when_interrupted` has to release it.
+        """
+        with self._mutex:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            gate = threading.Lock()
+            gate.acquire()
+            self._waiting.append(gate)
+        try:
+            came = gate.acquire(timeout=wait_s)
+        except BaseException:
+            if not self._withdraw(gate):
+                when_interrupted()
+            raise
+        if not came and self._withdraw(gate):
+            raise Unavailable(
+                f"the store was busy for {wait_s:g} seconds with the writes of others",
+                code="store.busy",
+                hint="try again when the running import or compaction has ended",
+            )
+
+    def release(self) -> None:
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_taken = False
+
+    def _withdraw(self, gate: threading.Lock) -> bool:
+        """Leave the line; False when the lock was handed over at the last moment."""
+        with self._mutex:
+            if gate in self._waiting:
+                self._waiting.remove(gate)
+                return True
+            return False
+
 
 BATCH_MEMBERS_MAX = 64
 BATCH_S_MAX = 0.02
