@@ -9,8 +9,8 @@ import pytest
 
 from runlore.config.providers import EmbeddingSettings
 from runlore.config.settings import Settings
+from runlore.daemon.process.daemon_lock import damage_found
 from runlore.daemon.process.server import Health
-from runlore.daemon.process.state_root import damage_found
 from runlore.domain.record import State
 from runlore.domain.run import RunId, RunStatus
 from runlore.domain.session import SessionId

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runlore.domain.skill import SkillDocument
 from runlore.domain.skill_matching import best_matches
-from runlore.ports.skill_index import SkillSearch
+from runlore.ports.index import SkillSearch
 from runlore.recall.skills import SkillIndex
 from tests.domain.skill_matching.skill_documents import SHELF, WORDS, numbered, shelves, skill, texts
 

@@ -18,7 +18,7 @@ from runlore.api.calls import ApiCall, body_of, decode_path, failure_answer, key
 from runlore.api.hints import HINTS
 from runlore.api.responses import PRIVATE_HEADERS, document, entity_tag, place
 from runlore.daemon import answers
-from runlore.daemon.calls.roles import require_role
+from runlore.daemon.calls.access import require_role
 from runlore.domain.serialization.codec import keys_of, split_type
 from runlore.ports.operations.declaration import OPERATIONS, Created, Operation, Route
 from runlore.ports.operations.request_reader import RequestReader

@@ -18,7 +18,7 @@ from runlore.cli.failures import EXIT_CODES
 from runlore.cli.log_tail import last_lines
 from runlore.client.transport import Transport, unix_connect
 from runlore.config.settings import Settings
-from runlore.daemon.process.daemon_lock import LOCK_FILE, is_disk_full, prepare_private_root
+from runlore.daemon.process.daemon_lock import DAEMON_LOCK_FILE, is_disk_full, prepare_private_root
 from runlore.daemon.process.sockets import read_daemon_file, socket_path
 from runlore.domain.errors import DISK_FULL, RunloreError, Unavailable
 
@@ -153,7 +153,7 @@ def _exit_error(code: int, state_root: str, log: str, begin: int) -> RunloreErro
 def _lock_file(state_root: str) -> Iterator[int | None]:
     """The file that a daemon keeps locked from its first to its last moment, however it ends."""
     try:
-        file = os.open(os.path.join(state_root, LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(os.path.join(state_root, DAEMON_LOCK_FILE), os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         yield None
         return

@@ -81,7 +81,7 @@ def connect_to_url(url: str, token: str | None) -> "Transport":
 
 def _daemon(state_root: str) -> "Transport | None":
     """A connection to the daemon; None as soon as nobody holds the state root."""
-    from runlore.daemon.process.state_root import lock_refusal
+    from runlore.daemon.process.daemon_lock import lock_refusal
 
     deadline = time.monotonic() + limits.LOCK_WAIT_S
     while True:

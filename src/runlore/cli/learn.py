@@ -15,7 +15,7 @@ from runlore.cli.skills.saving import all_waiting
 from runlore.cli.terminal import progress_bar, say
 from runlore.daemon import answers
 from runlore.daemon.clock import SystemClock
-from runlore.daemon.process.state_root import has_store
+from runlore.daemon.process.daemon_lock import has_store
 from runlore.domain.errors import Invalid, RunloreError
 from runlore.domain.policies.policy import PolicyName, RunMemoryPolicy, run_memory_policy
 from runlore.domain.record import JsonValue

@@ -194,7 +194,7 @@ def where_text(settings: Settings) -> str:
 
 
 def _tell_started(call: Invocation, settings: Settings, daemon: DaemonFile, lacks: str = "") -> None:
-    from runlore.daemon.process.state_root import damage_found
+    from runlore.daemon.process.daemon_lock import damage_found
     from runlore.daemon.process.tokens import TOKEN_FILE
 
     damage = damage_found(settings.state_root)

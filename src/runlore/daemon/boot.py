@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from runlore.daemon.agent.worktree_cleanup import CopyNotes
@@ -15,13 +16,17 @@ from runlore.daemon.background.jobs import (
 )
 from runlore.daemon.background.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
-from runlore.daemon.promoted_checks import mend_promoted
 from runlore.daemon.runs.run_ends import remembering
 from runlore.daemon.scrubbing import ScrubNotes
+from runlore.daemon.skill_access import mend_promoted
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.lazy import LazyModule
+from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy
+from runlore.domain.record import JsonObject
 from runlore.domain.runs.job import JobId, JobState
+from runlore.flow.policies import current_policy
 from runlore.flow.review.again import owed_revision, owes_a_look
+from runlore.ports.store import Collections, Store
 
 if TYPE_CHECKING:
     from runlore.daemon import clean_stop
@@ -29,6 +34,33 @@ if TYPE_CHECKING:
 else:
     clean_stop = LazyModule("runlore.daemon.clean_stop")
     upkeep = LazyModule("runlore.flow.capture.maintenance")
+
+
+SEED = "config.toml"
+
+
+def seed_skills_policy(store: Store, document: JsonObject, now: datetime) -> None:
+    """Put the skills policy as the file has it, where nobody else has put one and it says something else."""
+    if not document:
+        return
+    wanted = check_policy(PolicyName.SKILLS, document)
+    with store.snapshot() as snapshot:
+        if not _is_to_be_put(snapshot, wanted):
+            return
+    with store.transaction() as tx:
+        if _is_to_be_put(tx, wanted):
+            revision = current_policy(tx, PolicyName.SKILLS).revision + 1
+            tx.policies.put(
+                PolicyRevision(
+                    name=PolicyName.SKILLS, revision=revision, policy=wanted, updated_at=now, actor=SEED
+                )
+            )
+
+
+def _is_to_be_put(collections: Collections, wanted: JsonObject) -> bool:
+    current = current_policy(collections, PolicyName.SKILLS)
+    return (not current.revision or current.actor == SEED) and current.policy != wanted
+
 
 # How long a start reads and writes the files of skills; what is left is done by whoever asks for them.
 _REFRESHING_S = 2.0

@@ -10,16 +10,15 @@ from runlore.config.providers import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
-from runlore.daemon.boot import boot
+from runlore.daemon.boot import boot, seed_skills_policy
 from runlore.daemon.clock import Readings, SystemClock, TimeOrderedIds, read_clock_note
 from runlore.daemon.own_runs.service import AgentService
 from runlore.daemon.private_runs import PrivateRuns
 from runlore.daemon.search.embedding_backend import open_backend
 from runlore.daemon.search.index_sync import IndexSync
 from runlore.daemon.search.learning_vectors import LearningVectors
-from runlore.daemon.seeding import seed_skills_policy
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
-from runlore.daemon.skills.mount_notes import MountNotes
+from runlore.daemon.skills.mounting import MountNotes
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
     from runlore.ports.clock import Clock
     from runlore.ports.dense import DenseIndex
     from runlore.ports.ids import Ids
-    from runlore.ports.index import Index
+    from runlore.ports.index import Index, SkillSearch
     from runlore.ports.operations import NewInput, Operations, RunView
-    from runlore.ports.skill_index import SkillSearch
     from runlore.ports.store import Store
     from runlore.ports.workspaces import Workspace, Workspaces, Worktree
 else:

@@ -11,6 +11,17 @@ if TYPE_CHECKING:
 
     from runlore.domain.record import Record, RecordId
     from runlore.domain.search.ranking import Collection, RankFilter
+    from runlore.domain.skill_matching import SkillMatch
+
+
+class SkillSearch(Protocol):
+    """Finds the skills that a request brings in. Never changes; many threads may ask it."""
+
+    def match(self, query: str, *, limit: int) -> tuple[SkillMatch, ...]:
+        """The best `limit` skills for a query, exactly as `domain.skill_matching.best_matches` has them."""
+
+    def __len__(self) -> int:
+        """How many skills it holds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runlore.config.settings import Settings
-from runlore.daemon.own_runs.live_events import Live, is_growth
-from runlore.daemon.own_runs.stream_redaction import AGE_S, SILENCE_S
+from runlore.daemon.own_runs.live_events import AGE_S, SILENCE_S, Live, is_growth
 from runlore.domain import limits
 from runlore.domain.errors import RunloreError
 from runlore.domain.record import RecordId

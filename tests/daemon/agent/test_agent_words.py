@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runlore.daemon.own_runs.live_events import Live
-from runlore.daemon.own_runs.stream_redaction import AGE_S, HELD_CHARS, SILENCE_S, StreamRedactor
+from runlore.daemon.own_runs.live_events import AGE_S, HELD_CHARS, SILENCE_S, Live, StreamRedactor
 from runlore.domain import limits
 from runlore.domain.privacy.redaction import redact_text
 from runlore.ports.operations import RunEventKind

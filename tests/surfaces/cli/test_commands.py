@@ -94,7 +94,7 @@ BELOW = {
         "runlore.daemon.process.sockets",
     ),
     "runlore.daemon.process.tokens",
-    *("runlore.daemon.process.logs", "runlore.daemon.process.state_root"),
+    *("runlore.daemon.process.logs", "runlore.daemon.process.daemon_lock"),
     # A page is written whole or not at all.
     "runlore.atomic_write",
     # Transcripts are read on the machine that the command runs on.

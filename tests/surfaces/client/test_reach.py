@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from runlore.client.addresses import transport_to
+from runlore.daemon.process.daemon_lock import lock_refusal
 from runlore.daemon.process.sockets import socket_path
-from runlore.daemon.process.state_root import lock_refusal
 from runlore.domain.errors import Invalid, Refused, Unavailable
 from runlore.storage.sqlite.files import StateLock
 from tests.surfaces.api_client import Api

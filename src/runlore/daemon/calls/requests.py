@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
@@ -25,6 +25,7 @@ from runlore.ports.store import RecordFilter
 if TYPE_CHECKING:
     from runlore.domain.record import Record
     from runlore.ports.operations import Filters, SearchRequest
+
 
 RequestT = TypeVar("RequestT")
 AnswerT = TypeVar("AnswerT")
@@ -206,3 +207,15 @@ def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     raise TypeError(f"{type(value).__name__} has no plain form")
+
+
+ItemT = TypeVar("ItemT")
+
+
+def cut(
+    found: Sequence[ItemT], limit: int, place: Callable[[ItemT], tuple[datetime, str]]
+) -> tuple[tuple[ItemT, ...], str | None]:
+    """A page of what was found, one more than asked for, and the cursor of the next one."""
+    if len(found) <= limit:
+        return tuple(found), None
+    return tuple(found[:limit]), cursor_at(*place(found[limit - 1]))

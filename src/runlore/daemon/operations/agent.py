@@ -7,8 +7,7 @@ from runlore.daemon.agent.run_follower import RunFollower
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.pages import cut
-from runlore.daemon.calls.requests import checked_limit, place_of
+from runlore.daemon.calls.requests import checked_limit, cut, place_of
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn, run_id_of
 from runlore.daemon.runs.run_ends import closing, remembering

@@ -4,11 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from runlore.daemon.calls.access import require_visible
+from runlore.daemon.calls.access import require_role, require_visible
 from runlore.daemon.calls.idempotency import Call, Done, IdempotentCalls, same_records
 from runlore.daemon.calls.lookups import target
 from runlore.daemon.calls.requests import close_cursor, open_cursor
-from runlore.daemon.calls.roles import require_role
 from runlore.daemon.parts import Parts
 from runlore.domain.lazy import LazyModule
 from runlore.domain.record import Record

@@ -12,9 +12,8 @@ from runlore.daemon.calls.access import (
     visible_ids,
 )
 from runlore.daemon.calls.idempotency import Call
-from runlore.daemon.calls.lookups import lock_record, storable
+from runlore.daemon.calls.lookups import batch_for, checked_words, holds, lock_record, scanned_page, storable
 from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
-from runlore.daemon.calls.scanning import batch_for, checked_words, holds, scanned_page
 from runlore.daemon.candidate_sources import candidate_provenance, checked_candidate
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.domain import limits

@@ -6,9 +6,17 @@ from datetime import datetime
 
 from runlore.daemon.calls.access import may_see, narrow_scopes, readable_scopes, require_visible, visible_ids
 from runlore.daemon.calls.idempotency import Call, Done
-from runlore.daemon.calls.lookups import as_it_was, lock_record, storable
+from runlore.daemon.calls.lookups import (
+    as_it_was,
+    batch_for,
+    checked_words,
+    holds,
+    lock_record,
+    newest_first,
+    scanned_page,
+    storable,
+)
 from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
-from runlore.daemon.calls.scanning import batch_for, checked_words, holds, newest_first, scanned_page
 from runlore.daemon.candidate_sources import checked_evidence, require_own_evidence
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.candidates import CandidateActs

@@ -5,8 +5,7 @@ from contextlib import suppress
 from runlore.daemon.calls.access import may_use, own_session
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable
-from runlore.daemon.calls.pages import cut
-from runlore.daemon.calls.requests import checked_limit, clean_text, place_of
+from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
 from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.runs.run_access import UnstoredRuns, new_run_id, own_artifact, own_run, own_run_turn
 from runlore.daemon.runs.run_ends import closing, remembering

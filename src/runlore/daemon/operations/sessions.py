@@ -6,8 +6,7 @@ from runlore.daemon.agent_model import resolved_model
 from runlore.daemon.calls.access import own_session, require_bindable
 from runlore.daemon.calls.idempotency import Call
 from runlore.daemon.calls.lookups import askable, has_others_records
-from runlore.daemon.calls.pages import cut
-from runlore.daemon.calls.requests import checked_limit, clean_text, place_of
+from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
 from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import operation
 from runlore.daemon.operations.journals import JournalActs

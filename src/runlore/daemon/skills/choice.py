@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from runlore.domain import skill_matching
     from runlore.domain.search.fusion import FusedHit, Similarities
     from runlore.domain.skill import Skill
-    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.index import SkillSearch
 else:
     skill_matching = LazyModule("runlore.domain.skill_matching")
 

@@ -6,6 +6,7 @@ It is derived and lies beside the indexes. Where it is lost, damaged or of anoth
 import contextlib
 import os
 from dataclasses import asdict
+from hashlib import sha256
 from typing import cast
 
 import orjson
@@ -13,6 +14,34 @@ import orjson
 from runlore.atomic_write import atomic_write
 from runlore.daemon.skills.file_sync import FileProblem
 from runlore.domain.lazy import dataclass
+from runlore.domain.record import JsonObject, JsonValue
+from runlore.domain.skills.skips import skip_of
+from runlore.domain.suggestion import SuggestionState
+from runlore.domain.timestamps import format_time
+from runlore.flow.skills.every import every_suggestion
+from runlore.ports.store import Collections
+
+_SKIPPED = frozenset({SuggestionState.SKIPPED})
+
+
+def skipped_document(collections: Collections) -> dict[str, JsonValue]:
+    """Every skipped suggestion by its name: when it was skipped, by which heuristic it was found, how often
+    it was skipped."""
+    skipped: dict[str, JsonValue] = {}
+    for stored in every_suggestion(collections, states=_SKIPPED):
+        skip = skip_of(stored)
+        skipped[stored.suggestion.name] = {
+            "skipped_at": format_time(stored.updated_at if skip is None else skip.at),
+            "heuristic": stored.suggestion.heuristic.value,
+            "times_skipped": 1 if skip is None else skip.times,
+        }
+    return {"skipped": skipped}
+
+
+def mark_of(document: JsonObject) -> str:
+    """What such a list is recognised by."""
+    return sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
 
 FORMAT = 3
 

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING
 from runlore.daemon.search.embedding_backend import Backend
 from runlore.daemon.skills.choice import SkillChooser
 from runlore.daemon.skills.file_differences import LEFT_ALONE, Differing, FileDifference
-from runlore.daemon.skills.file_fingerprints import FileFingerprints, load_seen, save_seen
+from runlore.daemon.skills.file_fingerprints import (
+    FileFingerprints,
+    load_seen,
+    mark_of,
+    save_seen,
+    skipped_document,
+)
 from runlore.daemon.skills.file_sync import FileProblem, FileSync, RefreshReport
 from runlore.daemon.skills.skill_cache import SkillCache, SkillEngine
 from runlore.daemon.skills.skill_vectors import FILE, SkillVectors, delete_vectors
-from runlore.daemon.skills.skipped_list import mark_of, skipped_document
 from runlore.domain.errors import Refused, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
 from runlore.domain.records.audit import Act
@@ -37,9 +42,9 @@ if TYPE_CHECKING:
     from runlore.domain.record import JsonValue
     from runlore.domain.session import SessionId
     from runlore.domain.skill import Skill
+    from runlore.ports.index import SkillSearch
     from runlore.ports.operations.library import FittingSkills
     from runlore.ports.skill_files import ReadSkill
-    from runlore.ports.skill_index import SkillSearch
     from runlore.ports.store import Collections
 
 SEEN_NAME = "skills.seen.json"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runlore.domain.skill import SkillDocument, SkillId
     from runlore.flow.project import skill_search
     from runlore.ports.dense import DenseIndex
-    from runlore.ports.skill_index import SkillSearch
+    from runlore.ports.index import SkillSearch
     from runlore.ports.store import Collections
 else:
     rolling_out = LazyModule("runlore.domain.rolling_out")
