@@ -17,7 +17,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -55,11 +55,8 @@ _OF_RUNS = "SELECT approval_id FROM approvals WHERE run_id IN ({ids}) ORDER BY a
 _DELETE = "DELETE FROM approvals WHERE approval_id = ?"
 
 
-class SqlApprovals:
+class SqlApprovals(SqlCollection):
     """`ports.skill_store.Approvals` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, approval_id: ApprovalId) -> Approval:
         sql = f"SELECT {_SELECTED} FROM approvals a {_TEXT} WHERE a.approval_id = ?"

@@ -21,7 +21,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -65,11 +65,8 @@ _BLANK = (
 _KNOWN = "SELECT run_id FROM run_captures WHERE run_id IN ({ids})"
 
 
-class SqlCaptures:
+class SqlCaptures(SqlCollection):
     """`ports.run_store.Captures` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, run_id: RunId) -> Capture | None:
         if not is_storable(run_id):

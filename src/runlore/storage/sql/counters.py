@@ -8,7 +8,7 @@ from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.ports.service_store import Switch
 from runlore.storage.sql import answers
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, writing
+from runlore.storage.sql.session import Parameters, SqlCollection, SqlStatement, writing
 
 _ADD = (
     "INSERT INTO counters (name, value) VALUES (?, ?)"
@@ -21,11 +21,8 @@ _TURN = (
 _NOTE = "INSERT INTO notes (name, body) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 
 
-class SqlCounters:
+class SqlCounters(SqlCollection):
     """`ports.service_store.Counters` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def values(self, prefix: str = "") -> dict[str, int]:
         sql = "SELECT name, value FROM counters WHERE substr(name, 1, CAST(? AS INTEGER)) = ? ORDER BY name"

@@ -17,7 +17,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     chunks,
     in_list,
@@ -54,11 +54,8 @@ _UNDONE = (
 )
 
 
-class SqlCurations:
+class SqlCurations(SqlCollection):
     """`ports.skill_store.Curations` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, curation_id: CurationId) -> Curation:
         rows = self._session.rows(f"{_SELECT} WHERE c.curation_id = ?", (make_storable(curation_id),))

@@ -17,7 +17,14 @@ from runlore.domain.text.excerpt import excerpt
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds
 from runlore.storage.sql import columns, journal_rows, texts
-from runlore.storage.sql.session import IN_LIST_MAX, STREAM_LARGE_ROWS, Row, SqlSession, chunks, in_list
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    STREAM_LARGE_ROWS,
+    Row,
+    SqlCollection,
+    chunks,
+    in_list,
+)
 
 # In JSON one character takes up to six (`\u001f`); a name and the keys stand in front of a text.
 _WIDEST = 6
@@ -39,22 +46,26 @@ _REQUESTS = (
 )
 
 
-def of_artifacts(session: SqlSession, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
-    if not is_storable(run_id):
-        return ()
-    rows = session.stream(_ARTIFACTS, (_piece_chars(chars_max), run_id), at_once=STREAM_LARGE_ROWS)
-    return tuple(_artifact(row, chars_max) for row in rows)
+class SqlExcerpts(SqlCollection):
+    """The part of `SqlRuns` that reads the beginnings of texts."""
 
+    def artifact_excerpts(self, run_id: RunId, chars_max: int) -> tuple[Artifact, ...]:
+        if not is_storable(run_id):
+            return ()
+        rows = self._session.stream(_ARTIFACTS, (_piece_chars(chars_max), run_id), at_once=STREAM_LARGE_ROWS)
+        return tuple(_artifact(row, chars_max) for row in rows)
 
-def of_requests(session: SqlSession, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
-    found: dict[RunId, str] = {}
-    piece = _piece_chars(chars_max)
-    for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-        sql = _REQUESTS.format(ids=in_list(chunk))
-        for row in session.stream(sql, (piece, _TEXT_FIRST, piece, *chunk), at_once=STREAM_LARGE_ROWS):
-            if row[2] is not None:
-                found[RunId(row[2])] = excerpt(_request(row, piece), chars_max)
-    return found
+    def request_excerpts(self, run_ids: Sequence[RunId], chars_max: int) -> dict[RunId, str]:
+        found: dict[RunId, str] = {}
+        piece = _piece_chars(chars_max)
+        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+            sql = _REQUESTS.format(ids=in_list(chunk))
+            for row in self._session.stream(
+                sql, (piece, _TEXT_FIRST, piece, *chunk), at_once=STREAM_LARGE_ROWS
+            ):
+                if row[2] is not None:
+                    found[RunId(row[2])] = excerpt(_request(row, piece), chars_max)
+        return found
 
 
 def _piece_chars(chars_max: int) -> int:

@@ -8,7 +8,15 @@ from runlore.domain.runs.job import JOB, Job, JobId, JobKind, JobMove, JobState,
 from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
-from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
+from runlore.storage.sql.session import (
+    Parameters,
+    Row,
+    SqlCollection,
+    SqlStatement,
+    SqlValue,
+    in_list,
+    writing,
+)
 
 _COLUMNS = (
     "job_id",
@@ -69,11 +77,8 @@ _FIND = f"SELECT {_ALL} FROM jobs WHERE kind = ? AND subject = ?"
 _CANCEL = "DELETE FROM jobs WHERE kind = ? AND subject = ?"
 
 
-class SqlJobs:
+class SqlJobs(SqlCollection):
     """`ports.service_store.Jobs` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     @writing
     def put(self, job: Job, *, revives: bool = True) -> bool:

@@ -18,7 +18,7 @@ from runlore.storage.sql.journal_rows import COLUMNS, EMPTY, checksum, read, row
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -68,11 +68,8 @@ _LAST_NUMBER = 2**63 - 1
 _LONG_AGO_MS = -(2**62)
 
 
-class SqlJournal:
+class SqlJournal(SqlCollection):
     """`ports.run_store.Journal` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     @writing
     def append(

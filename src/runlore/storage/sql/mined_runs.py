@@ -16,7 +16,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     chunks,
     in_list,
@@ -41,11 +41,8 @@ _SET_TEXT = "UPDATE mined_runs SET text_revision = ? WHERE run_id = ?"
 _DELETE = "DELETE FROM mined_runs WHERE run_id = ?"
 
 
-class SqlMinedRuns:
+class SqlMinedRuns(SqlCollection):
     """`ports.skill_store.MinedRuns` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def find(self, run_id: RunId) -> MinedRun | None:
         rows = self._session.rows(

@@ -2,7 +2,7 @@
 
 from runlore.ports.service_store import DayUse
 from runlore.storage.sql.columns import check_storable
-from runlore.storage.sql.session import Parameters, SqlSession, SqlStatement, in_list, writing
+from runlore.storage.sql.session import Parameters, SqlCollection, SqlStatement, in_list, writing
 
 _AMOUNTS = ("failures", "input_tokens", "output_tokens", "cost_micro_usd")
 _COLUMNS = ("purpose", "day", "calls", *_AMOUNTS)
@@ -18,11 +18,8 @@ _END = f"{_INSERT} ON CONFLICT (purpose, day) DO UPDATE SET " + ", ".join(
 _SINCE = f"SELECT {', '.join(_COLUMNS)} FROM model_use WHERE day >= ? ORDER BY day DESC, purpose"
 
 
-class SqlModelUse:
+class SqlModelUse(SqlCollection):
     """`ports.service_store.ModelUse` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     @writing
     def begin(self, purpose: str, day: str, *, calls_max: int, tokens_max: int) -> bool:

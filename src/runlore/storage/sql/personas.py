@@ -11,7 +11,7 @@ from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
 from runlore.storage.sql.record_rows import to_json
-from runlore.storage.sql.session import Row, SqlSession, SqlStatement
+from runlore.storage.sql.session import Row, SqlCollection, SqlSession, SqlStatement, writing
 
 _FOUND = "SELECT persona_id, updated_at_ms, revision, body FROM personas"
 _FIND = f"{_FOUND} WHERE persona_id = ?"
@@ -25,44 +25,45 @@ _UPDATE = (
 )
 
 
-def find(session: SqlSession, persona_id: PersonaId) -> Persona | None:
-    rows = session.rows(_FIND, (persona_id,)) if is_storable(persona_id) else []
-    return _read(rows[0]) if rows else None
+class SqlPersonas(SqlCollection):
+    """The part of `SqlSessions` about personas."""
 
+    def find_persona(self, persona_id: PersonaId) -> Persona | None:
+        rows = self._session.rows(_FIND, (persona_id,)) if is_storable(persona_id) else []
+        return _read(rows[0]) if rows else None
 
-def get(session: SqlSession, persona_id: PersonaId) -> Persona:
-    found = find(session, persona_id)
-    if found is None:
-        raise _not_found(persona_id)
-    return found
+    def get_persona(self, persona_id: PersonaId) -> Persona:
+        found = self.find_persona(persona_id)
+        if found is None:
+            raise _not_found(persona_id)
+        return found
 
+    def personas(
+        self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
+    ) -> tuple[Persona, ...]:
+        if limit <= 0:
+            return ()
+        if before is None:
+            rows = self._session.rows(f"{_FOUND} {_NEWEST_FIRST}", (limit,))
+        else:
+            place = (to_milliseconds(before[0]), before[1])
+            sql = f"{_FOUND} WHERE (updated_at_ms, persona_id) < (?, ?) {_NEWEST_FIRST}"
+            rows = self._session.rows(sql, (*place, limit))
+        return tuple(map(_read, rows))
 
-def page(
-    session: SqlSession, *, limit: int, before: tuple[datetime, PersonaId] | None = None
-) -> tuple[Persona, ...]:
-    if limit <= 0:
-        return ()
-    if before is None:
-        rows = session.rows(f"{_FOUND} {_NEWEST_FIRST}", (limit,))
-    else:
-        place = (to_milliseconds(before[0]), before[1])
-        sql = f"{_FOUND} WHERE (updated_at_ms, persona_id) < (?, ?) {_NEWEST_FIRST}"
-        rows = session.rows(sql, (*place, limit))
-    return tuple(map(_read, rows))
-
-
-def put(session: SqlSession, persona: Persona, *, expected_revision: int) -> None:
-    columns.check_storable(persona.persona_id)
-    session.make_room(freeing=False)
-    updated_at_ms, body = to_milliseconds(persona.updated_at), _body(persona)
-    if expected_revision == 0:
-        row = (persona.persona_id, updated_at_ms, persona.revision, body)
-        statement = SqlStatement(sql=_INSERT, rows=[row])
-    else:
-        changed = (updated_at_ms, persona.revision, body, persona.persona_id, expected_revision)
-        statement = SqlStatement(sql=_UPDATE, rows=[changed])
-    if session.run([statement]) != [1]:
-        raise _revision_conflict(session, persona.persona_id, expected_revision)
+    @writing
+    def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
+        columns.check_storable(persona.persona_id)
+        self._session.make_room(freeing=False)
+        updated_at_ms, body = to_milliseconds(persona.updated_at), _body(persona)
+        if expected_revision == 0:
+            row = (persona.persona_id, updated_at_ms, persona.revision, body)
+            statement = SqlStatement(sql=_INSERT, rows=[row])
+        else:
+            changed = (updated_at_ms, persona.revision, body, persona.persona_id, expected_revision)
+            statement = SqlStatement(sql=_UPDATE, rows=[changed])
+        if self._session.run([statement]) != [1]:
+            raise _revision_conflict(self._session, persona.persona_id, expected_revision)
 
 
 def _revision_conflict(session: SqlSession, persona_id: PersonaId, expected: int) -> Conflict:

@@ -19,7 +19,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -58,11 +58,8 @@ _COUNT = (
 )
 
 
-class SqlPointers:
+class SqlPointers(SqlCollection):
     """`ports.run_store.Pointers` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def of_session(self, session_id: SessionId, *, limit: int) -> tuple[Pointer, ...]:
         if not is_storable(session_id):

@@ -5,7 +5,7 @@ from runlore.domain.policies.policy import PolicyName, PolicyRevision
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, from_json
 from runlore.storage.sql.record_rows import to_json
-from runlore.storage.sql.session import Row, SqlSession, SqlStatement, writing
+from runlore.storage.sql.session import Row, SqlCollection, SqlStatement, writing
 
 _SELECT = "SELECT name, revision, at_ms, actor, body FROM policies WHERE name = ? ORDER BY revision DESC"
 _PUT = (
@@ -13,11 +13,8 @@ _PUT = (
 )
 
 
-class SqlPolicies:
+class SqlPolicies(SqlCollection):
     """`ports.service_store.Policies` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def current(self, name: PolicyName) -> PolicyRevision | None:
         rows = self._session.rows(f"{_SELECT} LIMIT 1", (name.value,))

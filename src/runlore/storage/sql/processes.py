@@ -6,7 +6,7 @@ from datetime import datetime
 from runlore.domain.run import ProcessId
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns
-from runlore.storage.sql.session import SqlSession, SqlStatement, writing
+from runlore.storage.sql.session import SqlCollection, SqlStatement, writing
 
 _HEARTBEAT = (
     "INSERT INTO processes (process_id, lease_until_ms, description) VALUES (?, ?, ?)"
@@ -17,11 +17,8 @@ _LEASES = "SELECT process_id, lease_until_ms FROM processes ORDER BY process_id"
 _DELETE = "DELETE FROM processes WHERE process_id = ?"
 
 
-class SqlProcesses:
+class SqlProcesses(SqlCollection):
     """`ports.run_store.Processes` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     @writing
     def heartbeat(self, process_id: ProcessId, *, lease_until: datetime, description: str) -> None:

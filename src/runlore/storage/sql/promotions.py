@@ -16,7 +16,15 @@ from runlore.domain.text.storable import make_storable
 from runlore.domain.timestamps import to_milliseconds
 from runlore.storage.sql import columns, executions, texts
 from runlore.storage.sql.filters import Condition
-from runlore.storage.sql.session import Parameters, Row, SqlSession, SqlStatement, SqlValue, in_list, writing
+from runlore.storage.sql.session import (
+    Parameters,
+    Row,
+    SqlCollection,
+    SqlStatement,
+    SqlValue,
+    in_list,
+    writing,
+)
 
 OWNER = "promoted"
 _COLUMNS = (
@@ -53,11 +61,8 @@ _NUMBERS = "SELECT number FROM promoted_history WHERE name = ? ORDER BY number"
 _NEXT_NUMBER = "SELECT COALESCE(max(number), 0) + 1 FROM promoted_history WHERE name = ?"
 
 
-class SqlPromotions:
+class SqlPromotions(SqlCollection):
     """`ports.skill_store.Promotions` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def find(self, name: str) -> PromotedSkill | None:
         rows = self._session.rows(f"{_SELECT} WHERE p.name = ?", (make_storable(name),))

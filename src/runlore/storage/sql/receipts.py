@@ -9,7 +9,14 @@ from runlore.domain.serialization.codec import Plain, deserialize, serialize
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import format_time, from_milliseconds, to_milliseconds
 from runlore.storage.sql import columns, texts
-from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlStatement, chunks
+from runlore.storage.sql.session import (
+    IN_LIST_MAX,
+    Row,
+    SqlCollection,
+    SqlStatement,
+    chunks,
+    writing,
+)
 
 _FOUND = (
     f"SELECT r.run_id, r.at_ms, {texts.SELECTED} FROM receipts r"
@@ -31,50 +38,52 @@ _UNNAME = "DELETE FROM receipt_sources WHERE run_id = ?"
 _DELETE = "DELETE FROM receipts WHERE run_id = ?"
 
 
-def put(session: SqlSession, receipt: Receipt) -> None:
-    named = sorted(set(_source_ids(receipt)))
-    columns.check_storable(receipt.run_id, *named)
-    session.make_room(freeing=False)
-    owner = _owner(receipt.run_id)
-    made = session.rows(_PUT, (to_milliseconds(receipt.at), owner, receipt.run_id))
-    if not made:
-        raise NotFound(
-            f"there is no run {receipt.run_id!r}",
-            code="run.not-found",
-            hint="`runlore session runs` shows the ids",
-        )
-    session.run(
-        [
-            texts.erase_statement(session, [owner]),
-            texts.insert_statement(owner, made[0][0], _text_of(receipt)),
-            SqlStatement(sql=_UNNAME, rows=[(receipt.run_id,)]),
-            SqlStatement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
-        ]
-    )
+class SqlReceipts(SqlCollection):
+    """What runs were given: the part of `SqlRuns` about receipts."""
 
-
-def find(session: SqlSession, run_id: RunId) -> Receipt | None:
-    rows = session.rows(f"{_FOUND} WHERE r.run_id = ?", (run_id,)) if is_storable(run_id) else []
-    return _read(rows[0]) if rows else None
-
-
-def naming(session: SqlSession, source_id: str) -> tuple[Receipt, ...]:
-    if not is_storable(source_id):
-        return ()
-    return tuple(map(_read, session.rows(_NAMING, (source_id,))))
-
-
-def delete(session: SqlSession, run_ids: Sequence[RunId]) -> None:
-    for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
-        session.make_room(freeing=True)
-        rows = [(run_id,) for run_id in chunk]
-        session.run(
+    @writing
+    def put_receipt(self, receipt: Receipt) -> None:
+        named = sorted(set(_source_ids(receipt)))
+        columns.check_storable(receipt.run_id, *named)
+        self._session.make_room(freeing=False)
+        owner = _owner(receipt.run_id)
+        made = self._session.rows(_PUT, (to_milliseconds(receipt.at), owner, receipt.run_id))
+        if not made:
+            raise NotFound(
+                f"there is no run {receipt.run_id!r}",
+                code="run.not-found",
+                hint="`runlore session runs` shows the ids",
+            )
+        self._session.run(
             [
-                SqlStatement(sql=_UNNAME, rows=rows),
-                SqlStatement(sql=_DELETE, rows=rows),
-                texts.erase_statement(session, map(_owner, chunk)),
+                texts.erase_statement(self._session, [owner]),
+                texts.insert_statement(owner, made[0][0], _text_of(receipt)),
+                SqlStatement(sql=_UNNAME, rows=[(receipt.run_id,)]),
+                SqlStatement(sql=_NAME, rows=[(source_id, receipt.run_id) for source_id in named]),
             ]
         )
+
+    def get_receipt(self, run_id: RunId) -> Receipt | None:
+        rows = self._session.rows(f"{_FOUND} WHERE r.run_id = ?", (run_id,)) if is_storable(run_id) else []
+        return _read(rows[0]) if rows else None
+
+    def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
+        if not is_storable(source_id):
+            return ()
+        return tuple(map(_read, self._session.rows(_NAMING, (source_id,))))
+
+    @writing
+    def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
+        for chunk in chunks(filter(is_storable, dict.fromkeys(run_ids)), IN_LIST_MAX):
+            self._session.make_room(freeing=True)
+            rows = [(run_id,) for run_id in chunk]
+            self._session.run(
+                [
+                    SqlStatement(sql=_UNNAME, rows=rows),
+                    SqlStatement(sql=_DELETE, rows=rows),
+                    texts.erase_statement(self._session, map(_owner, chunk)),
+                ]
+            )
 
 
 def _owner(run_id: RunId) -> str:

@@ -21,7 +21,7 @@ from runlore.ports.store import RecordFilter, RecordLine, StorePosition
 from runlore.storage.sql import filters, positions, record_queries
 from runlore.storage.sql.filters import Condition
 from runlore.storage.sql.record_rows import digest
-from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlSession, SqlValue, chunks, in_list
+from runlore.storage.sql.session import IN_LIST_MAX, Row, SqlCollection, SqlSession, SqlValue, chunks, in_list
 
 _IN_SCOPE = "r.scope_kind = ? AND r.scope_id = ?"
 _CANDIDATES_MIN = 64
@@ -41,11 +41,8 @@ _KINDS = {kind.value: kind for kind in Kind}
 _STATES = {state.value: state for state in State}
 
 
-class SqlRecords:
+class SqlRecords(SqlCollection):
     """`ports.store.Records` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, record_id: RecordId) -> Record:
         found = record_queries.records_by_id(self._session, (record_id,))

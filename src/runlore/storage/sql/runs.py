@@ -7,20 +7,21 @@ from functools import cache
 from typing import TypeAlias, cast
 
 from runlore.domain.errors import Conflict, Corrupt, NotFound
-from runlore.domain.prompts.projection import Receipt
 from runlore.domain.record import JsonObject
-from runlore.domain.run import Artifact, ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
+from runlore.domain.run import ArtifactId, MemoryState, ProcessId, Run, RunId, RunStatus
 from runlore.domain.session import SessionId
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import artifacts, columns, excerpts, receipts, texts
+from runlore.storage.sql import columns, texts
+from runlore.storage.sql.artifacts import SqlArtifacts
+from runlore.storage.sql.excerpts import SqlExcerpts
 from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.receipts import SqlReceipts
 from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
     SqlStatement,
     SqlValue,
     chunks,
@@ -72,11 +73,8 @@ _GONE = frozenset({MemoryState.PRUNED, MemoryState.FORGOTTEN})
 _SET_MEMORY = "UPDATE runs SET memory = ?, change = {change} WHERE run_id = ? AND memory IN ({states})"
 
 
-class SqlRuns:
+class SqlRuns(SqlArtifacts, SqlExcerpts, SqlReceipts):
     """`ports.run_store.Runs` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, run_id: RunId) -> Run:
         found = self.find(run_id)
@@ -206,49 +204,6 @@ class SqlRuns:
         sql = _SET_MEMORY.format(change=self._session.dialect.change, states=in_list(states))
         row = (state.value, run_id, *states)
         return self._session.run([SqlStatement(sql=sql, rows=[row])]) == [1]
-
-    @writing
-    def put_artifact(self, artifact: Artifact) -> bool:
-        return artifacts.put(self._session, artifact)
-
-    def get_artifact(self, artifact_id: ArtifactId) -> Artifact:
-        return artifacts.get(self._session, artifact_id)
-
-    def artifact_excerpts(self, run_id: RunId, *, chars_max: int) -> tuple[Artifact, ...]:
-        return excerpts.of_artifacts(self._session, run_id, chars_max)
-
-    def request_excerpts(self, run_ids: Sequence[RunId], *, chars_max: int) -> dict[RunId, str]:
-        return excerpts.of_requests(self._session, run_ids, chars_max)
-
-    def artifact_names(self, run_id: RunId) -> tuple[ArtifactId, ...]:
-        return artifacts.names(self._session, run_id)
-
-    def artifact_sizes(self) -> Iterator[tuple[ArtifactId, datetime, int]]:
-        return artifacts.sizes(self._session)
-
-    def own_with_artifacts(self, since: datetime) -> tuple[RunId, ...]:
-        return artifacts.own_runs(self._session, since)
-
-    def artifact_bytes(self) -> int:
-        return artifacts.total_bytes(self._session)
-
-    @writing
-    def delete_artifacts(self, artifact_ids: Sequence[ArtifactId]) -> int:
-        return artifacts.delete(self._session, artifact_ids)
-
-    @writing
-    def put_receipt(self, receipt: Receipt) -> None:
-        receipts.put(self._session, receipt)
-
-    def get_receipt(self, run_id: RunId) -> Receipt | None:
-        return receipts.find(self._session, run_id)
-
-    def receipts_naming(self, source_id: str) -> tuple[Receipt, ...]:
-        return receipts.naming(self._session, source_id)
-
-    @writing
-    def delete_receipts(self, run_ids: Sequence[RunId]) -> None:
-        receipts.delete(self._session, run_ids)
 
     def _where(self, condition: str, *parameters: SqlValue) -> tuple[Run, ...]:
         return tuple(map(_read, self._session.rows(f"{_FOUND} WHERE {condition}", parameters)))

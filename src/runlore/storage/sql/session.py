@@ -92,6 +92,13 @@ class Spoilable:
             self._failure = error
 
 
+class SqlCollection:
+    """A collection of the store, on one session."""
+
+    def __init__(self, session: SqlSession) -> None:
+        self._session = session
+
+
 class _OnSession(Protocol):
     """Something that reads and writes through a session."""
 

@@ -7,12 +7,13 @@ from typing import TypeAlias, cast
 from runlore.domain.errors import Conflict, Invalid, NotFound
 from runlore.domain.record import JsonObject
 from runlore.domain.scope import Scope, ScopeKind
-from runlore.domain.session import UNBOUND, Binding, Persona, PersonaId, SessionId, binding_of, plain_binding
+from runlore.domain.session import UNBOUND, Binding, SessionId, binding_of, plain_binding
 from runlore.domain.session import Session as Conversation
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
-from runlore.storage.sql import columns, journal_rows, personas, texts
+from runlore.storage.sql import columns, journal_rows, texts
 from runlore.storage.sql.filters import Condition
+from runlore.storage.sql.personas import SqlPersonas
 from runlore.storage.sql.record_rows import to_json
 from runlore.storage.sql.session import (
     IN_LIST_MAX,
@@ -61,11 +62,8 @@ _PARENT = "SELECT parent_id FROM session_parents WHERE session_id = ?"
 _CHILDREN = "SELECT session_id FROM session_parents WHERE parent_id IN ({ids})"
 
 
-class SqlSessions:
+class SqlSessions(SqlPersonas):
     """`ports.run_store.Sessions` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, session_id: SessionId) -> Conversation:
         found = self.find(session_id)
@@ -163,21 +161,6 @@ class SqlSessions:
         active_at_ms = to_milliseconds(session.active_at)
         row = (active_at_ms, active_at_ms, session.revision, revision, _body(session), session.session_id)
         self._session.run([SqlStatement(sql=_UPDATE, rows=[row]), *statements])
-
-    def get_persona(self, persona_id: PersonaId) -> Persona:
-        return personas.get(self._session, persona_id)
-
-    def find_persona(self, persona_id: PersonaId) -> Persona | None:
-        return personas.find(self._session, persona_id)
-
-    def personas(
-        self, *, limit: int, before: tuple[datetime, PersonaId] | None = None
-    ) -> tuple[Persona, ...]:
-        return personas.page(self._session, limit=limit, before=before)
-
-    @writing
-    def put_persona(self, persona: Persona, *, expected_revision: int) -> None:
-        personas.put(self._session, persona, expected_revision=expected_revision)
 
     def _rows(self, sql: str, parameters: Parameters) -> list[Row]:
         return self._session.rows(sql, parameters)

@@ -33,7 +33,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -81,11 +81,8 @@ _ADD_SOURCE = "INSERT INTO skill_suggestions (suggestion_id, skill_id) VALUES (?
 _DELETE_SOURCES = "DELETE FROM skill_suggestions WHERE skill_id = ?"
 
 
-class SqlSkills:
+class SqlSkills(SqlCollection):
     """`ports.skill_store.Skills` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, skill_id: SkillId) -> Skill:
         rows = self._session.rows(f"{_SELECT} WHERE s.skill_id = ?", (make_storable(skill_id),))

@@ -21,7 +21,7 @@ from runlore.storage.sql.session import (
     STREAM_LARGE_ROWS,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     SqlValue,
     chunks,
@@ -65,11 +65,8 @@ _DELETE_RUNS = "DELETE FROM suggestion_runs WHERE suggestion_id = ?"
 _FORGET_RUN = "DELETE FROM suggestion_runs WHERE run_id = ?"
 
 
-class SqlSuggestions:
+class SqlSuggestions(SqlCollection):
     """`ports.skill_store.Suggestions` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get(self, suggestion_id: SuggestionId) -> StoredSuggestion:
         found = self._one("s.suggestion_id = ?", suggestion_id) if is_storable(suggestion_id) else None

@@ -10,7 +10,14 @@ from runlore.domain.scope import Scope
 from runlore.domain.text.storable import is_storable
 from runlore.domain.timestamps import from_milliseconds, to_milliseconds
 from runlore.storage.sql.columns import UNREADABLE, check_storable, damage_error, milliseconds, moment
-from runlore.storage.sql.session import Row, SqlSession, SqlStatement, SqlValue, in_list, writing
+from runlore.storage.sql.session import (
+    Row,
+    SqlCollection,
+    SqlStatement,
+    SqlValue,
+    in_list,
+    writing,
+)
 
 _COLUMNS = (
     "token_id",
@@ -27,11 +34,8 @@ _INSERT = f"INSERT INTO tokens ({', '.join(_COLUMNS)}) VALUES ({in_list(_COLUMNS
 _REVOKE = "UPDATE tokens SET revoked_at_ms = COALESCE(revoked_at_ms, ?) WHERE token_id = ?"
 
 
-class SqlTokens:
+class SqlTokens(SqlCollection):
     """`ports.service_store.Tokens` on one session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def by_digest(self, digest: str) -> AccessToken | None:
         return self._one("digest = ?", digest)

@@ -17,7 +17,7 @@ from runlore.storage.sql.session import (
     IN_LIST_MAX,
     Parameters,
     Row,
-    SqlSession,
+    SqlCollection,
     SqlStatement,
     chunks,
     in_list,
@@ -42,11 +42,8 @@ _DELETE = "DELETE FROM transcript_positions WHERE source = ?"
 _DELETE_SESSIONS = "DELETE FROM transcript_sessions WHERE source = ?"
 
 
-class SqlTranscriptPositions:
+class SqlTranscriptPositions(SqlCollection):
     """`ports.skill_store.TranscriptPositions` on one database session."""
-
-    def __init__(self, session: SqlSession) -> None:
-        self._session = session
 
     def get_many(self, sources: Sequence[str]) -> dict[str, Position]:
         found: dict[str, Position] = {}
