@@ -11,13 +11,12 @@ from runlore.ports.operations.areas import AREA_OF_OPERATION
 
 # What is not done in the module of its area: few ask for it, and others do not load it.
 _APART = {
-    "capturing": "backfill_capture delete_run_memories",
+    "capturing": "backfill_capture delete_run_memories work_jobs",
     "projection": "goal_context",
     "reading": "plan_reading read_sessions",
     "trials": "test_policy",
     "trying": "try_promoted",
     "upkeep": "export import_records backup restore_backup doctor status",
-    "working": "work_jobs",
 }
 _MODULES = AREA_OF_OPERATION | {name: module for module, names in _APART.items() for name in names.split()}
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from runlore.daemon.operations.trials import TrialActs
     from runlore.daemon.operations.trying import TryActs
     from runlore.daemon.operations.upkeep import UpkeepActs
-    from runlore.daemon.operations.working import WorkActs
     from runlore.domain.access import Caller
 
     class Application(
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
         LearningActs,
         TrialActs,
         CaptureActs,
-        WorkActs,
         SessionActs,
         ProjectionActs,
         ServiceActs,

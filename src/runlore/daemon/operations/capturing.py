@@ -1,8 +1,10 @@
-"""Belated capture, and the deletion of what is remembered of runs: asked for by an operator."""
+"""What an operator asks for in the background's place: belated capture, the deletion of what is remembered of
+runs, and jobs that are done now."""
 
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from runlore.daemon.background.jobs import do_due_jobs
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.calls.requests import checked_limit
@@ -14,6 +16,7 @@ from runlore.domain.record import Kind, Record
 from runlore.domain.records.admission import Draft
 from runlore.domain.records.audit import Act
 from runlore.domain.run import RunId
+from runlore.domain.runs.job import JobState
 from runlore.domain.scope import WORKSPACE, Scope, ScopeKind
 from runlore.domain.serialization.codec import as_whole
 from runlore.domain.session import SessionId
@@ -27,7 +30,7 @@ from runlore.ports.store import Collections, Transaction
 
 
 class CaptureActs(Bound):
-    """Capture of what was skipped, and an end of what was remembered."""
+    """Capture of what was skipped, an end of what was remembered, and work that is done here and now."""
 
     @operation
     def backfill_capture(self, request: ops.BackfillRequest) -> ops.BackfillAnswer:
@@ -85,6 +88,17 @@ class CaptureActs(Bound):
         remembering(self.parts).drop(deleted)
         self.parts.run_follower.catch_up()
         return answer
+
+    @operation
+    def work_jobs(self, *, limit: int = limits.LIST_LIMIT_DEFAULT) -> ops.WorkAnswer:
+        """Do what is due now, models asked where needed: so many jobs and lots of vectors at most."""
+        lots = checked_limit(limit, limits.LIST_LIMIT_MAX)
+        done = do_due_jobs(self.parts, limit=lots)
+        self.parts.meaning.work(lots)
+        with self.parts.store.snapshot() as snapshot:
+            counts = snapshot.jobs.count()
+        dead = sum(number for (_, state), number in counts.items() if state is JobState.DEAD)
+        return ops.WorkAnswer(done=done, waiting=sum(counts.values()) - dead, dead=dead)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from runlore.daemon.calls.access import may_see, narrow_scopes, readable_scopes, require_visible, visible_ids
+from runlore.daemon.calls.access import (
+    may_see,
+    narrow_scopes,
+    readable_scopes,
+    require_visible,
+    require_writable,
+    visible_id,
+    visible_ids,
+)
 from runlore.daemon.calls.idempotency import Call, Done
 from runlore.daemon.calls.lookups import (
     as_it_was,
@@ -17,9 +25,13 @@ from runlore.daemon.calls.lookups import (
     storable,
 )
 from runlore.daemon.calls.requests import checked_limit, whole_milliseconds
-from runlore.daemon.candidate_sources import checked_evidence, require_own_evidence
-from runlore.daemon.operations.bound import operation
-from runlore.daemon.operations.candidates import CandidateActs
+from runlore.daemon.candidate_sources import (
+    candidate_provenance,
+    checked_candidate,
+    checked_evidence,
+    require_own_evidence,
+)
+from runlore.daemon.operations.bound import Bound, operation
 from runlore.daemon.operations.projection import bound_then
 from runlore.daemon.runs.contexts import reached_scopes
 from runlore.daemon.runs.run_access import own_run
@@ -28,8 +40,8 @@ from runlore.domain.access import Caller
 from runlore.domain.errors import Invalid, NotFound, Refused
 from runlore.domain.privacy.redaction import redact_text
 from runlore.domain.prompts.injected import without_notes
-from runlore.domain.record import Record, RecordId, State, StateReason
-from runlore.domain.records.admission import Edits, check_revalidation
+from runlore.domain.record import LEARNING_KINDS, REVIEWED_KINDS, Record, RecordId, State, StateReason
+from runlore.domain.records.admission import Draft, Edits, check_revalidation
 from runlore.domain.records.audit import Act
 from runlore.domain.records.contracts import check_text
 from runlore.domain.records.publication import PublishTerms
@@ -40,17 +52,137 @@ from runlore.flow.pipeline.operator_verification import Vouching, gather_support
 from runlore.flow.pipeline.replacing import supersede
 from runlore.flow.publish.decide import expect_revision
 from runlore.flow.publish.feedback import give_feedback, was_given
-from runlore.flow.publish.repeats import ended_before, superseded_before
-from runlore.flow.reactions import revoke_learnings
+from runlore.flow.publish.repeats import ended_before, published_before, superseded_before
+from runlore.flow.reactions import confirm_learning, revoke_learnings
+from runlore.flow.record.intake import propose_once
 from runlore.ports import operations as ops
 from runlore.ports.operations import LearningFilters
 from runlore.ports.store import RecordFilter, Records, Transaction
 
+_LISTED_KINDS = LEARNING_KINDS & REVIEWED_KINDS
 REVOKED_MAX = 10_000
 
 
-class LearningActs(CandidateActs):
-    """What was published: lists of it, and what becomes of it."""
+class LearningActs(Bound):
+    """Candidates until their publication, and what becomes of what was published."""
+
+    @operation
+    def create_candidate(self, request: ops.NewCandidate) -> Record:
+        """A candidate; it waits for review. The answer is the one that the caller has waiting already."""
+        checked = checked_candidate(request)
+        with self.parts.store.snapshot() as snapshot:
+            # What is read behind this moment cannot have been behind these words.
+            provenance = candidate_provenance(snapshot, self.caller, self.parts.private_runs, checked)
+        draft = Draft(
+            kind=checked.kind,
+            summary=checked.content,
+            scope=checked.scope,
+            metadata=checked.metadata,
+            confidence=checked.confidence,
+            sensitivity=checked.sensitivity,
+            source=checked.source,
+            evidence_refs=checked.evidence_refs,
+            provenance=provenance,
+            expires_at=whole_milliseconds(checked.expires_at),
+        )
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            require_writable(tx, self.caller, checked.scope)
+            return [propose_once(tx, self.intake(act), draft)]
+
+        call = Call(operation="create_candidate", request=request, key=request.idempotency_key)
+        return self.write(call, body)[0]
+
+    @operation
+    def list_candidates(self, request: ops.CandidateRequest) -> ops.Page:
+        limit = checked_limit(request.limit, limits.LIST_LIMIT_MAX)
+        words = checked_words(request.text)
+        with self.parts.store.snapshot() as snapshot:
+            readable = readable_scopes(snapshot, self.caller, request.session_id)
+            where = RecordFilter(
+                kinds=(request.kinds & LEARNING_KINDS) if request.kinds else _LISTED_KINDS,
+                states=request.states or frozenset({State.CONSTRAINED}),
+                scopes=narrow_scopes(request.scopes, readable),
+                scope_kinds=request.scope_kinds or None,
+                decisions=request.decisions or None,
+                now=self.parts.clock.now(),
+            )
+            return scanned_page(
+                snapshot.records,
+                where,
+                lambda record: may_see(self.caller, record) and holds(record, words),
+                limit=limit,
+                cursor=request.cursor,
+                batch=batch_for(limit, words),
+            )
+
+    @operation
+    def get_candidate(self, record_id: RecordId, *, session_id: SessionId | None = None) -> Record:
+        with self.parts.store.snapshot() as snapshot:
+            readable = readable_scopes(snapshot, self.caller, session_id)
+            record = self.require_seen(snapshot.records.get(storable(record_id)), readable)
+        if record.kind not in LEARNING_KINDS:
+            raise NotFound(
+                f"record {record_id} is a {record.kind}, and was never a candidate",
+                code="candidate.not-found",
+                hint="`runlore memory inspect` shows records of every kind",
+            )
+        return record
+
+    @operation
+    def publish(self, publication: ops.Publication) -> Record:
+        edits = Edits(
+            content=publication.content,
+            scope=publication.scope,
+            kind=publication.kind,
+            sensitivity=publication.sensitivity,
+            confidence=publication.confidence,
+            expires_at=whole_milliseconds(publication.expires_at),
+            revalidate_at=whole_milliseconds(publication.revalidate_at),
+        )
+
+        def body(tx: Transaction, act: Act) -> Sequence[Record]:
+            candidate = self.ours(tx, publication.record_id, publication.scope)
+            expect_revision(candidate, publication.expected_revision)
+            if publication.scope not in (None, candidate.scope):
+                require_writable(tx, self.caller, publication.scope)
+            supersedes = visible_id(tx, self.caller, publication.supersedes)
+            tier = publication.publish_tier
+            before = published_before(
+                tx.records, candidate, edits, now=act.at, tier=tier, supersedes=supersedes
+            )
+            return [
+                before
+                or confirm_learning(
+                    tx,
+                    candidate,
+                    act,
+                    terms=PublishTerms(
+                        tier=tier, both_hold=visible_ids(tx, self.caller, publication.both_hold)
+                    ),
+                    edits=edits,
+                    supersedes=supersedes,
+                    accept_untrusted=publication.accept_untrusted,
+                )
+            ]
+
+        call = Call(
+            operation="publish",
+            request=publication,
+            key=publication.idempotency_key,
+            reason=publication.reason,
+        )
+        published = self.write(call, body)[0]
+        self.follow_skills()
+        return published
+
+    def require_seen(self, record: Record, readable: frozenset[Scope] | None) -> Record:
+        return require_visible(record, readable if may_see(self.caller, record) else frozenset())
+
+    def ours(self, tx: Transaction, record_id: RecordId, other: Scope | None = None) -> Record:
+        """A record to act on, read again once its scope, and another one that it may go to, are ours."""
+        others = () if other is None else (other,)
+        return require_visible(lock_record(tx, record_id, *others), self.caller.scopes)
 
     @operation
     def list_learnings(self, request: ops.LearningRequest) -> ops.Page:

@@ -9,7 +9,6 @@ from runlore.daemon.calls.lookups import askable, has_others_records
 from runlore.daemon.calls.requests import checked_limit, clean_text, cut, place_of
 from runlore.daemon.calls.working_folders import WorkingFolder, working_folder
 from runlore.daemon.operations.bound import operation
-from runlore.daemon.operations.journals import JournalActs
 from runlore.daemon.operations.runs import RunActs
 from runlore.daemon.runs.run_access import LONG_AGO
 from runlore.domain import limits
@@ -45,7 +44,7 @@ from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
 
 
-class SessionActs(RunActs, JournalActs):
+class SessionActs(RunActs):
     """Sessions, personas, and the runs that agents report."""
 
     @operation
