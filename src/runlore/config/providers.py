@@ -6,41 +6,19 @@ over plain http only on this machine.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from runlore.domain import limits
 from runlore.domain.errors import Invalid
 from runlore.domain.lazy import dataclass
-from runlore.domain.prompts.projection import ModelFamily
 from runlore.ports.embedder import LOCAL_DIMENSIONS, LOCAL_MODEL, EmbeddingBackend, EmbeddingProvider
 from runlore.ports.model import Provider, ProviderKind
 
 if TYPE_CHECKING:
     from runlore.config.file import ConfigFile, EmbeddingTable, ModelsTable, ProviderTable
-
-
-_FILE = "model_windows.toml"
-
-
-@cache
-def load_families() -> tuple[ModelFamily, ...]:
-    text = resources.files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
-    return tuple(
-        ModelFamily(
-            name=name,
-            prefixes=tuple(family["prefixes"]),
-            window_tokens=family["window_tokens"],
-            output_tokens=family["output_tokens"],
-        )
-        for name, family in tomllib.loads(text)["families"].items()
-    )
-
 
 MODEL_VARIABLE = "RUNLORE_MODEL"
 BUILT_IN = (

@@ -16,9 +16,9 @@ from runlore.daemon.background.jobs import (
 )
 from runlore.daemon.background.maintenance import BOOT, interrupt_abandoned, maintain, sweep, sweep_expired
 from runlore.daemon.parts import Parts
+from runlore.daemon.promoted_checks import mend_promoted
 from runlore.daemon.runs.run_ends import remembering
 from runlore.daemon.scrubbing import ScrubNotes
-from runlore.daemon.skill_access import mend_promoted
 from runlore.domain.errors import DISK_FULL, Corrupt, Unavailable
 from runlore.domain.lazy import LazyModule
 from runlore.domain.policies.policy import PolicyName, PolicyRevision, check_policy

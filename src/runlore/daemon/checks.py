@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from runlore.daemon.background.maintenance import maintain
 from runlore.daemon.parts import Parts
-from runlore.daemon.skill_access import mend_promoted, promoted_findings
+from runlore.daemon.promoted_checks import mend_promoted, promoted_findings
 from runlore.daemon.skills.file_differences import LEFT_ALONE
 from runlore.daemon.skills.file_sync import RefreshReport
 from runlore.daemon.skills.mounting import MountFollower

@@ -1,10 +1,4 @@
-"""Skills as callers ask for them: what a session may use, pages, the log, and a skill that is opened.
-
-Promoted skills looked over: at every start, and when the doctor asks (ROL-9).
-
-The records are the authority. The catalogue is put right by them; what is missing in a record is told, never
-guessed, and such a skill is not mounted.
-"""
+"""Skills as callers ask for them: what a session may use, pages, the log, and a skill that is opened."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,6 +7,7 @@ from datetime import datetime
 from runlore.daemon.calls.access import own_session
 from runlore.daemon.calls.lookups import askable
 from runlore.daemon.parts import Parts
+from runlore.daemon.promoted_checks import mend_promoted
 from runlore.daemon.runs.run_access import UnstoredRuns, own_run, own_run_turn
 from runlore.daemon.skills.skill_cache import ActiveSkills
 from runlore.domain import limits
@@ -20,42 +15,17 @@ from runlore.domain.access import Caller, Role
 from runlore.domain.capability import Capabilities, combine
 from runlore.domain.errors import Denied, NotFound, Refused
 from runlore.domain.lazy import dataclass
-from runlore.domain.records.audit import DAEMON, Act
 from runlore.domain.run import Run
 from runlore.domain.session import Binding, Session, SessionId
 from runlore.domain.skill import Skill, SkillEvent, SkillId, SkillOrigin, SkillState
 from runlore.domain.skills.rollout import PromotedSkill, RolloutStatus
 from runlore.flow.skills.catalogue import agrees, as_recorded, as_skill, row_of
 from runlore.flow.skills.library import skill_named
-from runlore.flow.skills.promoted_use import (
-    PromotedFault,
-    as_used,
-    findings,
-    mend,
-    note_use,
-    open_promoted,
-    usable_by,
-)
+from runlore.flow.skills.promoted_use import as_used, note_use, open_promoted, usable_by
 from runlore.flow.skills.skill_usage import use
 from runlore.flow.skills.suggestion_lock import suggestions_turn
 from runlore.ports import operations as ops
 from runlore.ports.store import Collections, Transaction
-
-
-def promoted_findings(parts: Parts) -> tuple[PromotedFault, ...]:
-    """What is wrong with promoted skills; nothing where there are none, which is told without a look."""
-    with parts.store.snapshot() as snapshot:
-        return tuple(findings(snapshot, parts.clock.now()))
-
-
-def mend_promoted(parts: Parts) -> tuple[PromotedFault, ...]:
-    found = promoted_findings(parts)
-    if any(each.is_mended for each in found):
-        with parts.store.transaction() as tx:
-            suggestions_turn(tx)
-            mend(tx, Act(actor=DAEMON, at=parts.clock.now(), reason="its record says so"))
-    return found
-
 
 _PAGE = limits.LIST_LIMIT_MAX
 _ACTIVE = frozenset({SkillState.ACTIVE})

@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from runlore.config.providers import load_families
+from runlore.config.model_families import load_families
 from runlore.config.settings import read_settings
 from runlore.daemon.app import Application, Parts
 from runlore.daemon.background.jobs import do_on_leaving, finish_earlier_learning, finish_learning
@@ -18,7 +18,7 @@ from runlore.daemon.search.embedding_backend import open_backend
 from runlore.daemon.search.index_sync import IndexSync
 from runlore.daemon.search.learning_vectors import LearningVectors
 from runlore.daemon.skills.library import LibraryParts, SkillLibrary
-from runlore.daemon.skills.mounting import MountNotes
+from runlore.daemon.skills.mount_notes import MountNotes
 from runlore.domain.access import Caller, Role
 from runlore.domain.errors import RunloreError, Unavailable
 from runlore.domain.lazy import LazyModule

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runlore.daemon.skills.mounting import NAME, Mount, MountFollower, MountManager, MountNotes
+from runlore.daemon.skills.mount_notes import NAME, Mount, MountNotes
+from runlore.daemon.skills.mounting import MountFollower, MountManager
 from runlore.domain.errors import Conflict
 from runlore.domain.skill import SkillMove
 from runlore.storage.open import open_store

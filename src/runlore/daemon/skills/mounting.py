@@ -2,12 +2,6 @@
 
 Whoever puts them there reads the skills through the operations, so that those of a Runlore elsewhere can be
 mounted too. `mount_notes` says which folders there are, and every later change brings them up to date.
-
-`mounts.json` of the state root: in which folders skills are mounted, and whose skills those are.
-
-A note is written before the first file of a folder and taken out after the last one, so that whatever a crash
-leaves behind is found again. A list that is lost or damaged is an empty one: then nothing is repaired by
-itself, and each copy still bears the seal of this state root.
 """
 
 import logging
@@ -16,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 
-import orjson
-
 from runlore import __version__
+from runlore.daemon.skills.mount_notes import Mount, MountNotes
 from runlore.domain import limits
 from runlore.domain.errors import Conflict, Invalid, NotFound, RunloreError, Unavailable
 from runlore.domain.lazy import dataclass
@@ -27,86 +20,11 @@ from runlore.flow.skills.library import render_skill
 from runlore.ports.operations import LibraryOperations, SkillsRequest
 from runlore.ports.skill_files import Mounted, SkillMounts
 from runlore.ports.store import Collections, Store
-from runlore.skill_files.disk import Disk
-from runlore.skill_files.folder import Folder, errors_of
 from runlore.skill_files.locations import files_beside, mount_folders
 from runlore.skill_files.mount_lists import MountLists
 from runlore.skill_files.mounts import FolderMounts
 from runlore.skill_files.root import FOLDER
 from runlore.storage.sqlite.files import prepare_state_root
-
-NAME = "mounts.json"
-_FORMAT = 1
-_BYTES_MAX = 1024**2
-
-
-@dataclass(frozen=True, kw_only=True, order=True)
-class Mount:
-    """A folder in which skills are mounted; `source` is the address of their Runlore, empty for our own."""
-
-    folder: str
-    source: str = ""
-
-
-class MountNotes:
-    """The list of mounts of a state root."""
-
-    def __init__(self, state_root: str, *, disk: Disk | None = None) -> None:
-        self._root = state_root
-        self._disk = disk or Disk()
-
-    def all(self) -> tuple[Mount, ...]:
-        """Every mount, by folder."""
-        if not os.path.isfile(os.path.join(self._root, NAME)):
-            return ()
-        with self._open_root() as root:
-            return _read(root)
-
-    def change(self, *, added: Iterable[Mount] = (), removed: Iterable[Mount] = ()) -> None:
-        """Write the list anew; two processes take turns."""
-        prepare_state_root(self._root)
-        with self._open_root() as root:
-            root.lock()
-            before = set(_read(root))
-            after = (before | set(added)) - set(removed)
-            if after == before:
-                return
-            if not after:
-                root.remove(NAME)
-                return
-            told = {
-                "format": _FORMAT,
-                "mounts": [{"folder": each.folder, "source": each.source} for each in sorted(after)],
-            }
-            root.write(NAME, orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-
-    @contextmanager
-    def _open_root(self) -> Iterator[Folder]:
-        with errors_of(self._root):
-            # The root itself may be reached over a link: its owner has put it there.
-            handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                yield Folder(self._disk, handle, self._root)
-            finally:
-                os.close(handle)
-
-
-def _read(root: Folder) -> tuple[Mount, ...]:
-    try:
-        content = root.read(NAME, _BYTES_MAX)
-        told = {} if content is None else orjson.loads(content)
-    except (RunloreError, ValueError):
-        return ()
-    mounts = told.get("mounts") if isinstance(told, dict) and told.get("format") == _FORMAT else None
-    return tuple(sorted(set(_parse_mounts(mounts)))) if isinstance(mounts, list) else ()
-
-
-def _parse_mounts(mounts: list[object]) -> Iterator[Mount]:
-    for each in mounts:
-        folder, source = (each.get("folder"), each.get("source")) if isinstance(each, dict) else (None, None)
-        if isinstance(folder, str) and isinstance(source, str) and os.path.isabs(folder):
-            yield Mount(folder=folder, source=source)
-
 
 _log = logging.getLogger(__name__)
 _REPOSITORY = (".git", ".hg", ".jj", ".svn")
